@@ -18,6 +18,24 @@ __device__ __forceinline__ Edge raw_edge(const Page& p, i64 e) {
   return edge;
 }
 
+// The page as a kernel for raw edges takes it: the compiler then leaves out what decodes packed ones.
+__device__ __forceinline__ Page with_raw_edges(Page p) {
+  p.records = p.value_records = nullptr;
+  return p;
+}
+
+// The value of edge `e`, packed or not. For kernels that push from lists, some edges may be in host memory.
+__device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
+  if constexpr (INTEGER_EDGES) {
+    if (p.value_records) {
+      const Record* record = p.value_records + (e / RUN - p.base_edge / RUN);
+      return (Edge)(record->base + unpack_one(record, p.value_words, p.first_value_word, e % RUN));
+    }
+  }
+  if constexpr (READS_EDGES) return e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
+  return Edge{};
+}
+
 // The values of the four edges from `e` on. Unless WHOLE, edges outside [begin, end) are not read.
 template <bool WHOLE>
 __device__ __forceinline__ void raw_edges(const Page& p, i64 begin, i64 end, i64 e, Edge* edges) {

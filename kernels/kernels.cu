@@ -17,12 +17,18 @@
 #endif
 #if IS_RELAXATION
 #include "list_frontier.cu"
-#include "push_edges.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
+#include "reverse_values.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"
+#endif
+#if FINDS_PARENTS
+#include "find_parents.cu"
+#include "find_pushers.cu"
+#include "push_parents.cu"
+#include "weigh_classes.cu"
 #endif
 #if COPIES_SOURCES
 #include "find_largest.cu"

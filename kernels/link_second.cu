@@ -9,7 +9,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) link_second(const __grid_c
   if (v >= p.last_vertex) return;
   i64 e = c.in_offsets[v] + 1;
   if (e >= c.in_offsets[v + 1]) return;
-  u32 source = stored_source(p, e);
-  if (p.records) source = min((i64)source + stored_source(p, e - 1), c.n - 1);  // also if the words are damaged
-  link(c, source, v);
+  link(c, next_source(c, p, e, p.records ? stored_source(p, e - 1) : 0), v);
 }

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) link_short(const __grid_co
   if (end - begin >= p.least_edges) return;
   u32 source = 0;
   for (i64 e = begin; e < end; e++) {
-    source = (p.records ? source : 0) + stored_source(p, e);
-    link(c, min((i64)source, c.n - 1), v);  // in bounds, even if packed words are damaged
+    source = next_source(c, p, e, source);
+    link(c, source, v);
   }
 }

@@ -1,4 +1,4 @@
-// Write the active vertices to `queue`, in any order, and cut long edge lists into pieces of PIECE edges. In a
+// Write the active vertices to `queue`, in any order, and cut long edge lists at multiples of PIECE edges. In a
 // synchronous run the second array of values, which a push does not need, gets the values of the queue's vertices: the
 // push overwrites `values`. Clear the record of the first superstep.
 // Launch: one thread for each word of the frontier. Shared memory: none.
@@ -19,11 +19,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     u32 bits = __shfl_sync(FULL_MASK, mine, lane), at = place + __popc(bits & lanes_below(lane_id()));
     place += __popc(bits);
     if (!(bits >> lane_id() & 1)) continue;
-    i64 v = (first + lane) * 32 + lane_id(), edges = degree(c.in_offsets, v);
+    i64 v = (first + lane) * 32 + lane_id(), begin = c.out_offsets[v], end = c.out_offsets[v + 1];
     c.queue[at] = v;
     if (c.next_values != c.values) c.next_values[at] = c.values[v];
-    if (edges < PIECE) continue;
-    u32 pieces = (edges + PIECE - 1) / PIECE, to = atomicAdd(&t.page.tally->pieces, pieces);
+    if (end - begin < PIECE) continue;
+    u32 pieces = (end - 1) / PIECE - begin / PIECE + 1, to = atomicAdd(&t.page.tally->pieces, pieces);
     for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};
   }
 }

@@ -1,8 +1,9 @@
-// Push along the edge lists of active vertices. The graph is undirected: the sources in the list of a vertex are the
-// vertices that it pushes to. New values are written in place.
+// Push along the lists of out-edges of active vertices: `targets` if the graph is directed. In an undirected graph, the
+// sources in the list of a vertex are the vertices that it pushes to. New values are written in place.
 #pragma once
 
 #include "edges.cuh"
+#include "packed_lists.cuh"
 #include "relax.cuh"
 
 constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
@@ -15,45 +16,62 @@ struct List {
   i64 begin, end;
 };
 
-// The vertex that edge `e` pushes to, and the edge's value. Some edges may be in host memory.
-__device__ __forceinline__ u32 target_of(const Page& p, i64 e) {
-  return e < p.first_mapped ? p.sources[e - p.base_edge] : p.mapped_sources[e];
+// What is stored of the vertex that edge `e` pushes to (`stored_source`), and the edge's value.
+__device__ __forceinline__ u32 stored_target(const Context& c, const Page& p, i64 e) {
+  return c.targets ? c.targets[e] : stored_source(p, e);
 }
 
-__device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
-  Edge edge{};
-  if constexpr (READS_EDGES) edge = e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
-  return edge;
+__device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p, i64 e) {
+  if constexpr (READS_EDGES)
+    if (c.targets) return __ldcs(c.target_values + e);
+  return value_of(p, e);
 }
 
-// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`.
-template <class Activate>
-__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, u32 wanted, const u32* v,
-                                          const Value* x, Activate activated) {
+// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. For the
+// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
+// push(u, seen, y, v): `y` is what it contributes to u, whose value was `seen` a moment ago. All lanes of a warp must
+// call it.
+template <class Push>
+__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
+                                          const u32* v, const Value* x, u32& carry, Push push) {
   u32 u[IN_FLIGHT];
   Edge edges[IN_FLIGHT];
   Value seen[IN_FLIGHT];
 #pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) u[j] = target_of(p, e[j]), edges[j] = value_of(p, e[j]);
+  for (int j = 0; j < IN_FLIGHT; j++) {
+    u[j] = 0;
+    if (wanted >> j & 1) u[j] = stored_target(c, p, e[j]), edges[j] = value_to_target(c, p, e[j]);
+  }
+  if (p.records) {
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++) u[j] = source_in_row(c, u[j], head[j], carry);
+  }
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
     if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
-    if (!(wanted >> j & 1)) continue;
-    Accumulator y = gather(c.parameters, x[j], edges[j], Value{}, v[j]);
-    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j]);
+    if (wanted >> j & 1) push(u[j], seen[j], gather(c.parameters, x[j], edges[j], Value{}, v[j]), v[j]);
   }
 }
 
-// Push along one list, with all lanes of a warp.
+// What relaxes the targets of edges: of the edges that activate a vertex u, one calls activated(u, x); x is the value
+// that this edge gave to u, as far as it knows.
 template <class Activate>
-__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, Activate activated) {
+__device__ __forceinline__ auto relaxing(const Context& c, Activate& activated) {
+  return [&](u32 u, Value seen, Accumulator y, u32) {
+    if (relax(c, &c.values[u], seen, y) && put_in_frontier(c, u)) activated(u, combine(seen, y));
+  };
+}
+
+// Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
+template <class Push>
+__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, u32 carry, Push push) {
   u32 v[IN_FLIGHT];
   Value x[IN_FLIGHT];
+  int head[IN_FLIGHT];
 #pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value;
+  for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value, head[j] = -1;
   for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of a page's memory
     i64 e[IN_FLIGHT];
     u32 wanted = 0;
@@ -62,19 +80,19 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
       e[j] = first + 32 * j + lane_id();
       wanted |= (e[j] >= list.begin && e[j] < list.end) << j;
     }
-    push_four(c, p, e, wanted, v, x, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 
 // Push along the lists of all lanes of a warp, each of which has one: the long ones one by one, the others laid end to
 // end.
-template <class Activate>
-__device__ __forceinline__ void push_lists(const Context& c, const Page& p, List mine, Activate activated) {
+template <class Push>
+__device__ __forceinline__ void push_lists(const Context& c, const Page& p, List mine, Push push) {
   u32 longs = __ballot_sync(FULL_MASK, mine.end - mine.begin >= LONG);
   for (u32 rest = longs; rest; rest &= rest - 1) {
     int lane = __ffs(rest) - 1;
     push_list(c, p, List{warp_shfl(mine.vertex, lane), warp_shfl(mine.value, lane), warp_shfl(mine.begin, lane),
-                         warp_shfl(mine.end, lane)}, activated);
+                         warp_shfl(mine.end, lane)}, 0, push);
   }
   int count = longs >> lane_id() & 1 ? 0 : (int)(mine.end - mine.begin), before = count;
 #pragma unroll
@@ -83,10 +101,12 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
     if (lane_id() >= s) before += other;
   }
   int all = __shfl_sync(FULL_MASK, before, 31);
+  u32 carry = 0;
   for (int first = 0; first < all; first += 32 * IN_FLIGHT) {
     i64 e[IN_FLIGHT];
     u32 v[IN_FLIGHT], wanted = 0;
     Value x[IN_FLIGHT];
+    int head[IN_FLIGHT];
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) {
       int at = first + 32 * j + lane_id(), lane = 0;  // the edge is in the first list with `at` < before
@@ -94,14 +114,48 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
       for (int s = 16; s; s >>= 1)
         if (__shfl_sync(FULL_MASK, before, lane + s - 1) <= at) lane += s;
       v[j] = warp_shfl(mine.vertex, lane), x[j] = warp_shfl(mine.value, lane);
-      e[j] = warp_shfl(mine.end, lane) - (__shfl_sync(FULL_MASK, before, lane) - at);
+      int place = at - __shfl_sync(FULL_MASK, before - count, lane);  // in the list
+      e[j] = warp_shfl(mine.begin, lane) + place;
+      head[j] = lane_id() - place;
       wanted |= (at < all) << j;
     }
-    push_four(c, p, e, wanted, v, x, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 
 // How many of `count` lists each of so many warps takes at a time, so that as many warps as possible have some.
 __device__ __forceinline__ int lists_per_warp(u32 count, int warps) {
   return min(max((count + warps - 1) / warps, 1u), 32u);
+}
+
+// The list of the vertex at `place` in the queue; empty if it is not in the page.
+__device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32 place) {
+  u32 v = c.queue[place];
+  if (v < p.first_vertex || v >= p.last_vertex) return List{};
+  Value x = c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
+  return List{v, x, c.out_offsets[v], c.out_offsets[v + 1]};
+}
+
+// Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a
+// long one.
+template <class Push>
+__device__ __forceinline__ void push_queued(const Context& c, const Page& p, Push push) {
+  u32 count = p.tally->queued, pieces = p.tally->pieces;
+  int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  int each = lists_per_warp(count, warps);
+  for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
+    List mine{};
+    if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());
+    if (mine.end - mine.begin >= PIECE) mine.end = mine.begin;
+    push_lists(c, p, mine, push);
+  }
+  for (u32 k = warp; k < pieces; k += warps) {
+    ListPiece piece = c.pieces[k];
+    List list = queued_list(c, p, piece.place);
+    if (list.begin == list.end) continue;
+    i64 head = list.begin, first = (head / PIECE + piece.number) * PIECE;
+    list.begin = max(head, first);
+    list.end = min(list.end, first + PIECE);
+    push_list(c, p, list, source_before(p, head, list.begin), push);
+  }
 }

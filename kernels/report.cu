@@ -1,4 +1,5 @@
 // Reported values: reported[u - first] = result(value_v), where v is the GPU's number of vertex u.
+// In a narrowed run, `lost` becomes 1 if a value does not fit the bits in which it is stored.
 // Launch: one thread for each vertex of the page. Shared memory: none.
 #include "vertices.cuh"
 
@@ -8,6 +9,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) report(const __grid_consta
   if (u >= t.page.last_vertex) return;
   i64 v = c.positions ? c.positions[u] : u;
   i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);
+#if IS_NARROWED
+  if (is_lost(c.values[v])) *c.lost = 1;
+#endif
+  i64 parent = FINDS_PARENTS ? (i64)c.parents[v] : -1;
+  if (parent == NO_VERTEX) parent = -1;
   t.page.reported[u - t.page.first_vertex] =
-      reported(c.parameters, c.values[v], v, c.n, in_degree, out_degree, data_of(c, v));
+      reported(c.parameters, c.values[v], v, c.n, in_degree, out_degree, parent, data_of(c, v));
 }

@@ -1,7 +1,7 @@
 // Trees of connected vertices (Afforest; Sutton et al., IPDPS 2018): each vertex has a parent, and a root is its own.
 #pragma once
 
-#include "packed.cuh"
+#include "packed_lists.cuh"
 
 // The parent of `v` as it is now: other threads change it meanwhile.
 __device__ __forceinline__ u32 parent_of(const Context& c, u32 v) { return *(volatile u32*)&c.parents[v]; }
@@ -29,11 +29,4 @@ __device__ __forceinline__ void link(const Context& c, u32 u, u32 v) {
     a = root_of(c, parent);
     b = low;
   }
-}
-
-// What the page stores of edge `e`: its source, or, if sources are packed and the edge is not the first of its
-// destination, how much larger it is than the source before.
-__device__ __forceinline__ u32 stored_source(const Page& p, i64 e) {
-  if (!p.records) return p.sources[e - p.base_edge];
-  return unpack_one(p.records + (e / RUN - p.base_edge / RUN), p.words, p.first_word, e % RUN);
 }

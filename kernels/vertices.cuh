@@ -3,6 +3,8 @@
 
 #include "garaph_generated.cuh"
 
+constexpr u32 NO_VERTEX = 0xFFFFFFFFu;  // the parent of a vertex that has none
+
 // The result of updating one vertex.
 struct Update {
   bool active;    // the vertex changed

@@ -4,6 +4,7 @@
     python scripts/bench_gpu.py packing rmat:24:16:symmetric
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
     python scripts/bench_gpu.py calls rmat:24:16:symmetric grid:1000
+    python scripts/bench_gpu.py host rmat:24:16:symmetric
     python scripts/bench_gpu.py auto rmat:22:16:symmetric rmat:24:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
@@ -20,7 +21,11 @@ tables are Markdown, and times are medians:
     pinned copies.
 ``calls``
     Whole calls of `garaph_py.run`, and their iterations alone: the first with nothing of the graph on the GPU, then
-    warm ones. With order "hub", the GPU numbers the vertices anew in the first call.
+    warm ones. With order "hub", the GPU numbers the vertices anew in the first call. Beside them what others have
+    reached with the same graph on the GPU (`RECORDED`).
+``host``
+    Warm calls with little of the GPU's memory (``--gpu-memory``): the edges that do not fit stay in host memory, or are
+    copied in each iteration. Beside them what others have reached with all edges in host memory.
 ``auto``
     Whole calls with ``device="auto"``, in turns with the CPU and the GPU: first ones, with nothing of the graph on the
     GPU but all code compiled; warm ones, with the graph there; and ten calls that begin with nothing there, beside the
@@ -76,10 +81,17 @@ extern "C" __global__ void limit(const uint4* sources, const float* values, floa
 """
 GRIDS = (8, 16, 64)
 REPEATS = 9
-TIGR = {("rmat:24:16:symmetric", name): ms for name, ms in zip(
-    ("BFS", "SSSP", "ConnectedComponents", "PageRank"), (12.1, 24.5, 23.3, 112), strict=True
-)}  # fmt: skip
-"""Milliseconds of Tigr's kernels alone, recorded on another H200: SSSP with lengths from 1 to 64, PageRank x 10."""
+RECORDED = "rmat:24:16:symmetric"
+"""The graph over which others were measured, each once, on an H200 like this. SSSP has lengths from 1 to 64."""
+TIGR = {"BFS": 12.1, "SSSP": 24.5, "ConnectedComponents": 23.3, "PageRank": 112}
+"""Milliseconds of Tigr's kernels alone; ten iterations of PageRank."""
+SPIKE = {"BFS": 0.82, "SSSP": 18.3, "ConnectedComponents": 1.65}
+"""Milliseconds of kernels written for one algorithm each, whose supersteps all run in one launch."""
+IN_HOST_MEMORY = {
+    "BFS": (65, 95, "7.2 to 9.1"), "SSSP": (187, 224, ""), "ConnectedComponents": (90, 154, "10 to 13"),
+    "PageRank": (250, 450, ""),
+}  # fmt: skip
+"""With the edges in host memory, milliseconds of HyTGraph, of EMOGI, and of kernels written for one algorithm each."""
 FIRSTS, TEN = 3, 10
 """First calls whose median counts, and calls of the table ``auto`` that begin with nothing on the GPU."""
 DEVICES = ("auto", "cpu", "gpu")
@@ -249,13 +261,14 @@ def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
 
 
 def calls(options: argparse.Namespace) -> None:
-    heads = ["first call, ms", "warm call, ms", "its iterations, ms", "beyond them, ms", "Tigr, ms"]
+    heads = ["first call, ms", "warm call, ms", "its iterations, ms", "beyond them, ms", "Tigr, ms", "one launch, ms"]
     head = f"graph | program | device | order | {' | '.join(heads)}"
-    print(f"| {head} |\n{'|---' * 9}|")
+    print(f"| {head} |\n{'|---' * 10}|")
     for name in options.graphs:
         graph = load(name, weighted=True)
         for program, iterations in programs(graph):
-            peer = TIGR.get((name, type(program).__name__), "")
+            called = type(program).__name__
+            peers = [table.get(called, "") if name == RECORDED else "" for table in (TIGR, SPIKE)]
             for device, order in (("gpu", "given"), ("gpu", "hub"), ("auto", "auto"), ("cpu", "auto")):
                 if order == "hub" and not isinstance(program, gp.apps.PageRank):
                     continue
@@ -263,8 +276,25 @@ def calls(options: argparse.Namespace) -> None:
                 call = partial(timed_call, program, graph, iterations, device, gp.Options(gpu_order=order))
                 times = np.array([call() for _ in range(1 + REPEATS)]) * 1e3
                 first, (warm, alone) = times[0, 0], np.median(times[1:], axis=0)
-                cells = f"{first:.1f} | {warm:.1f} | {alone:.1f} | {warm - alone:.1f} | {peer}"
-                print(f"| {name} | {type(program).__name__} | {device} | {order} | {cells} |", flush=True)
+                cells = f"{first:.1f} | {warm:.1f} | {alone:.2f} | {warm - alone:.1f} | {peers[0]} | {peers[1]}"
+                print(f"| {name} | {called} | {device} | {order} | {cells} |", flush=True)
+
+
+def host(options: argparse.Namespace) -> None:
+    heads = ["GPU memory", "warm call, ms", "its iterations, ms", "HyTGraph", "EMOGI", "one launch, ms"]
+    print(f"| graph | program | {' | '.join(heads)} |\n{'|---' * 8}|")
+    for name in options.graphs:
+        graph = load(name, weighted=True)
+        for program, iterations in programs(graph):
+            called = type(program).__name__
+            peers = IN_HOST_MEMORY.get(called, ("", "", "")) if name == RECORDED else ("", "", "")
+            for memory in options.gpu_memory:
+                graph.release()
+                how = gp.Options(gpu_memory=memory)
+                call = partial(timed_call, program, graph, iterations, "gpu", how)
+                warm, alone = np.median(np.array([call() for _ in range(1 + FIRSTS)])[1:], axis=0) * 1e3
+                cells = f"{memory} | {warm:.1f} | {alone:.1f} | {' | '.join(map(str, peers))}"
+                print(f"| {name} | {called} | {cells} |", flush=True)
 
 
 def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
@@ -370,9 +400,10 @@ def whole(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["gather", "packing", "iteration", "calls", "auto", "whole"])
+    parser.add_argument("table", choices=["gather", "packing", "iteration", "calls", "host", "auto", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
+    parser.add_argument("--gpu-memory", nargs="+", default=["640MiB", "1200MiB"], help="for the table `host`")
     options = parser.parse_args()
     globals()[options.table](options)
 

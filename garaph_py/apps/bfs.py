@@ -28,10 +28,9 @@ class BFS(VertexProgram):
 
     Notes
     -----
-    A vertex's value holds level and parent in one integer, ``level * 2**32 + parent``. The new value is the minimum
-    over the in-neighbours. In a synchronous run, a vertex that has a level gathers no edges, and a vertex without one
-    stops at its first in-neighbour that has one, because in-neighbours are stored in ascending order (the bottom-up
-    step of [1]).
+    A vertex's value is its level; parents are found at the end, in one pass. In a synchronous run, a vertex that has a
+    level gathers no edges, and a vertex without one stops at its first in-neighbour that has one (the bottom-up step of
+    [1]).
 
     References
     ----------
@@ -46,25 +45,25 @@ class BFS(VertexProgram):
 
     source: VertexId
 
-    value = np.int64
+    value = np.int32
     sum = minimum
     reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
     unreached = -1
 
     def init(self, id):
-        return id if id == self.source else self.identity
+        return 0 if id == self.source else self.identity
 
     def frontier(self, id):
         return id == self.source
 
-    def gather(self, src, src_id):
-        return ((src >> 32) + 1 << 32) + src_id if src != self.identity else src
+    def gather(self, src):
+        return src + 1 if src != self.identity else src
 
     def done(self, acc, old):
         return old != self.identity or acc != self.identity
 
-    def result(self, value):
-        return (value >> 32, value & 0xFFFFFFFF) if value != self.identity else (-1, -1)
+    def result(self, value, id, parent):
+        return (value if value != self.identity else -1, id if id == self.source else parent)
 
     def verify(self, graph, result):
         verify_bfs(graph, graph.ids.index(self.source), result.values["level"], result.values["parent"])

@@ -157,17 +157,24 @@ def several(last: events.Iteration, seen: Observation, earlier: Sequence[Superst
     (how,) = last.groups
     active, edges = seen.active, seen.active_edges
     for step in earlier:  # there may be thousands
-        group = events.PageGroup(how.mode, how.device, how.transfer, how.pages, edges)
+        group = events.PageGroup(how.mode, how.device, how.transfer, how.pages, step.followed)
         records.append(events.Iteration(
-            number, last.mode, edges / seen.edges, active, edges, last.pages, last.pages_skipped, step.seconds,
-            last.device, started=started, why=last.why, alpha=last.alpha, groups=(group,),
+            number, last.mode, edges / seen.edges, active, step.followed, last.pages, last.pages_skipped, step.seconds,
+            last.device, started=started, why=in_order(last.why, step.followed, edges), alpha=last.alpha,
+            groups=(group,),
         ))  # fmt: skip
         number, started, left = number + 1, started + step.seconds, left - step.seconds
         active, edges = step.active, step.active_edges
     end = last._replace(
-        number=number, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started
+        number=number, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started,
+        why=in_order(last.why, last.edges, edges),
     )  # fmt: skip
     return [*records, end]
+
+
+def in_order(why: str, followed: int, active_edges: int) -> str:
+    """The reason for a superstep that followed so many of the edges that lead from active vertices."""
+    return why if followed == active_edges else f"{why}; vertices of the least priority first"
 
 
 def missing_bytes(state: State, vertices: int) -> int:

@@ -38,8 +38,8 @@ class Observation:
         The processor can push. The CPU cannot if the program reads edge values that out-edges lack.
     device_pushes : bool
         In a hybrid run, the GPU can push if it works alone.
-    device_pushes_lists : bool
-        The GPU pushes from the edge lists of active vertices; otherwise it looks at all runs of edges.
+    device_has_near_lists : bool
+        When the GPU pushes, it reads edges from no farther than when it pulls.
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool
@@ -81,7 +81,7 @@ class Observation:
     has_sums: bool = False
     pushes: bool = True
     device_pushes: bool = False
-    device_pushes_lists: bool = False
+    device_has_near_lists: bool = True
     device_pulls_end_early: bool = False
     tiles: bool = False
     components: bool = False

@@ -22,18 +22,16 @@ DEVICE_LISTS_THRESHOLD = 1 / 4
 """Upper bound on f for a push on a GPU from the lists of active vertices, in the ``auto`` engine: at f = 0.11 a push of
 SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
-"""The same, if the GPU pushes by runs: it reads whole runs of 1,024 edges, so a few active vertices make it read many
-edges. At f = 0.043 a push took 0.4 ms where a pull takes 0.27 (linux-symrefs made undirected). Also if it pushes from
-lists, but its gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
+"""The same, if the GPU's gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1. Also if it
+pulls from its own memory, and pushes along edges in the host's."""
 DEVICE_FEW_EDGES = 1 << 16
-"""Out-edges of the active vertices up to which a GPU that pushes from lists does so whatever f is: one launch then does
-several supersteps, each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
+"""Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
+each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
 DEVICE_PUSH = 0.05
 """Fixed time of a push on a GPU, in units of the time of a pull: 0.2 to 0.3 of 6 ms (R-MAT, 537 M edges)."""
-DEVICE_LISTS_EDGE, DEVICE_RUNS_EDGE = 2.0, 30.0
-"""Cost of an active vertex's edge when a GPU pushes from lists, or by runs, in units of one pulled edge: 45 and 90 GE/s
-in a push and a pull of SSSP. By runs, beside the fixed time, measured 46 at f = 0.0033 (R-MAT: 1.23 of 6.06 ms) and 33
-at f = 0.043 (linux-symrefs: 0.4 of 0.27 ms)."""
+DEVICE_LISTS_EDGE = 2.0
+"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: 45 GE/s in a push of SSSP and 90 in a
+pull."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -100,8 +98,7 @@ class _Rules:
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
-        edge = DEVICE_LISTS_EDGE if seen.device_pushes_lists else DEVICE_RUNS_EDGE
-        on_device = min(DEVICE_PUSH + edge * seen.f, 1.0) if gpu_pushes else 1.0
+        on_device = min(DEVICE_PUSH + DEVICE_LISTS_EDGE * seen.f, 1.0) if gpu_pushes else 1.0
         alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
@@ -209,14 +206,13 @@ def make_sums(seen: Observation) -> Decision:
 
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes."""
-    pulls_all = not seen.device_pulls_end_early
-    return DEVICE_LISTS_THRESHOLD if seen.device_pushes_lists and pulls_all else DEVICE_PUSH_THRESHOLD
+    is_dear = seen.device_pulls_end_early or not seen.device_has_near_lists
+    return DEVICE_PUSH_THRESHOLD if is_dear else DEVICE_LISTS_THRESHOLD
 
 
 def suits_device_push(seen: Observation) -> bool:
     """Whether a push on a GPU follows so few edges that a pull would take longer."""
-    is_small = seen.device_pushes_lists and seen.active_edges <= DEVICE_FEW_EDGES
-    return is_small or seen.f <= device_push_bound(seen)
+    return seen.active_edges <= DEVICE_FEW_EDGES or seen.f <= device_push_bound(seen)
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:

@@ -107,7 +107,7 @@ class Scheduler:
             "deltas": can.pushes_deltas,
             "pushes": PUSH in can.modes,
             "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
-            "device_pushes_lists": can.pushes_lists,
+            "device_has_near_lists": can.has_near_lists,
             "device_pulls_end_early": can.pulls_end_early,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,

@@ -78,7 +78,7 @@ CPU = (
     Argument("cuts", "i64*", "the vertices of head and tail; -1 where the bound cuts none"),
     Argument("partitions", "i64", "number of partitions whose heads, tails and cuts are merged"),
     Argument("edges_by_block", "i64*", "edges of a set's vertices, by block, beginning with first_vertex's block"),
-    Argument("least", "Value*", "the least priority of the vertices that stay pending"),
+    Argument("least", "Value*", "the least priority of the vertices that wait; on a GPU two, used in turns"),
     Argument("new_words", "const u32*", "new values, as words of 32 bits"),
     Argument("old_words", "u32*", "the values that they replace"),
     Argument("tiles", "const u32*", "edges by tile: offsets of destination and source in their blocks, 16 bits each"),
@@ -93,6 +93,12 @@ GPU = (
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
     Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
     Argument("supersteps", "Superstep*", "what each superstep of a launch did"),
+    Argument("lost", "u32*", "1 if a value does not fit the 32 bits in which values are stored"),
+    Argument(
+        "class_edges", "u64*", "in-edges of each class of vertices, then out-edges of those that gave it its value"
+    ),
+    Argument("targets", "const u32*", "raw targets of all out-edges, if pushes read them; null in an undirected graph"),
+    Argument("target_values", "Edge*", "the values of these edges"),
     Argument("least_edges", "i64", "only vertices with at least so many in-edges; or, in link_short, with fewer"),
     Argument("starts", "const u32*", "bit e: edge e is the first of its destination"),
     Argument("run_ranks", "const u32*", "for each run: number of destinations that begin before the run"),

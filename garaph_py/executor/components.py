@@ -17,4 +17,4 @@ FIRST_EDGES = 2
 SAMPLE = 1024
 """Vertices among which the largest tree is looked for, as in GAP's implementation of Afforest."""
 NO_VERTEX = np.uint32(0xFFFFFFFF)
-"""The root of the largest tree while none has been looked for."""
+"""No vertex: the root of the largest tree while none has been looked for, or the parent of a vertex without one."""

@@ -99,7 +99,7 @@ class HybridExecutor:
         first = self._members[0].executor.capabilities
         return Capabilities(
             CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
-            pushes_lists=first.pushes_lists, pulls_end_early=first.pulls_end_early,
+            has_near_lists=first.has_near_lists, pulls_end_early=first.pulls_end_early,
         )  # fmt: skip
 
     @property
@@ -400,7 +400,7 @@ class HybridExecutor:
         for member in self._working:
             if not state.is_on_host("values") and state.holders.has(member.name):
                 return member.executor.report(state)
-        return self._host.report(state)
+        return self._host.report(state, self._host_source)
 
     def start_copy(self) -> Any:
         """Start to copy values and frontier of the device that works alone to the host (`DeviceState.start_copy`)."""

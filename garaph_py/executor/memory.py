@@ -19,7 +19,7 @@ from ..system.sizes import show_bytes
 VERTEX_SETS = 4
 """Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
 PARENT_BYTES = 4
-"""Bytes of a vertex's parent while connected components are found."""
+"""Bytes of a vertex's parent: in a tree of connected vertices, or for the result."""
 TILE_TABLES = 3
 """Number of int64 tables with one entry per tile that exist at once while tiles are made."""
 RANK_BYTES = 8 / 32
@@ -94,8 +94,9 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int, gpu: bool = Fal
     """
     per_vertex = bound.value.itemsize * arrays + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
     per_vertex += RANK_BYTES * gpu
-    if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
+    if not bound.reports_values and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
+    per_vertex += PARENT_BYTES * bound.finds_parents
     data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes
     if OUT_WEIGHTS in graph._arrays.derived:
         data += 8 * graph.n

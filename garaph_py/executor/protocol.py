@@ -109,13 +109,17 @@ class Superstep(NamedTuple):
     Attributes
     ----------
     active, active_edges : int
-        Number of vertices activated, and the sum of their out-degrees.
+        Number of vertices that were active at its end, and the sum of their out-degrees.
     seconds : float
+    followed : int
+        Out-edges followed: those of the vertices that were active at its beginning, unless some of these had to wait
+        for others of smaller priority.
     """
 
     active: int
     active_edges: int
     seconds: float
+    followed: int
 
 
 @dataclass
@@ -192,8 +196,8 @@ class Capabilities:
         iteration, and bytes per edge.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
-    pushes_lists : bool
-        The device pushes from the edge lists of active vertices.
+    has_near_lists : bool
+        When the device pushes, it reads edges from no farther than when it pulls.
     pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     pushes_deltas : bool
@@ -206,7 +210,7 @@ class Capabilities:
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
     devices_push: bool = False
-    pushes_lists: bool = False
+    has_near_lists: bool = True
     pulls_end_early: bool = False
     pushes_deltas: bool = False
 
@@ -284,6 +288,9 @@ class HostExecutor(Executor, Protocol):
 
     def commit(self, state: State, mode: str) -> None:
         """End a synchronous iteration: make the new values the current ones."""
+
+    def report(self, state: State, source: PageSource | None = None) -> Array:
+        """As of any executor; `source` has the pages if the executor's own are not open."""
 
     def sync_buffers(self, state: State, everywhere: bool = False) -> None:
         """Copy the values to the second array: those of all vertices, or of active ones if no others can differ."""

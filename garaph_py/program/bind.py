@@ -57,6 +57,8 @@ class BoundProgram:
         Every edge of the graph goes both ways.
     known : Known
         What is known about the program's class.
+    wide : BoundProgram or None
+        The program with values of 64 bits, if `value` and `accumulator` store them in 32 (`program.narrow`).
     """
 
     program: VertexProgram
@@ -71,6 +73,7 @@ class BoundProgram:
     vertex_data: Array | None
     undirected: bool
     known: Known
+    wide: BoundProgram | None = None
 
     @property
     def name(self) -> str:
@@ -81,7 +84,7 @@ class BoundProgram:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
-        return self.known.key(*numbers, self.parameters.dtype, data)
+        return self.known.key(*numbers, self.parameters.dtype, data, self.wide is not None)
 
     @property
     def is_relaxation(self) -> bool:
@@ -153,6 +156,16 @@ class BoundProgram:
         return self.is_relaxation and self.program.monotone and "done" not in self.arguments
 
     @property
+    def reports_values(self) -> bool:
+        """Whether the reported values are the stored ones as they are."""
+        return "result" not in self.arguments and self.wide is None
+
+    @property
+    def finds_parents(self) -> bool:
+        """Whether `result` asks for the in-neighbour that gave the vertex its value."""
+        return "parent" in self.arguments.get("result", ())
+
+    @property
     def arguments(self) -> dict[str, tuple[str, ...]]:
         """The functions that the program defines, and the names of the arguments each asks for."""
         return self.known.arguments
@@ -219,6 +232,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     check_identity(bound)
     check_apply(bound)
     check_delta(bound)
+    check_parent(bound)
     check_vertices(bound, graph.ids, annotations)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
@@ -317,6 +331,15 @@ def check_delta(bound: BoundProgram) -> None:
         raise ProgramError(
             f"{bound.name}.delta returns differences of sums; these must be one signed integer or float, but the "
             f"accumulator is {bound.accumulator}"
+        )
+
+
+def check_parent(bound: BoundProgram) -> None:
+    """Raise `ProgramError` if `result` asks for a parent, and values do not come from single in-neighbours."""
+    if bound.finds_parents and not bound.is_relaxation:
+        raise ProgramError(
+            f"{bound.name}.result asks for parent, which only relaxations have: programs with an idempotent sum, one "
+            "number as the value, and without apply, activate, prepare, aggregate and dst"
         )
 
 

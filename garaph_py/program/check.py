@@ -99,7 +99,8 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
     count = of(bound.real) if bound.real is not None else integer
     value, accumulator = of(bound.value), of(bound.accumulator)
     found = {
-        "self": of(bound.parameters.dtype), "id": integer, "src_id": integer, "n": count, "in_degree": count,
+        "self": of(bound.parameters.dtype), "id": integer, "src_id": integer, "parent": integer,
+        "n": count, "in_degree": count,
         "out_degree": count, "edge": count, "src": value, "dst": value, "old": value, "new": value, "value": value,
         "acc": accumulator, "left": accumulator, "right": accumulator, "active": numba.types.boolean,
     }  # fmt: skip

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .bind import BoundProgram, record_class, scalars
 from .check import check_types
+from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
 from .real import with_real
 from .signatures import ARGUMENTS, TAKES_VERTEX_DATA
 
 DType = np.dtype[Any]
+
+VALUES = ("src", "dst", "old", "new", "value", "acc")
+"""The arguments that are values or accumulators."""
+RETURN_VALUES = ("init", "gather", "priority")
+"""The functions of a relaxation that return one."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class Functions:
     ``no_total()``            the partial sum of no vertices
     ``count(x)``              the number of vertices, or a degree, as the program sees it
     ``edge(x)``               a stored edge value as the program sees it
+    ``is_lost(value)``        whether a value stands for a number that does not fit (`narrow`)
     ========================= ===============================================================
     """
 
@@ -55,6 +62,7 @@ class Functions:
     no_total: Any
     count: Any
     edge: Any
+    is_lost: Any
 
 
 def offered(name: str) -> tuple[str, ...]:
@@ -80,6 +88,8 @@ def functions(bound: BoundProgram) -> Functions:
     ProgramError
         If a function cannot be compiled, or returns another type than the program states.
     """
+    if bound.wide is not None:
+        return narrowed_functions(bound, functions(bound.wide))
     check_types(bound)
     own = bound.functions
     partial = partial_dtype(bound.total)
@@ -120,7 +130,33 @@ def functions(bound: BoundProgram) -> Functions:
         no_total=convert("def no_total():", partial, parts=["0"] * len(scalars(partial))),
         count=define("def count(x): return cast(x)", cast=(bound.real or np.dtype(np.int64)).type),
         edge=edge_function(bound),
+        is_lost=define("def is_lost(value): return False"),
     )  # fmt: skip
+
+
+def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:
+    """The functions of `bound`, which stores in 32 bits what the functions `wide` see as 64."""
+    add = sum_function(bound)
+
+    def through(name: str) -> Any:
+        """The function `name` of `wide`, between conversions."""
+        given = offered(name)
+        passed = ", ".join(f"widened({argument})" if argument in VALUES else argument for argument in given)
+        call = f"stored(function({passed}))" if name in RETURN_VALUES else f"function({passed})"
+        function = getattr(wide, name)
+        return define(
+            f"def {name}({', '.join(given)}): return {call}", function=function, widened=widened, stored=stored
+        )
+
+    return replace(
+        wide,
+        **{name: through(name) for name in ("init", "gather", "frontier", "done", "priority", "result")},
+        apply=define(f"def apply({', '.join(offered('apply'))}): return sum(old, acc)", sum=add),
+        activate=define("def activate(self, new, old): return new != old"),
+        sum=add,
+        identity=define("def identity(self): return stored(self.identity)", stored=stored),
+        is_lost=define(f"def is_lost(value): return value == {TOO_SMALL} or value == {TOO_LARGE}"),
+    )
 
 
 def partial_dtype(total: DType | None) -> DType:

@@ -25,7 +25,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "done": ("acc", "old"),
     "priority": ("value",),
     "delta": ("new", "old", "edge", "src_id"),
-    "result": ("value", *VERTEX),
+    "result": ("value", *VERTEX, "parent"),
 }
 """The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
 CONVERGED = ("total", "n")

@@ -47,7 +47,7 @@ class VertexProgram:
                                                                      processed first (see `monotone`)
     `delta`      new, old, edge, src_id                              what an out-edge adds to the sum of its target if
                                                                      the vertex's value changes from old to new
-    `result`     value, id, n, in_degree, out_degree                 the reported value
+    `result`     value, id, n, in_degree, out_degree, parent         the reported value
     ============ =================================================== =================================================
 
     The arguments are:
@@ -56,6 +56,9 @@ class VertexProgram:
     - ``edge``: the edge's value, 1 in a graph without edge values.
     - ``id``, ``src_id``: internal ids (int64).
     - ``n``, ``in_degree``, ``out_degree``: the number of vertices, and the vertex's degrees.
+    - ``parent``: the in-neighbour that gave the vertex its value, in relaxations only (see below): the one with the
+      smallest internal id for which `gather` returns this value. -1 if the vertex has kept its first value, or if no
+      such in-neighbour exists, as may be in a run that ends early.
     - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done`, `priority` and
       `delta`.
 

@@ -104,7 +104,7 @@ class Interpreter:
         self._edges = np.concatenate(valued) if valued else np.ones(graph.m, number)
         self._vertex, self._source, self._iteration = 0, -1, -1  # what is being done, for messages; -1: none
         self._wrong: list[Callable[[Any], bool]] = []
-        self.values = [self._call("init", bound.value, **vertex) for vertex in self._vertices()]
+        self.values = self._first = [self._call("init", bound.value, **vertex) for vertex in self._vertices()]
         meant = [part for value in (self._identity, *self.values) for part in parts_of(value)]
         self._wrong = [test for test in tests if not any(map(test, meant))]
         values, has_frontier = self.values, "frontier" in bound.arguments
@@ -168,7 +168,10 @@ class Interpreter:
         if "result" not in self.bound.arguments:
             return np.array(self.values, self.bound.value)
         values = zip(self.values, self._vertices(), strict=True)
-        found = [self._call("result", self.bound.reports, value=value, **vertex) for value, vertex in values]
+        found = [
+            self._call("result", self.bound.reports, value=value, parent=np.int64(self._parent()), **vertex)
+            for value, vertex in values
+        ]
         return np.array(found, self.bound.reports)
 
     def _vertices(self) -> Iterator[dict[str, Any]]:
@@ -207,6 +210,20 @@ class Interpreter:
                 f"{self.bound.name}.delta returned {text(found)}, but gather's results differ by "
                 f"{text(gathered - before)}; {self._where()}{listing({'new': new, 'old': old})}"
             )
+
+    def _parent(self) -> int:
+        """The in-neighbour that gave the vertex its value; -1 if there is none, or nobody asks for it."""
+        bound, own, offsets = self.bound, self.values[self._vertex], self.graph._arrays.in_edges.offsets
+        if not bound.finds_parents or own == self._first[self._vertex]:
+            return -1
+        for e in range(int(offsets[self._vertex]), int(offsets[self._vertex + 1])):
+            self._source = source = self._sources[e]
+            src, id = self.values[source], np.int64(source)
+            one = self._call("gather", bound.accumulator, src=src, edge=self._edges[e], dst=own, src_id=id)
+            self._source = -1
+            if one == own:
+                return int(source)
+        return -1
 
     def _no_total(self) -> Any:
         return fit((0,) * len(self._partial.names) if self._partial.names else 0, self._partial)

@@ -164,7 +164,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.iterations: int | None = None
-        self.reached = 1.0
+        self.reached, self.few = 1.0, 0
         self.cpu, self.gpu = deque[float](maxlen=CALLS), deque[float](maxlen=CALLS)
 
 
@@ -194,7 +194,7 @@ class History:
         calls = self._kinds.get(called, Calls())
         cpu = median_low(calls.cpu) if calls.cpu else None
         gpu = median_low(calls.gpu) if len(calls.gpu) >= LEAST_ON_GPU else None
-        return Past(calls.iterations, cpu, gpu, self.lost, calls.reached)
+        return Past(calls.iterations, cpu, gpu, self.lost, calls.reached, calls.few)
 
     def add(self, called: str, verdict: Verdict, measured: Measured) -> None:
         """Add a call of the kind `called`.
@@ -218,7 +218,8 @@ class History:
             counted = min(counted, measured.seconds) - reversing_seconds(call)
             calls.cpu.append(max(counted, beyond))
             self.lost += max(measured.seconds - gpu_seconds(call, there, rates), 0.0)
-        calls.iterations, calls.reached = measured.iterations, measured.active / max(call.vertices, 1)
+        calls.iterations, calls.few = measured.iterations, measured.few
+        calls.reached = measured.active / max(call.vertices, 1)
         if len(self._kinds) > MOST_KINDS:
             self._kinds.pop(next(iter(self._kinds)))
 

@@ -20,7 +20,7 @@ from ..native.compiling import notice
 from ..pages.provider import SourceFactory
 from ..program import VertexProgram, bind
 from ..program.check import check_types
-from ..program.monoids import add
+from ..program.monoids import min as minimum
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
 from .machine import Machine
@@ -32,16 +32,16 @@ _one_at_a_time = threading.RLock()  # a second call for a graph finds what the f
 
 
 class WholeGraph(VertexProgram):
-    """Reads sources and values of all edges, so that a GPU gets them. It never iterates."""
+    """Reads sources and values of all edges, and may push, so that a GPU gets all of the graph. It never iterates."""
 
     value = np.float32
-    sum = add
+    sum = minimum
 
     def init(self) -> float:
         return 0.0
 
     def gather(self, src: Any, edge: Any) -> Any:
-        return src * edge
+        return src + edge
 
 
 def to_device(

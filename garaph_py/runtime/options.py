@@ -348,6 +348,16 @@ def finds_components(bound: BoundProgram, options: RunOptions) -> bool:
     return bound.sums_components and COMPONENTS in options.policy.modes and (is_free or options.mode == COMPONENTS)
 
 
+def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether an iteration on a GPU may push."""
+    return bound.is_relaxation and PUSH in options.policy.modes and options.mode == ANY
+
+
+def gpu_may_chain(options: RunOptions) -> bool:
+    """Whether a GPU may do several iterations in one launch: nobody looks at the state in between."""
+    return options.iterations is None and options.check != FINITE and options.checkpoint is None
+
+
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse a `gather` that does not work with the program's sums or the graph's edges."""
     if options.gather == REPLICATED and not can_replicate(bound):

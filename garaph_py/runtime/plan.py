@@ -19,7 +19,7 @@ from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, FINITE, HYBRID, RunOptions, finds_components, pushes_deltas
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push, pushes_deltas
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -232,7 +232,8 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         zero_copy=options.policy.zero_copy,
         order=options.gpu_order,
         components=finds_components(bound, options),
-        chains=options.iterations is None and options.check != FINITE and options.checkpoint is None,
+        pushes=gpu_may_push(bound, options),
+        chains=gpu_may_chain(options),
     )
 
 

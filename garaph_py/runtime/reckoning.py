@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from ..codec.arrays import RAW
 from ..executor.gpu.edges import ArraysOnDevice
+from ..executor.gpu.memory_plan import can_push
+from ..executor.gpu.out_edges import widths_of
 from ..graph import Graph
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
-from .options import RunOptions, finds_components
+from .options import RunOptions, finds_components, gpu_may_chain, gpu_may_push
 
 ALL, FRONTIER, SEARCH, SEARCH_BOTH, UNION = "all", "frontier", "search", "search_both", "union"
 """Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow
@@ -29,6 +32,9 @@ CPU_STEP = 3e-5
 """Fixed time (s) of an iteration on the CPU. A BFS of 747 small supersteps takes 54 ms (docs/results/gpu.md)."""
 GPU_STEP = 1.5e-4
 """Fixed time (s) of an iteration on the GPU. An iteration of a single page takes 120 to 220 microseconds
+(docs/results/gpu.md)."""
+GPU_FEW_STEP = 1e-5
+"""The same of an iteration in a launch of many: 4 to 8 microseconds on the GPU, and 2 for its record
 (docs/results/gpu.md)."""
 CPU_VERTEX = 2e-9
 """Time (s) per vertex that a call on the CPU takes beyond its iterations: 24 to 60 ms for 16.8 M vertices
@@ -48,6 +54,9 @@ OFFSET_BYTES = 8
 """Bytes of a vertex's offset, which the GPU keeps beside the edges."""
 THERE = 0.9
 """The share of a graph's estimated bytes on the GPU from which all of it is taken to be there."""
+IN_PLACE = 0.27
+"""The share of the edges in host memory that a search or union-find reads there, if it does not copy them: BFS over
+R-MAT 24 took 10.7 ms without any edge on the GPU, and components 11.9, where all edges would take 39 over the link."""
 STAYING = 0.7
 """The share of the GPU's room that the graph takes if it does not fit; buffers and values take the rest
 (`residency.BUFFERS_SHARE`)."""
@@ -71,8 +80,8 @@ class Rates:
         ConnectedComponents by union-find 4.7 (2026-11-24).
     gpu_all, gpu_frontier, gpu_search, gpu_search_both, gpu_union : float
         In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 (and ConnectedComponents in
-        supersteps 23), BFS 8.4 and, in an undirected graph, 190, ConnectedComponents by
-        union-find 220 (2026-11-24).
+        supersteps 23), BFS in an undirected graph 190, ConnectedComponents by union-find 220 (2026-11-24). In a
+        directed graph, BFS pushes and pulls with the kernels of SSSP: its rate is that of SSSP, and not measured.
     start : float
         Seconds to find the GPU and to make its context.
     compile : float
@@ -97,7 +106,7 @@ class Rates:
     cpu_union: float = 3.0e8
     gpu_all: float = 9.4e10
     gpu_frontier: float = 1.7e10
-    gpu_search: float = 8.4e9
+    gpu_search: float = 1.7e10
     gpu_search_both: float = 1.9e11
     gpu_union: float = 2.0e11
     start: float = 0.45
@@ -132,6 +141,8 @@ class Past:
         Seconds that the calls on this graph have lost by using the CPU, since the graph last was on the GPU.
     reached : float
         Active vertices of the last call, summed over its iterations, divided by the vertices of the graph.
+    few : int
+        Iterations of the last call whose active vertices had few out-edges (`policy.DEVICE_FEW_EDGES`).
     """
 
     iterations: int | None = None
@@ -139,6 +150,7 @@ class Past:
     gpu: float | None = None
     lost: float = 0.0
     reached: float = 1.0
+    few: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,6 +173,12 @@ class Call:
     past : Past
     reverses : bool
         The CPU would order the edge values by source first, because it may push.
+    in_place : bool
+        The GPU reads edges that do not fit its memory from host memory, each when it is needed.
+    out_edge_bytes : int
+        Bytes of an out-edge in the GPU's memory, if the graph is directed and the GPU may push.
+    chains : bool
+        The GPU would do iterations with few active edges in launches of many.
     """
 
     kind: str
@@ -173,6 +191,9 @@ class Call:
     limit: int | None = None
     past: Past = Past()
     reverses: bool = False
+    in_place: bool = False
+    out_edge_bytes: int = 0
+    chains: bool = False
 
     @property
     def iterations(self) -> int:
@@ -195,8 +216,13 @@ class Call:
 
     @property
     def graph_bytes(self) -> float:
-        """Bytes of the graph in the GPU's memory."""
+        """Bytes of the graph in the GPU's memory, without out-edges."""
         return self.edges * self.edge_bytes + self.vertices * OFFSET_BYTES
+
+    @property
+    def whole_bytes(self) -> float:
+        """Bytes of the graph in the GPU's memory, with the out-edges that pushes read."""
+        return self.graph_bytes + self.edges * self.out_edge_bytes
 
 
 @dataclass(frozen=True)
@@ -222,8 +248,9 @@ class OnDevice:
 
     def staying(self, call: Call) -> float:
         """Bytes of the graph that stay in the GPU's memory once they are there."""
-        fits = self.room is None or call.graph_bytes <= self.room
-        return call.graph_bytes if fits else STAYING * (self.room or 0)
+        if self.room is None or call.whole_bytes <= self.room:
+            return call.whole_bytes
+        return call.graph_bytes if call.graph_bytes <= self.room else STAYING * self.room
 
     def missing(self, call: Call) -> float:
         """Bytes of the graph that the call would copy to the GPU to stay there."""
@@ -232,7 +259,7 @@ class OnDevice:
 
     def streamed(self, call: Call) -> float:
         """Bytes of the graph that do not fit, so that each pass over all edges copies them."""
-        return call.graph_bytes - self.staying(call)
+        return max(call.graph_bytes - self.staying(call), 0.0)
 
 
 @dataclass(frozen=True)
@@ -260,9 +287,13 @@ def call_of(
     bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past, reverses: bool = False
 ) -> Call:
     """The call of a run with these `options`, on `threads` threads of the CPU."""
+    kind = kind_of(bound, options)
+    in_place = kind in (SEARCH_BOTH, UNION) and options.policy.zero_copy
     return Call(
-        kind_of(bound, options), graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize,
-        bound.reports.itemsize, threads, options.iterations, past, reverses,
+        kind, graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize, threads,
+        options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
+        out_edge_bytes(bound, graph, options),
+        can_push(bound, graph) and gpu_may_push(bound, options) and gpu_may_chain(options),
     )  # fmt: skip
 
 
@@ -280,6 +311,12 @@ def kind_of(bound: BoundProgram, options: RunOptions) -> str:
 def edge_bytes(bound: BoundProgram, graph: Graph) -> float:
     """Mean bytes of an edge that a run of the program copies to the GPU."""
     return ArraysOnDevice.of(graph._arrays.in_edges, bound.reads_edge_values).width
+
+
+def out_edge_bytes(bound: BoundProgram, graph: Graph, options: RunOptions) -> int:
+    """Bytes of an out-edge that a run keeps on the GPU beside the in-edges; 0 if it does not push, or needs none."""
+    pushes = graph.directed and can_push(bound, graph) and gpu_may_push(bound, options)
+    return sum(widths_of(bound)) if pushes else 0
 
 
 def cpu_seconds(call: Call, rates: Rates) -> float:
@@ -334,8 +371,14 @@ def answered_bytes(call: Call) -> float:
 def gpu_iterating(call: Call, there: OnDevice, rates: Rates) -> float:
     """The time of all iterations on the GPU, once all that fits is in its memory."""
     passes = call.work / max(call.edges, 1)
-    streaming = passes * there.streamed(call) / rates.link
-    return call.iterations * GPU_STEP + call.work / rates.of("gpu", call.kind) + streaming
+    streaming = passes * there.streamed(call) * (IN_PLACE if call.in_place else 1.0) / rates.link
+    return gpu_steps(call) + call.work / rates.of("gpu", call.kind) + streaming
+
+
+def gpu_steps(call: Call) -> float:
+    """The fixed time of all iterations on the GPU."""
+    few = min(call.past.few, call.iterations) if call.chains else 0
+    return few * GPU_FEW_STEP + (call.iterations - few) * GPU_STEP
 
 
 def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
@@ -377,6 +420,8 @@ class Measured:
         Seconds of compiling, and of finding the GPU and making its context.
     active : int
         Vertices that were active, summed over the iterations.
+    few : int
+        Iterations whose active vertices had few out-edges.
     """
 
     on_gpu: bool
@@ -386,6 +431,7 @@ class Measured:
     compiling: float = 0.0
     starting: float = 0.0
     active: int = 0
+    few: int = 0
 
 
 LEAST_SECONDS = 5e-3
@@ -401,7 +447,7 @@ from a vertex that reaches nobody is no measure of speed."""
 def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
     """What the rates should have been for a call to take as long as it did."""
     call, there, rates = verdict.call, verdict.there, verdict.rates
-    call = replace(call, past=Past(iterations=measured.iterations))
+    call = replace(call, past=Past(iterations=measured.iterations, few=measured.few))
     found = dict[str, float]()
     if measured.starting >= LEAST_SECONDS and not there.has_context:
         found["start"] = measured.starting
@@ -409,8 +455,7 @@ def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
         found["compile"] = measured.compiling
     if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
         return found
-    step = GPU_STEP if measured.on_gpu else CPU_STEP
-    working = measured.iterating - call.iterations * step
+    working = measured.iterating - (gpu_steps(call) if measured.on_gpu else call.iterations * CPU_STEP)
     if not measured.on_gpu:
         working -= reversing_seconds(call)
         if working >= LEAST_SECONDS:

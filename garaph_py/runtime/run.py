@@ -14,6 +14,7 @@ from typing import Any
 from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
+from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
 from ..executor.modes import CPU
@@ -26,6 +27,7 @@ from ..output.stats import Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
+from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
 from ..system.watchdog import Watchdog
@@ -147,7 +149,7 @@ def execute(
 ) -> Result:
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
-    record = Record(options.trace, options.report)
+    Record(options.trace, options.report)  # refuses files that cannot be written
     bound = bind(program, graph, compiled=not options.debug)
     if options.debug:
         result = result_of(bound, graph, *interpret(bound, graph, options, on_event))
@@ -156,6 +158,25 @@ def execute(
         return result
     check_run_options(options, bound, graph)
     graph = encoded(graph, options)
+    if ends_by_itself(options) and may_narrow(bound, graph):
+        try:
+            return carry_out(narrowed(bound), graph, options, on_event, request)
+        except ValuesTooWide:
+            remember_wide(bound, graph)
+    return carry_out(bound, graph, options, on_event, request)
+
+
+def ends_by_itself(options: RunOptions) -> bool:
+    """Whether the run ends when no vertex is active, and leaves no state for another run."""
+    return options.iterations is None and options.checkpoint is None
+
+
+def carry_out(
+    bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener,
+    request: Mapping[str, Any] | None,
+) -> Result:  # fmt: skip
+    """Run a bound program on a graph whose edges have the run's encoding."""
+    program, record = (bound.wide or bound).program, Record(options.trace, options.report)
     started = time.perf_counter()
     chosen = plan(bound, graph, options, Machine.here())
     planned = time.perf_counter()
@@ -190,6 +211,7 @@ def remember(
     measured = Measured(
         chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.iterations),
         stats.compile_seconds, starting, sum(row.active for row in stats.iterations),
+        sum(row.f * graph.m <= DEVICE_FEW_EDGES for row in stats.iterations),
     )  # fmt: skip
     learned.learn(graph, called, verdict, measured, None if found is None else found.architecture)
 

@@ -62,7 +62,7 @@ SEEN = Observation(vertices=50, edges=100, active=3, active_edges=25)
 
 
 def test_each_superstep_of_a_launch_has_a_record():
-    earlier = [Superstep(10, 40, 0.25), Superstep(20, 80, 0.125)]
+    earlier = [Superstep(10, 40, 0.25, 25), Superstep(20, 80, 0.125, 40)]
     rows = several(LAST, SEEN, earlier)
     assert [row.number for row in rows] == [5, 6, 7]
     assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.4, 40), (20, 0.8, 80)]
@@ -70,6 +70,13 @@ def test_each_superstep_of_a_launch_has_a_record():
     assert [row.groups for row in rows] == [(PageGroup(PUSH, "gpu", "resident", 2, row.edges),) for row in rows]
     assert {(row.mode, row.device, row.why, row.pages) for row in rows} == {(PUSH, "gpu", "few", 2)}
     assert [row.to_device for row in rows] == [0, 0, 640]
+
+
+def test_a_record_says_if_vertices_had_to_wait():
+    earlier = [Superstep(10, 40, 0.25, 25), Superstep(20, 90, 0.125, 30)]
+    rows = several(LAST, SEEN, earlier)
+    assert [(row.f, row.edges, row.groups[0].edges) for row in rows] == [(0.25, 25, 25), (0.4, 30, 30), (0.9, 80, 80)]
+    assert [row.why for row in rows] == ["few", *["few; vertices of the least priority first"] * 2]
 
 
 def test_one_superstep_has_one_record():

@@ -83,44 +83,32 @@ def test_the_gpu_pulls() -> None:
     assert decide(seen(1000, "auto", device="gpu", updates_all_vertices=True)).mode == PULL
 
 
-def test_a_gpu_pushes_if_it_can() -> None:
-    few, many = int(1000 * DEVICE_PUSH_THRESHOLD), int(1000 * DEVICE_PUSH_THRESHOLD) + 1
-    assert decide(seen(few, "auto", is_relaxation=True, device="gpu")).mode == PUSH
-    assert decide(seen(many, "auto", is_relaxation=True, device="gpu")).mode == PULL
-
-
-def test_a_gpu_pushes_more_from_lists_than_by_runs() -> None:
+def test_a_gpu_pushes_less_if_its_pulls_end_early() -> None:
     edges = 10**8
-    for f, ends_early, lists, mode in (
-        (DEVICE_LISTS_THRESHOLD, False, True, PUSH), (1.01 * DEVICE_LISTS_THRESHOLD, False, True, PULL),
-        (DEVICE_PUSH_THRESHOLD, True, True, PUSH), (1.01 * DEVICE_PUSH_THRESHOLD, True, True, PULL),
-        (1.01 * DEVICE_PUSH_THRESHOLD, False, False, PULL),
+    for f, ends_early, mode in (
+        (DEVICE_LISTS_THRESHOLD, False, PUSH), (1.01 * DEVICE_LISTS_THRESHOLD, False, PULL),
+        (DEVICE_PUSH_THRESHOLD, True, PUSH), (1.01 * DEVICE_PUSH_THRESHOLD, True, PULL),
     ):  # fmt: skip
         where = Observation(
-            10**6, edges, 1, int(f * edges), device="gpu", is_relaxation=True, device_pushes_lists=lists,
-            device_pulls_end_early=ends_early,
-        )  # fmt: skip
-        assert decide((where, "auto")).mode == mode
-
-
-def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
-    for lists, active_edges, mode in (
-        (True, DEVICE_FEW_EDGES, PUSH), (True, DEVICE_FEW_EDGES + 1, PULL), (False, DEVICE_FEW_EDGES, PULL),
-    ):  # fmt: skip
-        where = Observation(
-            10**5, 2 * DEVICE_FEW_EDGES, 1, active_edges, device="gpu", is_relaxation=True, device_pushes_lists=lists
+            10**6, edges, 1, int(f * edges), device="gpu", is_relaxation=True, device_pulls_end_early=ends_early
         )
         assert decide((where, "auto")).mode == mode
 
 
+def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
+    for active_edges, mode in ((DEVICE_FEW_EDGES, PUSH), (DEVICE_FEW_EDGES + 1, PULL)):
+        where = Observation(10**5, 2 * DEVICE_FEW_EDGES, 1, active_edges, device="gpu", is_relaxation=True)
+        assert decide((where, "auto")).mode == mode
+
+
 @pytest.mark.parametrize(
-    ("active_edges", "ratio", "expected"),
-    [(20, 50.0, (PUSH, "gpu")), (20, 0.01, (PULL, "cpu")), (21, 50.0, (PULL, "both"))],
+    ("f", "ratio", "expected"), [(0.02, 50.0, (PUSH, "gpu")), (0.02, 0.01, (PULL, "cpu")), (0.26, 50.0, (PULL, "both"))]
 )
-def test_the_gpu_of_a_hybrid_run_pushes(active_edges: int, ratio: float, expected: tuple[str, str]) -> None:
-    decision = decide(
-        seen(active_edges, "auto", is_relaxation=True, pushes=False, device_pushes=True, ratio=ratio, start=0.5)
+def test_the_gpu_of_a_hybrid_run_pushes(f: float, ratio: float, expected: tuple[str, str]) -> None:
+    where = Observation(
+        10**6, 10**8, 10, int(f * 10**8), is_relaxation=True, pushes=False, device_pushes=True, ratio=ratio, start=0.5
     )
+    decision = decide((where, "auto"))
     assert (decision.mode, decision.device) == expected
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.modes import PULL
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT
 from tests.support.real_gpu import memory_for
@@ -44,7 +45,7 @@ def test_exact_programs_have_the_same_bits(graph_of, edges, at_random, case, syn
     given = edges[case.weights]
     graph = graph_of(given, directed=not case.symmetric)
     program = case.program(given.both_ways() if case.symmetric else given)
-    cpu, hybrid = both(program, graph, sync=sync)
+    cpu, hybrid = both(program, graph, sync=sync, mode=PULL)
     assert cpu.values.tobytes() == hybrid.values.tobytes()
     assert "both" in {row.device for row in hybrid.stats.iterations}
 

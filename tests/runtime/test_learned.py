@@ -148,8 +148,8 @@ def test_the_median_of_the_last_calls_counts():
         history.add("PageRank", reckoned(), Measured(False, seconds, 0.3, 8))
     for seconds in 0.02, 0.03:
         assert history.past("PageRank").gpu is None
-        history.add("PageRank", reckoned(there=HERE), Measured(True, seconds, 0.01, 7))
-    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost, reached=0.0)
+        history.add("PageRank", reckoned(there=HERE), Measured(True, seconds, 0.01, 7, few=3))
+    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost, reached=0.0, few=3)
     assert history.past("BFS") == Past(lost=history.lost)
 
 

@@ -132,6 +132,20 @@ def test_ordering_edge_values_is_part_of_a_call_on_the_cpu(graph_of, monkeypatch
     assert not reverses(gp.apps.BFS(0))
 
 
+@pytest.mark.parametrize(
+    ("program", "options", "pushes"),
+    [
+        (gp.apps.SSSP(0), {}, True),
+        (gp.apps.SSSP(0), {"mode": "pull"}, False),
+        (gp.apps.SSSP(0), {"engine": "garaph"}, False),
+        (gp.apps.PageRank(), {}, False),
+    ],
+    ids=str,
+)
+def test_runs_whose_gpu_may_push(graph, program, options, pushes):
+    assert planned(program, graph, device="gpu", **options).gpu.pushes == pushes
+
+
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])
 def test_cores_are_left_to_the_gpus_threads(cores, threads):
     assert cores_beside_gpu(cores) == threads

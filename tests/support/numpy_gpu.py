@@ -1,7 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of the programs `Hops`, `Blend` and `numpy_trees.Labels`, written once more over the addresses
-that the host tells them; `numpy_trees` and `numpy_push` have some of them.
+The kernels are those of the programs `Hops`, `Lengths`, `Blend` and `numpy_trees.Labels`, written once more over the
+addresses that the host tells them; `numpy_trees` and `numpy_push` have some of them.
 """
 
 import types
@@ -15,12 +15,13 @@ from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
-from garaph_py.executor.gpu.launch import OVER_OFFSETS
+from garaph_py.executor.gpu.launch import OVER_OFFSETS, UNTIL_DONE_NAMES
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
 from tests.support import numpy_push, numpy_trees, twins
+from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS
@@ -53,6 +54,22 @@ class Quiet(Hops):
 
     total = None
     aggregate = None
+
+
+class Lengths(Quiet):
+    """The same by the lengths of edges, which are int32."""
+
+    def gather(self, src, edge):
+        return src + edge if src != self.identity else src
+
+
+class Nearest(Lengths):
+    """The same, in the order of the distances or another one."""
+
+    urgency: int = 1
+
+    def priority(self, value):
+        return value * self.urgency
 
 
 class Eager(Quiet):
@@ -217,7 +234,7 @@ class FakeFunction:
             KERNELS[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
-        elif self.name in ("initialize", "apply_vertices", "gather_until_done"):
+        elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
@@ -239,9 +256,9 @@ class FakeFunction:
             at(context["values"], np.int64, count, first)[:] = np.where(active, 0, far)
             changed, bits = np.zeros(count, bool), context["frontier"]
         else:
-            edges = int(page["last_edge"] - page["first_edge"])
-            sources = at(page["sources"], np.uint32, edges, int(page["first_edge"] - page["base_edge"]))
-            said = np.where(old[sources] == far, far, old[sources] + (old[sources] != far))
+            sources = sources_of(self.driver, context, page)
+            lengths = numpy_push.lengths_of(self.driver, page)
+            said = np.where(old[sources] == far, far, old[sources] + np.where(old[sources] == far, 0, lengths))
             new = old[first:last].copy()
             np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)
             active = changed = new != old[first:last]
@@ -400,6 +417,6 @@ def memory_for(program, graph, share, components=False):
     settings = Settings(gather="segmented", components=components)
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
-        used = made.residency.used
+        used, width = made.residency.used, made.edges.arrays.width
     graph.release()
-    return int(used - (1 - share) * 4 * graph.m)
+    return int(used - (1 - share) * width * graph.m)

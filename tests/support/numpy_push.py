@@ -1,8 +1,11 @@
-"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet`: the least number of edges to a vertex."""
+"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet` and `Lengths`: the least distance of a
+vertex, in edges or by their lengths."""
 
 import numpy as np
 
 from garaph_py.executor.gpu import header
+
+from .numpy_packed import sources_of
 
 
 def array_of(driver, context, name, kind, count=None):
@@ -24,9 +27,9 @@ def bits_of(driver, context, name):
     return np.unpackbits(words, bitorder="little", count=n) == 1, write
 
 
-def relax(driver, context, page, targets, contributions, name):
+def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
-    new = array_of(driver, context, name, np.int64)
+    new = array_of(driver, context, "values", np.int64)
     before = new.copy()
     np.minimum.at(new, targets, contributions)
     was, write = bits_of(driver, context, "next_frontier")
@@ -47,15 +50,17 @@ def count(driver, context, page, activated):
     tally["active_edges"] = tally["active_edges"] + edges_of(driver, context, activated)
 
 
-def push_edges(driver, context, page):
-    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
-    begin, end = map(int, page[["first_edge", "last_edge"]])
-    offsets = array_of(driver, context, "in_offsets", np.int64, n + 1)
-    targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
-    owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
-    active = bits_of(driver, context, "frontier")[0][owners]
-    old = array_of(driver, context, "values", np.int64)
-    count(driver, context, page, relax(driver, context, page, targets[active], old[owners[active]] + 1, "next_values"))
+def lengths_of(driver, page):
+    """The lengths of the page's edges, int64; 1 of each if the program reads none."""
+    first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
+    if not page["edge_values"] and not page["mapped_values"]:
+        return np.ones(last - first, np.int64)
+    here = max(min(last, int(page["first_mapped"])) - first, 0)
+    lengths = driver.array(page["edge_values"], np.int32, here, first - base)
+    if here < last - first:
+        rest = driver.array(page["mapped_values"], np.int32, last - first - here, first + here)
+        lengths = np.append(lengths, rest)
+    return lengths.astype(np.int64)
 
 
 def list_frontier(driver, context, page):
@@ -64,9 +69,10 @@ def list_frontier(driver, context, page):
     if context["next_values"] != context["values"]:
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
-    edges = np.diff(offsets)[active]
-    numbers = np.where(edges < header.PIECE, 0, -(-edges // header.PIECE))
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    begins, ends = offsets[active], offsets[active + 1]
+    cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
+    numbers = np.where(ends - begins < header.PIECE, 0, cut)
     pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
     array_of(driver, context, "pieces", driver.layouts.list_piece, len(pieces))[:] = pieces
     array_of(driver, context, "supersteps", driver.layouts.superstep, 1)[:] = 0
@@ -77,14 +83,37 @@ def list_frontier(driver, context, page):
 def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    base, mapped = int(page["base_edge"]), int(page["first_mapped"])
-    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped) - base)
-    if page["mapped_sources"]:
-        rest = int(page["last_edge"]) - mapped
-        sources = np.append(sources, driver.array(page["mapped_sources"], np.uint32, rest, mapped))
-    said = np.repeat(values + 1, [end - begin for begin, end in ranges])
-    targets = sources[edges - base].astype(np.int64)
-    return relax(driver, context, page, targets, said, "values")
+    targets, lengths = out_edges(driver, context, page, edges)
+    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths
+    return relax(driver, context, page, targets, said)
+
+
+def out_edges(driver, context, page, edges):
+    """The targets and the lengths of some out-edges."""
+    if not context["targets"]:
+        own = edges - int(page["first_edge"])
+        return sources_of(driver, context, page)[own], lengths_of(driver, page)[own]
+    m = int(array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)[-1])
+    values = context["target_values"]
+    lengths = driver.array(values, np.int32, m) if values else np.ones(m)
+    return driver.array(context["targets"], np.uint32, m)[edges].astype(np.int64), lengths[edges].astype(np.int64)
+
+
+def reverse_values(driver, context, page):
+    """What the kernel does by binary searches, by sorting: parallel edges keep their order."""
+    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
+    begin, end = map(int, page[["first_edge", "last_edge"]])
+    into, out = (array_of(driver, context, name, np.int64, n + 1) for name in ("in_offsets", "out_offsets"))
+    sources = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
+    destinations = np.repeat(np.arange(first, last), np.diff(into[first : last + 1]))
+    targets = driver.array(context["targets"], np.uint32, int(out[-1])).astype(np.int64)
+    owners = np.repeat(np.arange(n), np.diff(out))
+    places = np.flatnonzero((targets >= first) & (targets < last))  # ascending by owner, then by target
+    order = np.lexsort([destinations, sources])
+    np.testing.assert_array_equal(owners[places], sources[order])
+    np.testing.assert_array_equal(targets[places], destinations[order])
+    values = driver.array(context["target_values"], np.int32, int(out[-1]))
+    values[places] = lengths_of(driver, page)[order]
 
 
 def push_queue(driver, context, page):
@@ -93,37 +122,80 @@ def push_queue(driver, context, page):
     values = array_of(driver, context, "values", np.int64)[queue]
     if context["next_values"] != context["values"]:
         values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]
-    ends = np.where(ends - begins >= header.PIECE, begins, ends)  # those are in pieces
+    ends = np.where(is_here & (ends - begins < header.PIECE), ends, begins)  # longer ones are in pieces
     activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
     for place, number in array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally["pieces"])).tolist():
-        v = queue[place]
-        begin = offsets[v] + number * header.PIECE
-        part = begin, min(begin + header.PIECE, offsets[v + 1])
+        if not is_here[place]:
+            continue
+        begin, end = offsets[queue[place]], offsets[queue[place] + 1]
+        first = (begin // header.PIECE + number) * header.PIECE
+        part = max(begin, first), min(end, first + header.PIECE)
         activated.append(push_lists(driver, context, page, [part], queue[[place]], values[[place]]))
     count(driver, context, page, np.concatenate(activated))
 
 
+class Order:
+    """What priority.cuh does, for integers."""
+
+    def __init__(self, context, many):
+        self.many, self.step, self.last = many, None, np.inf
+        names = context["parameters"].dtype.names
+        in_place = context["next_values"] == context["values"]
+        self.urgency = int(context["parameters"]["urgency"]) if "urgency" in names and in_place else None
+
+    def priorities(self, values):
+        return values * (0 if self.urgency is None else self.urgency)
+
+    def next(self, followed, waiting, queued, least):
+        if self.urgency is None:
+            return
+        if self.step is None:
+            if queued <= self.many:
+                return
+            self.step = abs(least) // 64
+        elif followed > self.many:
+            self.step //= 2
+        elif followed * 4 < self.many and waiting:
+            self.step *= 2
+        self.step = max(self.step, 1)
+        self.last = least + self.step
+
+
 def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     tally, threads = tally_of(driver, page), driver.threads
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
+    order, edges = Order(context, header.MANY_EDGES * threads), 0
     for step in range(header.MOST_SUPERSTEPS):
+        values = array_of(driver, context, "values", np.int64)[queue].copy()
+        waits = order.priorities(values) > order.last
+        waiting, queue, values = queue[waits], queue[~waits], values[~waits]
         was, write = bits_of(driver, context, "next_frontier")
         was[queue] = False
         write(was)
-        values = array_of(driver, context, "values", np.int64)[queue]
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        queue = push_lists(driver, context, page, ranges, queue, values)
-        edges = edges_of(driver, context, queue)
-        log[step] = edges, len(queue), 1000 * step
+        queue = np.append(waiting, push_lists(driver, context, page, ranges, queue, values))
+        left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
+        log[step] = edges, len(queue), 1000 * step, left
+        if len(queue):
+            least = order.priorities(array_of(driver, context, "values", np.int64)[queue]).min()
+            order.next(before - left, left, edges, int(least))
         is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
         if not len(queue) or not is_few:
             break
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
-KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few)}
+KERNELS = {
+    "list_frontier": list_frontier,
+    "push_queue": push_queue,
+    "push_queue_packed": push_queue,
+    "push_few": push_few,
+    "push_few_packed": push_few,
+    "reverse_values": reverse_values,
+}

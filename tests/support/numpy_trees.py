@@ -4,6 +4,8 @@ import numpy as np
 
 import garaph_py as gp
 
+from .numpy_packed import sources_of
+
 
 class Labels(gp.VertexProgram):
     """The least label in the same component."""
@@ -48,9 +50,9 @@ def plant(driver, context, page):
 
 
 def link_edges(driver, context, page):
-    parents, first, last = array_of(driver, context, "parents", np.uint32), *map(int, page[["first_edge", "last_edge"]])
+    parents, first = array_of(driver, context, "parents", np.uint32), int(page["first_edge"])
     offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
-    sources = driver.array(page["sources"], np.uint32, last - first, first - int(page["base_edge"]))
+    sources = sources_of(driver, context, page)
     (largest,) = array_of(driver, context, "largest", np.uint32, 1)
     for v in range(int(page["first_vertex"]), int(page["last_vertex"])):
         begin, end = offsets[v : v + 2]

@@ -25,6 +25,7 @@ from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
+from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult, sum_partials
 from ..state import State
@@ -35,6 +36,7 @@ from .edges import reader_of
 from .launch import Launcher
 from .notify import Notify
 from .out_edges import OutEdges
+from .parents import Parents
 from .program import kernels
 from .pull import Pull
 from .pull_tiled import TiledPull
@@ -99,6 +101,7 @@ class CpuExecutor(StepByParts):
         self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
         self._components = Components(launch, runs, arrays, reader, self._kernels)
+        self._parents = Parents(launch, runs, arrays, reader)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -281,15 +284,22 @@ class CpuExecutor(StepByParts):
             done, active=page.vertices, active_edges=int(offsets[last] - offsets[first]), changeable=page.vertices
         )
 
-    def report(self, state: State) -> Array:
+    def report(self, state: State, source: PageSource | None = None) -> Array:
         self._pull_tiled.release()  # the verification of the answer can use the tiles' memory
-        if "result" not in self.bound.arguments:
+        if self.bound.reports_values:
             return state.values
         kernel = self._kernels.result
         self._launch.prepare(kernel)
+        parents = None
+        if self.bound.finds_parents:
+            parents = self._parents(self._kernels.find_parents, state, source or self.source)
         spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self._arrays.n, self.bound.reports)
         first, last = self._runs.of_vertices()
-        self._launch(kernel, len(first), state, reported=reported, first_vertex=first, last_vertex=last)
+        lost = self._launch(
+            kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last
+        )
+        if lost.any():
+            raise ValuesTooWide
         return reported

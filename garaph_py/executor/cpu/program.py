@@ -8,6 +8,7 @@ from ...program import BoundProgram
 from .components import make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
 from .functions import functions
+from .parents import make_find_parents
 from .pull import make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
@@ -42,6 +43,7 @@ class Kernels:
         self._functions, self._reader = functions(bound), reader
         self._words = bound.value.itemsize // 4
         self._has_priority = "priority" in bound.arguments
+        self._finds_parents = bound.finds_parents
 
     @cached_property
     def init(self) -> RecordKernel:
@@ -114,4 +116,8 @@ class Kernels:
 
     @cached_property
     def result(self) -> RecordKernel:
-        return make_result(self._functions)
+        return make_result(self._functions, self._finds_parents)
+
+    @cached_property
+    def find_parents(self) -> RecordKernel:
+        return make_find_parents(self._functions, self._reader)

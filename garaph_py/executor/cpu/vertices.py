@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..components import NO_VERTEX
 from .functions import Functions
 from .pull import make_tally
 from .records import RecordKernel
@@ -57,16 +58,28 @@ def make_prepare(f: Functions) -> RecordKernel:
     return RecordKernel("prepare_values", prepare_values, (*VERTICES, "frontier"), f)
 
 
-def make_result(f: Functions) -> RecordKernel:
+def make_result(f: Functions, finds_parents: bool) -> RecordKernel:
+    """Make the kernel of reported values; it reads `parents` only if `finds_parents`."""
     result, count, load, load_data, store_report = f.result, f.count, f.value.load, f.data.load, f.report.store
+    is_lost = f.is_lost
+
+    def parent_of(t, v):
+        return np.int64(t.parents[v]) if finds_parents and t.parents[v] != NO_VERTEX else np.int64(-1)
 
     def report(t):
-        """Reported values of the vertices [first_vertex, last_vertex); `reported` may be the values' own memory."""
+        """Reported values of the vertices [first_vertex, last_vertex); `reported` may be the values' own memory.
+
+        Returns 1 if a value is lost.
+        """
+        lost = False
         for v in range(t.first_vertex, t.last_vertex):
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
             out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
             value, data = load(t.values, v), load_data(t.vertex_data, v)
-            store_report(t.reported, v, result(t.parameters, value, v, count(t.n), in_degree, out_degree, data))
-        return 0
+            lost |= is_lost(value)
+            parent = parent_of(t, v)
+            reported = result(t.parameters, value, v, count(t.n), in_degree, out_degree, parent, data)
+            store_report(t.reported, v, reported)
+        return int(lost)
 
-    return RecordKernel("report", report, (*VERTICES, "reported"), f)
+    return RecordKernel("report", report, (*VERTICES, "reported", "parents"), f)

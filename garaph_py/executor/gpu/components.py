@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,10 +14,8 @@ from ..components import NO_VERTEX, SAMPLE
 from ..modes import COMPONENTS, GPU
 from ..protocol import PageDecision, PageResult
 from .launch import Launcher
+from .launches import Launches
 from .ranks import runs_of
-from .run_arrays import RunArrays
-from .streams import Streams
-from .work import Launch
 
 Array = npt.NDArray[Any]
 
@@ -35,53 +32,52 @@ class Components:
 
     Parameters
     ----------
-    launcher : Launcher
-    arrays : RunArrays
-    streams : Streams
-    on_each : callable
-        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
+    launches : Launches
     """
 
-    launcher: Launcher
-    arrays: RunArrays
-    streams: Streams
-    on_each: Callable[[list[Page], Launch], dict[Page, int]]
+    launches: Launches
 
-    def __call__(self, n: int, pages: list[Page]) -> list[PageResult]:
-        """Do all of it for a graph of `n` vertices. Of streamed pages, first edges are not linked before the others."""
-        every, driver = self.arrays.task_of_range(0, n), self.launcher.device.driver
-        at_hand = [page for page in pages if self.streams.has(page)]
-        driver.memset_d8(self.arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
-        self.launcher.on_threads("plant", n, None, every)
+    def __call__(self) -> list[PageResult]:
+        """Do all of it. Of streamed pages, first edges are not linked before the others."""
+        on_each, arrays, driver = self.launches.on_each, self.launches.arrays, self.launches.driver
+        n, pages = arrays.n, self.launches.pages
+        every = arrays.task_of_range(0, n)
+        at_hand = [page for page in pages if self.launches.streams.has(page)]
+        driver.memset_d8(arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
+        self._launcher.on_threads("plant", n, None, every)
         copied = Counter[Page]()
         if at_hand:
             for link in (self._hook_first, self._link_second):
-                copied.update(self.on_each(at_hand, link))
-            self.launcher.on_threads("flatten", n, None, every)
-            self.launcher.on_few("find_largest", 1, SAMPLE, None, every)
-        copied.update(self.on_each(pages, partial(self._link_rest, len(at_hand))))
+                copied.update(on_each(at_hand, link))
+            self._launcher.on_threads("flatten", n, None, every)
+            self._launcher.on_few("find_largest", 1, SAMPLE, None, every)
+        copied.update(on_each(pages, partial(self._link_rest, len(at_hand))))
         for name in ("sum_trees", "spread_sums"):
-            self.launcher.on_threads(name, n, None, every)
+            self._launcher.on_threads(name, n, None, every)
         driver.Context.synchronize()
         return [self._result(page, copied[page]) for page in pages]
 
+    @property
+    def _launcher(self) -> Launcher:
+        return self.launches.launcher
+
     def _hook_first(self, page: Page, stream: Any, task: Array) -> None:
-        self.launcher.on_threads("hook_first", page.vertices, stream, task)
+        self._launcher.on_threads("hook_first", page.vertices, stream, task)
 
     def _link_second(self, page: Page, stream: Any, task: Array) -> None:
         """Link the second edges of a page's vertices: first those of a few, which join the large trees."""
         few = task.copy()
         few["page"]["last_vertex"] = min(page.first_vertex + FEW_VERTICES, page.last_vertex)
-        self.launcher.on_threads("link_second", FEW_VERTICES, stream, few)
-        self.launcher.on_threads("link_second", page.vertices, stream, task)
+        self._launcher.on_threads("link_second", FEW_VERTICES, stream, few)
+        self._launcher.on_threads("link_second", page.vertices, stream, task)
 
     def _link_rest(self, at_hand: int, page: Page, stream: Any, task: Array) -> None:
         """Link the edges of a page, except those of vertices in the largest tree."""
         if page.number < at_hand:  # the few vertices that are left are in nearly all runs, with few edges each
             task["page"]["least_edges"] = SHORT_EDGES
-            self.launcher.on_threads("link_short", page.vertices, stream, task)
-        self.launcher.on_warps("link_edges", runs_of(page), stream, task)
+            self._launcher.on_threads("link_short", page.vertices, stream, task)
+        self._launcher.on_warps("link_edges", runs_of(page), stream, task)
 
     def _result(self, page: Page, copied: int) -> PageResult:
-        how = PageDecision(COMPONENTS, GPU, self.streams.way_of(page, copied))
+        how = PageDecision(COMPONENTS, GPU, self.launches.streams.way_of(page, copied))
         return PageResult(page.edges, 0, 0, 0, None, to_device=copied, how=how)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from .device import Device, failing
 from .handles import Handles
@@ -127,13 +128,15 @@ class DeviceGraph:
             self._ranks = ranks
         return ranks
 
-    def mapped(self, arrays: GraphArrays, reads_values: bool) -> MappedEdges | None:
-        """The graph's edges in host memory, mapped once; None if they cannot be (`MappedEdges.of`).
+    def mapped(self, edges: Adjacency, reads_values: bool) -> MappedEdges | None:
+        """The graph's `edges` in host memory, mapped once; None if they cannot be (`MappedEdges.of`).
+
+        They are always the same ones: the in-edges of an undirected graph, the out-edges of a directed one.
 
         The device's context must be current.
         """
         if reads_values not in self._mapped:
-            self._mapped[reads_values] = MappedEdges.of(arrays.in_edges, reads_values, self.pinned)
+            self._mapped[reads_values] = MappedEdges.of(edges, reads_values, self.pinned)
         return self._mapped[reads_values]
 
     def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...program import BoundProgram
+from ...program.narrow import ValuesTooWide
 from ..state import State
 from .device import Device, failing
 from .device_graph import DeviceGraph
@@ -27,6 +29,8 @@ Array = npt.NDArray[Any]
 
 COLLECTED = {"values": "collected", "frontier": "collected_bits"}
 """Where the kernel `collect` writes an array of the run by the user's numbers."""
+LaunchPart = Callable[[int, int, Any], None]
+"""``launch(first, last, stream)`` launches kernels for the vertices [first, last)."""
 
 
 @dataclass
@@ -197,19 +201,28 @@ class DeviceState:
             written.record(stream)
         return StateCopy(*arrays, written, self._device)
 
-    def report(self, state: State) -> Array:
-        """The reported values of all vertices, shape (n,), on the host."""
-        if "result" not in self._bound.arguments:
+    def report(self, state: State, before: LaunchPart | None = None) -> Array:
+        """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
+        if self._bound.reports_values:
             return state.values
         out = self._pool_array(self._n, self._bound.reports)
-        self._in_parts("report", "reported", out)
+        self._in_parts("report", "reported", out, before=before)
+        if self._bound.wide is not None and self._has_lost():
+            raise ValuesTooWide
         return out
 
-    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1) -> None:
+    def _has_lost(self) -> bool:
+        """Whether `report` has found a value that does not fit 32 bits."""
+        lost = np.zeros(1, np.uint32)
+        with self._device, failing(self._device.driver):
+            self._device.driver.memcpy_dtoh(lost.view(np.uint8), self._arrays.address("lost"))
+        return bool(lost[0])
+
+    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None) -> None:
         """Have a kernel compute an array part by part, and copy it to `out`, on the host.
 
         The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
-        to `each` vertices.
+        to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first.
         """
         n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
         nbytes = half // each * out.itemsize
@@ -222,6 +235,8 @@ class DeviceState:
                 stream, at = halves[first // half % 2]
                 task = self._arrays.task_of_range(first, last)
                 task["page"][field] = at
+                if before is not None:
+                    before(first, last, stream)
                 self._launcher.on_threads(kernel, last - first, stream, task)
                 part = out[first // each : -(-last // each)]
                 driver.memcpy_dtoh_async(part.view(np.uint8), at, stream)

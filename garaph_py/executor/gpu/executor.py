@@ -33,19 +33,21 @@ from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
+from .launches import Launches
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
 from .page_tasks import PageTasks
+from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
 from .push import Push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
-from .run_arrays import OF_GRAPH, RunArrays
+from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
-from .work import KernelWork, Launch, PageWork, SharedWork, result_of
+from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
 
@@ -120,10 +122,10 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        placed, pushes = self._placed, can_push(self.bound) and self._placed.reaches_all
+        pushes = can_push(self.bound, self.graph) and self._placed.reaches_all
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        lists = placed.pushes_lists and self.spans is None  # spans belong to pages
-        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=self.gather.kind == UNTIL_DONE)
+        near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
+        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -188,13 +190,7 @@ class GpuExecutor(StepByParts):
         return self._numbering.order is None
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
-        """Decide what is where in the device's memory.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the graph's vertices and one page need more than `budget`.
-        """
+        """Decide what is where in the device's memory (`Placer.place`)."""
         self._placed = self._placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
         self._offsets = self._numbering.ranks.offsets
@@ -214,13 +210,7 @@ class GpuExecutor(StepByParts):
     def _make_room(self, budget: int) -> None:
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
         residency, kept = self.residency, self._kept
-        wanted = self._numbering.contents(name for name in OF_GRAPH if name in self._plan.arrays)
-        if self.shares_pages:
-            regions = self.edges.arrays.regions(residency.pages[: residency.resident])
-            wanted |= {region.name: region.what for region in regions}
-        else:
-            wanted |= self._hub.contents
-        others = kept.retain(wanted, budget - residency.used)
+        others = kept.retain(self._placed.contents(self._hub), budget - residency.used)
         kept.memory.trim(max(budget - kept.memory.used, 0))
         make_room(self.device, kept, budget - residency.used - others)
         kept.memory.budget = budget
@@ -231,6 +221,8 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
+            if self._placed.out_edges is not None:
+                self._placed.out_edges.allocate(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = Streams(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
@@ -260,6 +252,9 @@ class GpuExecutor(StepByParts):
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
             self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
+            self._launches = Launches(
+                self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
+            )
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -280,6 +275,8 @@ class GpuExecutor(StepByParts):
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
+            if self._placed.out_edges is not None:
+                self._placed.out_edges.fill(partial(self._launches.on_each, self.residency.pages))
 
     def _pin(self, array: Array) -> None:
         """Pin a buffer of the page source, in the thread that allocates it.
@@ -305,14 +302,9 @@ class GpuExecutor(StepByParts):
         arguments["not_finite"] = self.state.place_of_found()
         task = self._arrays.task_of(arguments.tobytes())
         self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
-        self._read_tallies()
+        self._launches.read_tallies()
         self.state.read_found()
         return result_of(every, self._tallies, self.bound.total is not None)
-
-    def _read_tallies(self) -> Array:
-        """Copy the counts of all pages to the host."""
-        self.device.driver.memcpy_dtoh(self._tallies.view(np.uint8), self._tally_address)
-        return self._tallies
 
     def has(self, page: Page) -> bool:
         return self.streams.has(page)
@@ -343,36 +335,34 @@ class GpuExecutor(StepByParts):
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode in (PUSH, COMPONENTS):
-            with self.device, failing(self.device.driver):
-                return self._push(state) if mode == PUSH else self._find_components(list(pages))
+            return self._alone(state, mode)
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
+            if (whole := self._pulled_at_once(every, mode)) is not None:
+                work.launch(*whole)
+                work.done[whole[0]] = 0
+                self._launches.read_tallies()
+                self._processed = every
+                return [work.result(whole[0])]
             self.streams.process(self.offer(every, state, mode, False), source, work)
-            self._read_tallies()
+            self._launches.read_tallies()
         self._processed = list(work.done)
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
-    def _push(self, state: State) -> list[PageResult]:
-        push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
-        pages = list(self.residency.pages)
-        whole = self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
-        self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
-        return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
+    def _pulled_at_once(self, pages: list[Page], mode: str) -> tuple[Page, Buffer] | None:
+        """All pages as one, if one launch may pull them: gathers that end early take less time than many launches."""
+        at_once = mode == PULL and self.gather.kind == UNTIL_DONE
+        return self.streams.in_one_piece(pages) if at_once else None
 
-    def _find_components(self, pages: list[Page]) -> list[PageResult]:
-        self._processed = []  # the new values are in the array of the old ones
-        return Components(self.launcher, self._arrays, self.streams, self.on_each)(self.graph.n, pages)
-
-    def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
-        """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
-        work, whole = KernelWork(launch, self.task_of), self.streams.in_one_piece(pages)
-        if whole is None:
-            self.streams.process(self.streams.order(pages, self.graph.on_disk), self.source, work)
-            return work.done
-        work.launch(*whole)
-        return dict.fromkeys(pages, 0)
+    def _alone(self, state: State, mode: str) -> list[PageResult]:
+        """Push, or find components: the new values replace the old ones in their array."""
+        self._processed = []
+        with self.device, failing(self.device.driver):
+            if mode == COMPONENTS:
+                return Components(self._launches)()
+            return [Push(self._launches)(state, self.settings.chains and self.spans is None)]
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None
@@ -464,7 +454,11 @@ class GpuExecutor(StepByParts):
         return self.state.start_copy()
 
     def report(self, state: State) -> Array:
-        return self.state.report(state)
+        before = None
+        if self.bound.finds_parents:
+            with self.device, failing(self.device.driver):
+                before = Parents(self._launches, self.bound)(state.synchronous)
+        return self.state.report(state, before)
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.
@@ -488,7 +482,8 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept", "_hub", "_placer", "_tasks"):
+            parts = "streams", "gather", "launcher", "state"
+            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

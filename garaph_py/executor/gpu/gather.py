@@ -19,7 +19,7 @@ from ...program.functions import partial_dtype
 from .device import seconds
 from .device_graph import DeviceGraph
 from .interface import gathers_until_done
-from .launch import Launcher, block_count
+from .launch import Launcher, block_count, decoding
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
@@ -122,7 +122,7 @@ class Gather:
             self.kind = self._known.get(self._key) or self._faster(page, task, stream)
             self._known[self._key] = self.kind
         if self.kind == UNTIL_DONE:
-            self._launcher.on_blocks("gather_until_done", page.vertices, stream, task)
+            self._launcher.on_blocks(decoding("gather_until_done", task), page.vertices, stream, task)
         elif self.kind == REPLICATED:
             self._replicated(page, task, stream, self._items_of(page, task, stream))
         else:
@@ -267,11 +267,10 @@ class Gather:
 def kind_of(bound: BoundProgram, asked: str, encoding: str, synchronous: bool) -> str:
     """The kind of gather for edges in this encoding, if the user or the plan has `asked` for one.
 
-    A synchronous run ends the gather of a vertex early where `done` says so, unless it has to decode all edges. In a
-    directed graph many vertices may stay unreached for many iterations: one warp would go through all edges of each
-    again and again.
+    A synchronous run ends the gather of a vertex early where `done` says so. In a directed graph many vertices may stay
+    unreached for many iterations: one warp would go through all edges of each again and again.
     """
-    if encoding == PACKED:
-        return PACKED
     ends_early = synchronous and bound.undirected and gathers_until_done(bound)
+    if encoding == PACKED:
+        return UNTIL_DONE if ends_early else PACKED
     return UNTIL_DONE if asked == AUTO and ends_early else asked

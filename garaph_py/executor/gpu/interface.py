@@ -14,6 +14,7 @@ import numpy as np
 from ...program import BoundProgram
 from ...program.bind import record_class
 from ...program.functions import Functions, define, functions, offered, partial_dtype
+from ...program.monoids import largest
 
 DType = np.dtype[Any]
 
@@ -24,7 +25,7 @@ VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
     "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
-    "done": "bool", "add_total": "Partial", "no_total": "Partial",
+    "done": "bool", "priority": "Value", "is_lost": "bool", "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
@@ -81,8 +82,13 @@ class Interface:
         }
         plain = functions(bound)
         self.wrappers: list[Wrapper] = []
-        wanted = {name: result for name, result in RETURNS.items() if name != "done" or gathers_until_done(bound)}
+        is_wanted = {
+            "done": gathers_until_done(bound), "priority": has_priority(bound), "is_lost": bound.wide is not None,
+        }  # fmt: skip
+        wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
         calls = [self._wrap(plain, name, result) for name, result in wanted.items()]
+        if bound.is_relaxation:
+            calls.append(order_of(bound))
         types = [c_type(name, dtype) for name, dtype in self._types.items()]
         self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), not_finite_bits(bound), ""])
 
@@ -137,7 +143,10 @@ PASSED = {"bool": "{} != 0", "count": "seen_count({})", "Edge": "seen_edge({})"}
 
 def signature(name: str) -> tuple[str, ...]:
     """The arguments of a function, in their order."""
-    others = {"sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": ()}
+    others: dict[str, tuple[str, ...]] = {
+        "sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": (),
+        "is_lost": ("value",),
+    }  # fmt: skip
     return others[name] if name in others else offered(name)
 
 
@@ -182,6 +191,7 @@ def flags(bound: BoundProgram) -> list[str]:
         "READS_DST": bound.reads_dst,
         "HAS_TOTAL": bound.total is not None,
         "HAS_DATA": bound.vertex_data is not None,
+        "HAS_PRIORITY": has_priority(bound),
     }
     return [f"constexpr bool {name} = {'true' if value else 'false'};" for name, value in known.items()]
 
@@ -211,6 +221,22 @@ def not_finite_bits(bound: BoundProgram) -> str:
 def gathers_until_done(bound: BoundProgram) -> bool:
     """Whether a gather may end before a vertex's last edge, and leave out inactive sources."""
     return bound.is_relaxation and "done" in bound.arguments
+
+
+def has_priority(bound: BoundProgram) -> bool:
+    """Whether vertices of smaller priority push first, where new values are visible at once."""
+    return bound.is_relaxation and "priority" in bound.arguments
+
+
+def order_of(bound: BoundProgram) -> str:
+    """The C++ function that returns the largest `Value`; and `priority`, if the program has none, for the compiler."""
+    dtype = bound.value
+    most = {"float32": "__int_as_float(0x7f800000)", "float64": "__longlong_as_double(0x7ff0000000000000ll)"}
+    literal = most.get(dtype.name) or f"{largest(dtype)}ull"
+    lines = [f"__device__ __forceinline__ Value highest() {{ return (Value){literal}; }}"]
+    if not has_priority(bound):
+        lines.append("__device__ __forceinline__ Value priority(const Parameters&, Value value) { return value; }")
+    return "\n".join(lines)
 
 
 def can_replicate(bound: BoundProgram) -> bool:

@@ -48,7 +48,11 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
-PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few")
+PARENT_NAMES = (
+    "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
+)  # fmt: skip
+PUSH_NAMES = ("list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values")
+UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -84,6 +88,12 @@ def unload() -> None:
                 del launcher
 
 
+def decoding(name: str, task: Array) -> str:
+    """The form of the kernel `name` for the edges in its argument: raw, or packed."""
+    page = task["page"]
+    return f"{name}_packed" if page["records"][0] or page["value_records"][0] else name
+
+
 def block_count(vertices: int) -> int:
     """The number of blocks that update `vertices` vertices."""
     return -(-vertices // BLOCK_VERTICES)
@@ -108,7 +118,8 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
-        names += PUSH_NAMES * bound.is_relaxation + ("gather_until_done",) * gathers_until_done(bound)
+        names += PARENT_NAMES * bound.finds_parents
+        names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))

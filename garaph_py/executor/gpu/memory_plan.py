@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
 from .edges import EdgeLayout
-from .header import FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
+from .header import CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
@@ -152,22 +153,31 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
-    if can_push(bound):
+    if can_push(bound, graph):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
-        arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
+        # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
+        arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
-    if bound.reads_dst or components or can_push(bound):
+        arrays["least"] = 2 * bound.value.itemsize
+    if bound.finds_parents:
+        arrays["class_edges"] = 2 * 8 * CLASSES
+        if not synchronous:  # otherwise the second array of values has them
+            arrays["parents"] = 4 * n
+    reverses = graph.directed and can_push(bound, graph) and bound.reads_edge_values
+    if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
+    if bound.wide is not None:
+        arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
     return arrays
 
 
-def can_push(bound: BoundProgram) -> bool:
-    """Whether the GPU may push: over the in-edges, which are the out-edges too."""
-    return bound.is_relaxation and bound.undirected
+def can_push(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the GPU may push: over the in-edges if they are the out-edges too, else along raw lists of out-edges."""
+    return bound.is_relaxation and (bound.undirected or (graph.encoding == RAW and not graph.on_disk))
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:

@@ -35,7 +35,7 @@ class PageTasks:
     Attributes
     ----------
     of_every : ndarray
-        The arguments of `every`, without edges.
+        The arguments of `every`, without in-edges.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class PageTasks:
         tallies: int,
     ) -> None:  # fmt: skip
         self._arrays, self._edges, self._streams, self._gather = arrays, edges, streams, gather
-        self._pages, self._tallies = pages, tallies
+        self._pages, self.tallies = pages, tallies
         self._known: dict[tuple[Page, int], bytes] = {}
         bases = self._base([*pages, every])
         self._bases, self.of_every = bases[: len(pages)], bases[len(pages) :]
@@ -59,13 +59,20 @@ class PageTasks:
                 self._known[key] = arguments
         return self._arrays.task_of(arguments)
 
+    def of_all(self) -> Array:
+        """The argument of a kernel over all vertices, without in-edges."""
+        return self._arrays.task_of(self.of_every.tobytes())
+
     def _made(self, page: Page, buffer: Buffer) -> bytes:
         """The bytes of a page's arguments."""
         is_whole = page == self._pages[page.number]
         arguments = self._bases[[page.number]] if is_whole else self._base([page])
-        if buffer.rest is None or buffer.rest.first_edge > page.first_edge:
+        if buffer.rest is None:
             self._edges.write_args(arguments, page, self._streams.places(page, buffer))
-        if buffer.rest is not None:
+        elif buffer.rest.first_edge == page.first_edge:
+            buffer.rest.mapped.layout.write_args(arguments, page, buffer.addresses)
+        else:
+            self._edges.write_args(arguments, page, buffer.addresses)
             arguments["first_mapped"] = buffer.rest.first_edge
             for name, address in zip(("mapped_sources", "mapped_values"), buffer.rest.mapped.addresses, strict=False):
                 arguments[name] = address
@@ -73,6 +80,6 @@ class PageTasks:
 
     def _base(self, pages: Sequence[Page]) -> Array:
         """The arguments of pages, without the addresses of their edges."""
-        arguments = self._arrays.page_arguments(pages, self._tallies)
+        arguments = self._arrays.page_arguments(pages, self.tallies)
         self._gather.write_args(arguments, pages)
         return arguments

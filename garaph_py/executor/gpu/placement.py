@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
+from ...graph.adjacency import Adjacency
+from ...native.threads import ThreadPool
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
+from ..modes import ZERO_COPY
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
@@ -17,9 +23,11 @@ from .launch import Launcher
 from .mapped import MappedEdges
 from .memory_plan import DeviceMemoryPlan, array_sizes, can_push, page_edges_from_disk, reserve
 from .numbering import Numbering
+from .out_edges import OutEdges
 from .packing import STAGING_BYTES
 from .reorder import HubEdges
 from .residency import Residency, pages_if_resident
+from .run_arrays import OF_GRAPH
 from .settings import Settings
 
 
@@ -33,9 +41,11 @@ class Placement(NamedTuple):
     edges : Choice
     residency : Residency
     mapped : MappedEdges or None
-        The raw edges in host memory, if kernels may read there those that are not resident.
+        The in-edges in host memory, if kernels may read there those that are not resident.
     in_place : bool
         All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
+    out_edges : OutEdges or None
+        Of a directed graph: the out-edges, if pushes may read their lists.
     """
 
     numbering: Numbering
@@ -44,6 +54,21 @@ class Placement(NamedTuple):
     residency: Residency
     mapped: MappedEdges | None = None
     in_place: bool = False
+    out_edges: OutEdges | None = None
+
+    def contents(self, hub: HubEdges) -> dict[str, Hashable]:
+        """What the run needs of the graph in the device's memory: the allocations by name, and what each holds."""
+        found = self.numbering.contents(name for name in OF_GRAPH if name in self.memory.arrays)
+        if self.numbering.order is not None:
+            return found | hub.contents
+        regions = self.edges.arrays.regions(self.residency.pages[: self.residency.resident])
+        out = {} if self.out_edges is None else self.out_edges.contents
+        return found | {region.name: region.what for region in regions} | out
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the edges stay on disk."""
+        return self.numbering.arrays.on_disk
 
     @property
     def is_resident(self) -> bool:
@@ -52,13 +77,16 @@ class Placement(NamedTuple):
 
     @property
     def reaches_all(self) -> bool:
-        """Whether a kernel can read any edge, in the device's memory or in host memory."""
+        """Whether a push can read any out-edge, in the device's memory or in host memory."""
+        if self.numbering.arrays.directed:
+            return self.out_edges is not None
         return self.is_resident or self.mapped is not None
 
     @property
-    def pushes_lists(self) -> bool:
-        """Whether a push can read any vertex's list of edges, for which they must be raw."""
-        return self.has_all_raw or self.mapped is not None
+    def has_near_lists(self) -> bool:
+        """Whether pushes read edges from no farther than pulls do."""
+        is_far = self.out_edges is not None and self.out_edges.way == ZERO_COPY and self.is_resident
+        return not is_far
 
     @property
     def has_all_raw(self) -> bool:
@@ -117,7 +145,7 @@ class Placer:
         return found if found.has_all_raw else None
 
     def _in_host_memory(self, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool) -> Placement | None:
-        """The placement of raw edges of which kernels read those that do not fit from host memory.
+        """The placement of edges of which kernels read those that do not fit from host memory.
 
         None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
         """
@@ -129,13 +157,13 @@ class Placer:
         residency = self._residency(given, memory, edges, sources, 0)
         if residency.resident == len(residency.pages):
             return None
-        mapped = self._mapped()
+        mapped = self._mapped(graph._arrays.in_edges)
         return None if mapped is None else Placement(given, memory, edges, residency, mapped, True)
 
-    def _mapped(self) -> MappedEdges | None:
-        """The graph's edges in host memory; None if they cannot be mapped."""
+    def _mapped(self, edges: Adjacency) -> MappedEdges | None:
+        """The graph's `edges` in host memory; None if they cannot be mapped."""
         with self._kept.device, failing(self._kept.device.driver):
-            return self._kept.mapped(self._graph._arrays, self._bound.edge_value_bytes > 0)
+            return self._kept.mapped(edges, self._bound.edge_value_bytes > 0)
 
     def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
@@ -148,8 +176,32 @@ class Placer:
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
             residency = self._residency(given, memory, edges, sources, settings.streams)
-        may_map = settings.zero_copy and can_push(self._bound) and residency.resident < len(residency.pages)
-        return Placement(given, memory, edges, residency, self._mapped() if may_map else None)
+        found = Placement(given, memory, edges, residency)
+        if graph.directed:
+            return self._with_out_edges(found)
+        may_map = settings.zero_copy and can_push(self._bound, graph) and not found.is_resident
+        return found._replace(mapped=self._mapped(graph._arrays.in_edges)) if may_map else found
+
+    def _with_out_edges(self, found: Placement) -> Placement:
+        """A placement in a directed graph, with the out-edges if iterations may push.
+
+        They are in the device's memory if there is room for them beside all in-edges, else mapped. For that, the host
+        must have their values if the program reads them: to make these takes longer than many pulls.
+        """
+        bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
+        if not settings.pushes or not can_push(bound, graph):
+            return found
+        make = partial(OutEdges, bound, arrays, self._kept, self._launcher, settings.threads)
+        out, residency = make(), found.residency
+        if found.has_all_raw and residency.used + out.nbytes <= found.memory.budget:
+            memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
+            residency = replace(residency, used=residency.used + out.nbytes)
+            return found._replace(memory=memory, residency=residency, out_edges=out)
+        if not settings.zero_copy or (bound.reads_edge_values and arrays.bytes_to_reverse):
+            return found
+        with ThreadPool(settings.threads) as pool:
+            mapped = self._mapped(arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges)
+        return found if mapped is None else found._replace(out_edges=make(mapped))
 
     def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks

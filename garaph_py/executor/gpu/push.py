@@ -1,18 +1,19 @@
-"""Push on the GPU: the vertices of the frontier update their neighbours, over the edges that are in its memory.
+"""Push on the GPU: the vertices of the frontier update their out-neighbours.
 
-The graph is undirected, so the in-edges of a vertex are also its out-edges. The frontier is listed in a queue, whose
-edge lists the GPU's warps share. While the frontier is small, one launch does several supersteps.
+In an undirected graph the in-edges of a vertex are also its out-edges; of a directed graph, the GPU has both
+(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. While the frontier is small,
+one launch does several supersteps.
 
-If edges are packed, or still arriving, a warp takes a run of edges instead, as in a pull, and skips it if none of the
-run's vertices is active. Such a push takes the time of a look at all runs.
+If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of
+the queue that are in the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,8 @@ from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
 from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
-from .launch import Launcher
-from .ranks import runs_of
-from .run_arrays import RunArrays
-from .streams import Buffer
-from .work import Launch
+from .launch import decoding
+from .launches import Launches
 
 Array = npt.NDArray[Any]
 
@@ -36,68 +34,102 @@ LEAST_MULTIPROCESSORS = 32
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
 
 
+class Lists(NamedTuple):
+    """The edge lists of all vertices, for kernels that push from them.
+
+    Attributes
+    ----------
+    task : ndarray
+        The kernels' argument.
+    stream : pycuda.driver.Stream
+        For the kernels.
+    way : str
+        How the edges reach the GPU.
+    copied : int
+        Bytes that have just been copied to the GPU for them.
+    """
+
+    task: Array
+    stream: Any
+    way: str
+    copied: int = 0
+
+
 @dataclass(frozen=True)
 class Push:
     """Pushes from the frontier. The device's context must be current.
 
     Parameters
     ----------
-    launcher : Launcher
-    arrays : RunArrays
-    on_each : callable
-        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
-    task_of : callable
-        ``task_of(page, buffer)``: the arguments of a kernel.
-    read_tallies : callable
-        Copies the counts of all pages to the host, and returns them.
+    launches : Launches
     """
 
-    launcher: Launcher
-    arrays: RunArrays
-    on_each: Callable[[list[Page], Launch], dict[Page, int]]
-    task_of: Callable[[Page, Buffer], Array]
-    read_tallies: Callable[[], Array]
+    launches: Launches
 
-    def by_runs(self, state: State, pages: list[Page]) -> PageResult:
-        """One superstep over the runs of all pages; new values go to the array of new ones."""
-        if state.synchronous:  # vertices that do not change keep their values
-            nbytes = int(self.arrays.context["n"][0]) * state.thresholds.itemsize
-            self._driver.memcpy_dtod(*map(self.arrays.address, ("next_values", "values")), nbytes)
-        copied = self.on_each(pages, partial(push_runs, self.launcher))
-        result = result_of(self.read_tallies(), state.active_edges)
-        result.to_device = sum(copied.values())
-        return result
+    def __call__(self, state: State, chains: bool) -> PageResult:
+        """One superstep, or several in one launch if `chains` and the frontier is small.
 
-    def by_lists(self, state: State, page: Page, buffer: Buffer, chains: bool) -> PageResult:
-        """One superstep, or several if `chains` and the frontier is small, from the lists of its vertices.
-
-        `page` is all pages, and `buffer` has their edges. New values replace the old ones.
+        New values replace the old ones.
         """
-        task, stream, way = self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT
-        self.launcher.on_threads("list_frontier", -(-page.vertices // 32), stream, task)
-        blocks = few_blocks(self.launcher.device)
+        lists = lists_of(self.launches)
+        return self._over_each(state) if lists is None else self._over_all(state, lists, chains)
+
+    def _over_each(self, state: State) -> PageResult:
+        """One superstep, page by page."""
+        launches = self.launches
+        every = launches.tasks.of_all()
+        launches.launcher.on_threads("list_frontier", self._words, None, every)
+        copied = launches.on_each(launches.pages, partial(self._push_page, every["page"]["tally"]))
+        return result_of(launches.read_tallies(), state.active_edges, copied=sum(copied.values()))
+
+    def _push_page(self, tally: Array, page: Page, stream: Any, task: Array) -> None:
+        """Push along the lists of a page. The `tally` of all pages has the length of the queue."""
+        task["page"]["tally"] = tally
+        self.launches.launcher.on_all(decoding("push_queue", task), stream, task)
+
+    def _over_all(self, state: State, lists: Lists, chains: bool) -> PageResult:
+        """One superstep, or several, over all pages."""
+        launcher, read_tallies = self.launches.launcher, self.launches.read_tallies
+        task, stream, way, copied = lists
+        launcher.on_threads("list_frontier", self._words, stream, task)
+        blocks = few_blocks(launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
-            self.launcher.on_all("push_queue", stream, task)
-            return result_of(self.read_tallies(), state.active_edges, way)
-        self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
-        tallies = self.read_tallies()
-        earlier = self._all_but_last(int(tallies["supersteps"][0]))
-        followed = earlier[-1].active_edges if earlier else state.active_edges
-        return result_of(tallies, followed, way, earlier)
+            launcher.on_all(decoding("push_queue", task), stream, task)
+            return result_of(read_tallies(), state.active_edges, way, copied=copied)
+        launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
+        tallies = read_tallies()
+        earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
+        return result_of(tallies, followed, way, earlier, copied)
 
     @property
-    def _driver(self) -> Any:
-        return self.launcher.device.driver
+    def _words(self) -> int:
+        """Words of 32 bits in the bitmap of the frontier."""
+        return -(-self.launches.arrays.n // 32)
 
-    def _all_but_last(self, count: int) -> list[Superstep]:
-        """What the supersteps of the last launch, which did `count`, have done, except the last one."""
-        steps = np.zeros(count, self.launcher.layouts.superstep)
-        self._driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
+    def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
+        """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
+        this one followed. `active_edges` lead from the vertices that were active at first."""
+        steps = np.zeros(count, self.launches.launcher.layouts.superstep)
+        self.launches.driver.memcpy_dtoh(steps.view(np.uint8), self.launches.arrays.address("supersteps"))
         began = steps["nanoseconds"].astype(np.float64) / 1e9
-        columns = steps["active"].tolist(), steps["active_edges"].tolist(), np.diff(began).tolist()
-        return list(map(Superstep, *columns))
+        followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
+        columns = steps["active"], steps["active_edges"], np.diff(began), followed
+        return list(map(Superstep, *(column[: count - 1].tolist() for column in columns))), int(followed[-1])
+
+
+def lists_of(launches: Launches) -> Lists | None:
+    """The lists of all vertices' out-edges; None if they have to be read page by page."""
+    out_edges = launches.placed.out_edges
+    if out_edges is not None:
+        copied = out_edges.fill(partial(launches.on_each, launches.pages))
+        return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied)
+    whole = launches.within_reach()
+    if whole is None or launches.placed.numbering.arrays.directed:
+        return None
+    page, buffer = whole
+    return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
 
 
 def few_blocks(device: Device) -> int:
@@ -107,14 +139,11 @@ def few_blocks(device: Device) -> int:
     return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0
 
 
-def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
-    """Launch the kernel that goes through all runs of one page, or of several that adjoin each other."""
-    launcher.on_warps("push_edges", runs_of(page), stream, task)
-
-
-def result_of(tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = ()) -> PageResult:
+def result_of(
+    tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = (), copied: int = 0
+) -> PageResult:
     """The result of a superstep that followed `edges` out-edges, from the pages' tallies; `way` is how these edges
-    reached the GPU."""
+    reached the GPU, to which `copied` bytes were copied."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
     how = PageDecision(PUSH, GPU, way)
-    return PageResult(edges, active, active_edges, active, None, how=how, earlier=earlier)
+    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=how, earlier=earlier)

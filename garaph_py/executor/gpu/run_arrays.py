@@ -26,7 +26,10 @@ OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destination
 GPU derives come after those that it derives them from."""
 
 
-WRITTEN = ("values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps")
+WRITTEN = (
+    "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
+    "least",
+)  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 
 
@@ -89,6 +92,11 @@ class RunArrays:
             self._launcher.rank_edges(
                 self.address("in_offsets"), numbering.arrays.n, self.address("word_ranks"), places
             )
+
+    @property
+    def n(self) -> int:
+        """The number of vertices."""
+        return int(self._numbering.arrays.n)
 
     def address(self, name: str) -> int:
         """The current address of an array; `swap` changes it."""

@@ -44,6 +44,8 @@ class Settings:
         pays, ``"hub"`` at once.
     components : bool
         The run finds connected components.
+    pushes : bool
+        Iterations may push, so a directed graph's out-edges are worth room.
     chains : bool
         A launch may do several supersteps: nobody looks at the state in between.
     """
@@ -60,4 +62,5 @@ class Settings:
     zero_copy: bool = False
     order: str = GIVEN
     components: bool = False
+    pushes: bool = False
     chains: bool = False

@@ -17,7 +17,8 @@ DType = np.dtype[Any]
 CONTEXT = arguments((
     "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
     "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents", "largest",
-    "queue", "pieces", "next_queues", "supersteps", "parameters",
+    "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
+    "class_edges", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
@@ -43,6 +44,7 @@ SUPERSTEP = (
     Argument("active_edges", "u64", "out-edges of the vertices that it activated"),
     Argument("active", "u32", "number of these vertices"),
     Argument("nanoseconds", "u32", "when it began to push, after the launch began"),
+    Argument("waiting_edges", "u64", "out-edges of the active vertices that it left waiting for others"),
 )
 ITEM = (
     Argument("first_edge", "i64", "the item has the edges [first_edge, last_edge)"),

@@ -45,7 +45,11 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
-PUSHES = {"push_edges", "list_frontier", "push_queue", "push_few"}
+PUSHES = {"list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values"}
+UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
+PARENTS = {
+    "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
+}  # fmt: skip
 
 
 def expected_kernels(name):
@@ -53,7 +57,7 @@ def expected_kernels(name):
     program = of(name)
     own = TREES if program.copies_sources else set()
     own |= PUSHES if program.is_relaxation else set()
-    return COMMON | REPLICATED | own | ({"gather_until_done"} if name == "BFS" else set())
+    return COMMON | REPLICATED | own | (UNTIL_DONE | PARENTS if name == "BFS" else set())
 
 
 TOTALS = {"initialize", "apply_vertices", "gather_replicated"}

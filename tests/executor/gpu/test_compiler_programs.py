@@ -9,7 +9,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceError, ProgramError
 from garaph_py.executor.gpu import compiler
 from garaph_py.executor.gpu.interface import can_replicate
-from garaph_py.program import bind
+from garaph_py.program import bind, narrow
 from tests.support import ptx
 from tests.support.cases import mostly_full
 
@@ -72,6 +72,29 @@ def test_sums_are_native_atomics_where_there_are_any(name):
     counters = {"add.u64"}  # of active vertices and their edges
     assert set(ptx.atomics(lines, "shared")) == ATOMICS[name] | counters
     assert set(ptx.atomics(lines, "global")) >= ATOMICS[name]  # of pieces
+
+
+class Earliest(Sum):
+    """The least value that leads to a vertex."""
+
+    sum = gp.min
+
+
+LEAST = {
+    "i": {"min.s32"}, "u": {"min.u32"}, "l": {"min.s64"}, "w": {"min.u64"}, "f": {"min.s32", "max.u32"},
+    "d": {"min.s64", "max.u64"},
+}  # fmt: skip
+"""What finding the least priority takes."""
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_least_priority_is_found_without_a_loop(name):
+    space = {}
+    exec("def priority(self, value): return value", space)
+    plain = type("Plain", (Earliest,), {"value": TYPES[name]})
+    nearest = type("Nearest", (plain,), {"priority": space["priority"]})
+    own, others = (set(ptx.atomics(linked(kind())["push_few"], "global")) for kind in (nearest, plain))
+    assert own - others == LEAST[name]
 
 
 def larger(left, right):
@@ -280,3 +303,61 @@ def test_the_stand_in_for_a_device_is_removed():
 def test_an_architecture_that_compilers_do_not_know(architecture):
     with pytest.raises(DeviceError, match=rf"^no code can be made for {architecture} \(.*arch.*\); .*device='cpu'"):
         compiler.link(bound(Sum()), architecture, "cubin")
+
+
+class Levels(gp.VertexProgram):
+    """A user's own search, with the text of `gp.apps.BFS`."""
+
+    source: gp.VertexId
+
+    value = np.int32
+    sum = gp.min
+    reports = gp.apps.BFS.reports
+
+    def init(self, id):
+        return 0 if id == self.source else self.identity
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src):
+        return src + 1 if src != self.identity else src
+
+    def done(self, acc, old):
+        return old != self.identity or acc != self.identity
+
+    def result(self, value, id, parent):
+        return (value if value != self.identity else -1, id if id == self.source else parent)
+
+
+class Lengths(gp.VertexProgram):
+    """A user's own shortest paths, with the text of `gp.apps.SSSP`."""
+
+    source: gp.VertexId
+
+    value = np.int64
+    sum = gp.min
+    monotone = True
+
+    def init(self, id):
+        return 0 if id == self.source else self.identity
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src, edge):
+        return src + edge if src <= self.identity - edge else self.identity
+
+    def priority(self, value):
+        return value
+
+
+@pytest.mark.parametrize(("own", "library"), [(Levels(0), gp.apps.BFS(0)), (Lengths(0), gp.apps.SSSP(0))])
+def test_a_users_copy_of_a_search_is_the_same_code(own, library):
+    graph, codes = gp.from_edges([0, 1], [1, 2], np.ones(2, np.int32), directed=False), []
+    for program in own, library:
+        given = bind(program, graph)
+        narrows = narrow.may_narrow(given, graph)
+        assert narrows == (given.value == np.int64)
+        codes.append(compiler.link(narrow.narrowed(given) if narrows else given, "sm_90", "ptx"))
+    assert codes[0] == codes[1]

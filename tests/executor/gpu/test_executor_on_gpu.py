@@ -156,7 +156,7 @@ def test_resident_pages_are_copied_once(graph_of, edges):
 
 def test_pages_nobody_notified_are_skipped(graph_of):
     path = twins.Edges(40000, np.arange(39999), np.arange(1, 40000))
-    cpu, gpu = both(gp.apps.BFS(0), graph_of(path), page_edges=1000, sync=True, iterations=60)
+    cpu, gpu = both(gp.apps.BFS(0), graph_of(path), page_edges=1000, sync=True, iterations=60, mode="notify-pull")
     assert_same_bits(cpu, gpu)
     assert sum(row.pages_skipped for row in gpu.stats.iterations) > 1000
     paper = run_with(gp.apps.BFS(0), graph_of(path), device="gpu", engine="garaph", page_edges=1000, iterations=60)

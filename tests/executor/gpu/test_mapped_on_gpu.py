@@ -50,11 +50,13 @@ def components(program):
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("share", [0.02, 0.4])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: type(program).__name__)
-def test_answers_are_the_cpus(graph, program, share, device):
+def test_answers_are_the_cpus(graph, program, share, encoding, device):
     sync = None if components(program) else True
     expected = run_with(program, graph, device="cpu", sync=sync)
+    graph = graph if encoding == "raw" else graph.packed()
     memory = memory_for(program, graph, share, components=components(program))
     for iterations in (None, None if components(program) else 1000):  # with a limit, one superstep a launch
         found = run_with(

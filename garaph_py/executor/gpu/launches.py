@@ -1,0 +1,74 @@
+"""What the steps that a device does alone have in common: kernels over the pages of a run, and their counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...pages.layout import Page
+from ...pages.source import PageSource
+from .launch import Launcher
+from .page_tasks import PageTasks
+from .placement import Placement
+from .run_arrays import RunArrays
+from .streams import Buffer, Streams
+from .work import KernelWork, Launch
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launches kernels of one run. The device's context must be current.
+
+    Attributes
+    ----------
+    launcher : Launcher
+    arrays : RunArrays
+    streams : Streams
+    tasks : PageTasks
+        Makes the arguments of kernels over pages.
+    source : PageSource
+        The pages' edges on the host.
+    placed : Placement
+    tallies : ndarray
+        The counts of each page's kernels, on the host.
+    """
+
+    launcher: Launcher
+    arrays: RunArrays
+    streams: Streams
+    tasks: PageTasks
+    source: PageSource
+    placed: Placement
+    tallies: Array
+
+    @property
+    def driver(self) -> Any:
+        """PyCUDA's driver."""
+        return self.launcher.device.driver
+
+    @property
+    def pages(self) -> list[Page]:
+        return list(self.placed.residency.pages)
+
+    def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
+        """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
+        work, whole = KernelWork(launch, self.tasks.of), self.streams.in_one_piece(pages)
+        if whole is None:
+            self.streams.process(self.streams.order(pages, self.placed.on_disk), self.source, work)
+            return work.done
+        work.launch(*whole)
+        return dict.fromkeys(pages, 0)
+
+    def within_reach(self) -> tuple[Page, Buffer] | None:
+        """All pages as one, if kernels can read any vertex's list of in-edges at any time."""
+        return self.streams.within_reach(self.placed.mapped)
+
+    def read_tallies(self) -> Array:
+        """Copy the counts of all pages to the host, and return them."""
+        self.driver.memcpy_dtoh(self.tallies.view(np.uint8), self.tasks.tallies)
+        return self.tallies

@@ -1,0 +1,35 @@
+"""Sources of a page on the GPU of `numpy_gpu`, raw or packed."""
+
+import numpy as np
+
+from garaph_py.codec.format import GROUP, RECORD, RUN
+
+
+def sources_of(driver, context, page):
+    """The sources of the page's edges, int64."""
+    first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
+    if not page["records"]:
+        here = max(min(last, int(page["first_mapped"])) - first, 0)
+        sources = driver.array(page["sources"], np.uint32, here, first - base)
+        if here < last - first:
+            rest = driver.array(page["mapped_sources"], np.uint32, last - first - here, first + here)
+            sources = np.append(sources, rest)
+        return sources.astype(np.int64)
+    records = driver.array(page["records"], RECORD, -(-last // RUN) - base // RUN)
+    gaps = numbers_of(driver, records, int(page["words"]), int(page["first_word"]), np.arange(first, last) - base)
+    offsets = driver.array(context["in_offsets"], np.int64, int(context["n"]) + 1)
+    begins = offsets[np.searchsorted(offsets, np.arange(first, last), side="right") - 1] - first
+    sums = np.cumsum(np.append(0, gaps))
+    return sums[1:] - sums[begins]
+
+
+def numbers_of(driver, records, words, first_word, places):
+    """The packed numbers at `places`, counted from the first of the `records`, int64."""
+    widths = records["widths"].astype(np.int64)
+    before = records["first_word"][:, None] - first_word + np.cumsum(widths, axis=1) - widths
+    groups = places // GROUP
+    width, bit = widths.ravel()[groups], places % GROUP * widths.ravel()[groups]
+    at = before.ravel()[groups] + bit // 32
+    data = driver.array(words, np.uint32, int((before + widths).max(initial=0)) + 2).astype(np.uint64)
+    numbers = (data[at] | data[at + 1] << np.uint64(32)) >> (bit % 32).astype(np.uint64)
+    return (numbers % (np.uint64(1) << width.astype(np.uint64))).astype(np.int64)
