@@ -67,6 +67,9 @@ class DeltaPageRank(RankProgram):
     def gather(self, src):
         return src.released
 
+    def delta(self, new, old):
+        return new.released - old.released
+
     def apply(self, old, acc, n, out_degree):
         rank = (float(1) - self.damping) / n + self.damping * acc
         share = max(out_degree, float(1))
@@ -116,6 +119,9 @@ class WeightedDeltaPageRank(PersonalizedDeltaPageRank):
 
     def gather(self, src, edge):
         return src.released * edge
+
+    def delta(self, new, old, edge):
+        return (new.released - old.released) * edge
 
 
 PersonalizedDeltaPageRank.__name__ = WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__  # as users know it

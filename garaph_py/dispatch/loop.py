@@ -113,7 +113,7 @@ class Loop:
         """Do one iteration, or several if the executor does several at once; return their records."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         read, missing = source.bytes_read, missing_bytes(state, self.vertices)
-        seen = scheduler.observe(state.active_count, state.active_edges, missing)
+        seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)

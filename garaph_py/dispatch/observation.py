@@ -30,6 +30,10 @@ class Observation:
         Every iteration must update every vertex, because each may depend on the total that the program aggregates.
     is_relaxation : bool
         The program's active vertices may push (`BoundProgram.is_relaxation`).
+    deltas : bool
+        Active vertices may push deltas (`BoundProgram.pushes_deltas`) to sums that a pull has made.
+    has_sums : bool
+        The last iteration has left these sums (`State.has_sums`).
     pushes : bool
         The processor can push. The CPU cannot if the program reads edge values that out-edges lack.
     device_pushes : bool
@@ -73,6 +77,8 @@ class Observation:
     forced_mode: str | None = None
     updates_all_vertices: bool = False
     is_relaxation: bool = False
+    deltas: bool = False
+    has_sums: bool = False
     pushes: bool = True
     device_pushes: bool = False
     device_has_near_lists: bool = True

@@ -13,6 +13,9 @@ from .rates import Rates
 AUTO_THRESHOLD = 1 / 50
 """Upper bound on f for notify-pull in the ``auto`` engine (measured: docs/results/cpu.md). The paper's 1/2 assumes that
 notifying and pulling cost the same per edge; but a few active vertices notify mainly vertices with many in-edges."""
+DELTAS_THRESHOLD = 1 / 10
+"""Upper bound on f for a push of deltas in the ``auto`` engine: an edge costs 4 to 8 times as much as in a pull
+(measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
 DEVICE_LISTS_THRESHOLD = 1 / 4
@@ -89,6 +92,8 @@ class _Rules:
         takes.
         """
         forced = seen.forced_mode
+        if forced == PUSH and seen.deltas and not seen.has_sums:
+            return make_sums(seen)
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
@@ -183,11 +188,20 @@ class AutoPolicy(_Rules):
             if seen.device == GPU and suits_device_push(seen):
                 return Decision(PUSH, f"only {seen.active_edges} edges lead from active vertices", seen.device)
             return Decision(PULL, above(seen, bound), seen.device)
+        if seen.deltas and seen.f <= DELTAS_THRESHOLD / seen.k:
+            if seen.has_sums:
+                return Decision(PUSH, f"f = {seen.f:.3g} <= {DELTAS_THRESHOLD / seen.k:.3g}", seen.device)
+            return make_sums(seen)
         if seen.device == GPU:
             bound = seen.notify_bound
         else:
             bound = RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
         return by_threshold(seen, bound / seen.k) or dense(seen, above(seen, bound / seen.k))
+
+
+def make_sums(seen: Observation) -> Decision:
+    """Decide for a pull that keeps the vertices' sums: the next iteration may push deltas to them."""
+    return Decision(PULL, "it makes the sums that later iterations push to", seen.device, keeps_sums=True)
 
 
 def device_push_bound(seen: Observation) -> float:

@@ -104,6 +104,7 @@ class Scheduler:
             "forced_mode": schedule.mode,
             "updates_all_vertices": self.program.updates_all_vertices,
             "is_relaxation": self.program.is_relaxation,
+            "deltas": can.pushes_deltas,
             "pushes": PUSH in can.modes,
             "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
             "device_has_near_lists": can.has_near_lists,
@@ -113,7 +114,7 @@ class Scheduler:
             "k": schedule.k,
         }
 
-    def observe(self, active: int, active_edges: int, missing: int = 0) -> Observation:
+    def observe(self, active: int, active_edges: int, missing: int = 0, has_sums: bool = False) -> Observation:
         """The observation at the beginning of an iteration.
 
         Parameters
@@ -122,6 +123,8 @@ class Scheduler:
             Number of active vertices, and the sum of their out-degrees.
         missing : int
             Bytes of vertex values that the host lacks, because only a device has them; negative if devices lack them.
+        has_sums : bool
+            Of the state.
         """
         shared = {}
         if self.rates:
@@ -130,7 +133,7 @@ class Scheduler:
                 copies = COPIES_TO_HOST if missing > 0 else 1
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
         return Observation(
-            self.vertices, self.edges, active, active_edges, in_buckets=self.in_buckets,
+            self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             notify_bound=self.notify_bound, **self._facts, **shared,
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ class MemoryPlan:
     @classmethod
     def of(
         cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool,
-        components: bool = False,
+        components: bool = False, deltas: bool = False,
     ) -> MemoryPlan:  # fmt: skip
         """The plan of a run.
 
@@ -63,6 +63,8 @@ class MemoryPlan:
             Every iteration pulls by tiles.
         components : bool
             The CPU may find connected components.
+        deltas : bool
+            The CPU alone may push deltas, so it keeps the vertices' sums.
         """
         # Values that a GPU sends need a second array, unless they may be written in place.
         second = synchronous or not bound.is_relaxation
@@ -72,7 +74,7 @@ class MemoryPlan:
         )
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         parents = PARENT_BYTES * graph.n * components
-        alone, together = alone + parents, together + parents
+        alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
         return cls(
             MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles),
             MemoryNeeds(on_gpu, apart=True),
@@ -101,11 +103,16 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int, gpu: bool = Fal
     return int(graph.n * per_vertex) + graph.nbytes + graph.ids.nbytes + data
 
 
+def sum_bytes(bound: BoundProgram, graph: Graph) -> int:
+    """Bytes of the vertices' sums."""
+    return graph.n * bound.accumulator.itemsize
+
+
 def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the tiles, of the tables needed to make them, and of the sums in a pull by tiles."""
     values = graph.edge_dtype if bound.reads_edge_values else None
     per_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
-    return graph.m * per_edge + 8 * (TILE_TABLES * blocks**2 + 1) + graph.n * bound.accumulator.itemsize
+    return graph.m * per_edge + 8 * (TILE_TABLES * blocks**2 + 1) + sum_bytes(bound, graph)
 
 
 def check_tiles(bound: BoundProgram, graph: Graph) -> None:

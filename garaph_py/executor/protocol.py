@@ -90,6 +90,8 @@ class Decision(NamedTuple):
         Decisions for single pages, by page number.
     sharing : tuple of Sharing
         How the host shares the pages with each of the devices that still work.
+    keeps_sums : bool
+        A pull keeps the vertices' sums, so that the next iteration may push deltas (`State.has_sums`).
     """
 
     mode: str
@@ -98,6 +100,7 @@ class Decision(NamedTuple):
     alpha: float | None = None
     pages: Mapping[int, PageDecision] | None = None
     sharing: tuple[Sharing, ...] = ()
+    keeps_sums: bool = False
 
 
 class Superstep(NamedTuple):
@@ -197,6 +200,8 @@ class Capabilities:
         When the device pushes, it reads edges from no farther than when it pulls.
     pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
+    pushes_deltas : bool
+        It keeps the sum of each vertex, so that it may push deltas after a pull (`State.has_sums`).
     """
 
     name: str
@@ -207,6 +212,7 @@ class Capabilities:
     devices_push: bool = False
     has_near_lists: bool = True
     pulls_end_early: bool = False
+    pushes_deltas: bool = False
 
 
 class OpenPlan(Protocol):
@@ -223,6 +229,10 @@ class OpenPlan(Protocol):
     @property
     def memory(self) -> MemoryPlan:
         """Host memory that the run needs in addition to the edges."""
+
+    @property
+    def deltas(self) -> bool:
+        """Whether active vertices may push deltas, so that the sums of vertices are to be kept."""
 
 
 class Executor(Protocol):

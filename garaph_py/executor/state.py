@@ -106,6 +106,9 @@ class State:
         does not hold for them).
     total : ndarray, shape (1,), or None
         The program's aggregate over all vertices.
+    has_sums : bool
+        The executor that did the last iteration keeps the sum of each vertex over all its in-edges, so that the next
+        iteration may push deltas. Set by this executor; another one that loads the state sets it to False.
     thresholds : ndarray of the values' dtype, shape (2,)
         Priorities that bound the open bucket: vertices up to the first have been processed; vertices above the first
         and up to the second are in the bucket.
@@ -132,6 +135,7 @@ class State:
     holders: Holders = field(default_factory=Holders)
     elsewhere: dict[str, Copy] = field(init=False, default_factory=dict)
     scan: Scan | None = field(init=False, default=None)
+    has_sums: bool = field(init=False, default=False)
 
     @classmethod
     def empty(cls, n: int, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:

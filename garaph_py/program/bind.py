@@ -98,6 +98,16 @@ class BoundProgram:
         return self.program.sum.idempotent and single and not own and not self.reads_dst
 
     @property
+    def pushes_deltas(self) -> bool:
+        """Whether active vertices may push what their changes add to the sums of their out-neighbours.
+
+        They may if the program defines `delta`, a gather visits all in-edges of a vertex (no `done`), and no iteration
+        has to update the values of all vertices (no `aggregate`, no `prepare`).
+        """
+        own = {"done", "aggregate", "prepare"} & set(self.arguments)
+        return "delta" in self.arguments and not own
+
+    @property
     def copies_sources(self) -> bool:
         """Whether a vertex's final value is the sum of the first values of all vertices that have a path to it.
 
@@ -221,6 +231,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)
+    check_delta(bound)
     check_parent(bound)
     check_vertices(bound, graph.ids, annotations)
     program.check_graph(graph)
@@ -311,6 +322,15 @@ def check_apply(bound: BoundProgram) -> None:
         raise ProgramError(
             f"{bound.name} has no apply(self, ...), but values are {bound.value} and sums {bound.accumulator}: say how "
             "they make a new value"
+        )
+
+
+def check_delta(bound: BoundProgram) -> None:
+    """Raise `ProgramError` if the program defines `delta`, but no atomic operation adds differences to its sums."""
+    if "delta" in bound.arguments and (bound.accumulator.names or bound.accumulator.kind == "u"):
+        raise ProgramError(
+            f"{bound.name}.delta returns differences of sums; these must be one signed integer or float, but the "
+            f"accumulator is {bound.accumulator}"
         )
 
 

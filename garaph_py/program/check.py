@@ -79,6 +79,7 @@ def expected(bound: BoundProgram, name: str) -> DType | None:
         "prepare": bound.value,
         "aggregate": bound.total,
         "priority": bound.value,
+        "delta": bound.accumulator,
         "result": bound.reports,
     }.get(name)
 

@@ -31,7 +31,7 @@ RETURN_VALUES = ("init", "gather", "priority")
 class Functions:
     """A bound program's functions with fixed signatures: plain Python functions of numbers and named tuples.
 
-    The first ten take the arguments that `offered` lists, and return a number or a named tuple of the type that the
+    The first eleven take the arguments that `offered` lists, and return a number or a named tuple of the type that the
     program states. The others are:
 
     ========================= ===============================================================
@@ -54,6 +54,7 @@ class Functions:
     aggregate: Any
     done: Any
     priority: Any
+    delta: Any
     result: Any
     sum: Any
     identity: Any
@@ -116,6 +117,7 @@ def functions(bound: BoundProgram) -> Functions:
         aggregate=call("aggregate", partial, default="0"),
         done=call("done", default="False"),
         priority=call("priority", bound.value, default="value"),
+        delta=call("delta", bound.accumulator, default="0"),
         result=call("result", bound.reports, default="value"),
         sum=add,
         identity=define(

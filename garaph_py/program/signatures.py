@@ -9,7 +9,7 @@ import types
 from ..errors import ProgramError, did_you_mean
 from ..native.references import plain
 from .body import Place, check_body
-from .monoids import Monoid
+from .monoids import Monoid, add
 from .vertex_program import VertexProgram
 
 VERTEX = ("id", "n", "in_degree", "out_degree")
@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "aggregate": ("new", "old", *VERTEX),
     "done": ("acc", "old"),
     "priority": ("value",),
+    "delta": ("new", "old", "edge", "src_id"),
     "result": ("value", *VERTEX, "parent"),
 }
 """The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
@@ -72,7 +73,7 @@ def check_functions(
     parameters = {field.name for field in dataclasses.fields(kind)} - {*vertex_fields}  # type: ignore[arg-type]
     for name, offered in ARGUMENTS.items():
         function = function_of(kind, name)
-        if function is None:
+        if function is None or (name == "delta" and is_outdated(kind)):
             if name in REQUIRED:
                 raise ProgramError(f"{kind.__name__} has no {name}(self, ...); every vertex program needs one")
             continue
@@ -81,6 +82,7 @@ def check_functions(
         if compiled:
             check_body(place)
     check_hidden(kind, found)
+    check_delta(kind, found)
     if "total" in found.get("apply", ()) and "aggregate" not in found:
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
     if kind.reports is not None and "result" not in found:
@@ -117,6 +119,27 @@ def check_converged(kind: type[VertexProgram], has_total: bool) -> None:
         raise ProgramError(f"{place.line()} is never called: there is no aggregate(self, ...) to make its total")
     if check_signature(place, CONVERGED) != CONVERGED:
         raise ProgramError(f"{place.line()} must be converged(self, {', '.join(CONVERGED)})")
+
+
+def is_outdated(kind: type[VertexProgram]) -> bool:
+    """Whether the program inherits `delta`, but not the `gather` that it belongs to: a subclass has another one."""
+    defines_gather, defines_delta = ([name in vars(base) for base in kind.__mro__] for name in ("gather", "delta"))
+    return defines_gather.index(True) < defines_delta.index(True)
+
+
+def check_delta(kind: type[VertexProgram], asked: dict[str, tuple[str, ...]]) -> None:
+    """Raise `ProgramError` if `delta` cannot be the difference of what `gather` returns for two values of a source."""
+    if "delta" not in asked:
+        return
+    place = Place(f"{kind.__name__}.delta", kind.delta)  # type: ignore[attr-defined]
+    if kind.sum is not add:
+        raise ProgramError(f"{place.line()} adds to sums of contributions, so sum must be gp.add")
+    if "dst" in asked["gather"]:
+        raise ProgramError(f"{place.line()} cannot know dst, which gather asks for; leave out one of them")
+    for name in [name for name in ("edge", "src_id") if name in asked["delta"] and name not in asked["gather"]]:
+        raise ProgramError(
+            f"{place.line()} asks for {name}, but gather does not, so no difference of its results depends on it"
+        )
 
 
 def check_sum(kind: type[VertexProgram], compiled: bool) -> None:

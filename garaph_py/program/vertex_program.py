@@ -45,6 +45,8 @@ class VertexProgram:
                                                                      returns (used in synchronous runs only)
     `priority`   value                                               a number; active vertices with a smaller one are
                                                                      processed first (see `monotone`)
+    `delta`      new, old, edge, src_id                              what an out-edge adds to the sum of its target if
+                                                                     the vertex's value changes from old to new
     `result`     value, id, n, in_degree, out_degree, parent         the reported value
     ============ =================================================== =================================================
 
@@ -57,7 +59,8 @@ class VertexProgram:
     - ``parent``: the in-neighbour that gave the vertex its value, in relaxations only (see below): the one with the
       smallest internal id for which `gather` returns this value. -1 if the vertex has kept its first value, or if no
       such in-neighbour exists, as may be in a run that ends early.
-    - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done` and `priority`.
+    - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done`, `priority` and
+      `delta`.
 
     If values or accumulators are floats, the widest of their types is the program's float type. Then ``n``, degrees,
     edge values and float parameters have this type, and ``float(x)`` converts to it. In other programs they are int64.
@@ -71,6 +74,12 @@ class VertexProgram:
     A program is a *relaxation* if its `sum` is idempotent (min, max, bitwise and, or), its value is one number, it does
     not define `apply`, `activate`, `prepare` or `aggregate`, and `gather` does not ask for ``dst``. Then active
     vertices may push their contributions along their out-edges, and inactive vertices need not be gathered from.
+
+    A program that adds (``sum = gp.add``) may define `delta`, the difference between what `gather` returns for two
+    values of the source. Then a synchronous run keeps the sum of each vertex, and active vertices may push what they
+    add to the sums of their out-neighbours. ``new`` is the vertex's value, and ``old`` the value that the sums include.
+    The program must not define `done`, `aggregate` or `prepare`, nor may `gather` ask for ``dst``. Floats are then
+    added in another order from run to run. An inherited `delta` is not used if a subclass defines another `gather`.
 
     Attributes
     ----------

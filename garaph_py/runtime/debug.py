@@ -36,7 +36,7 @@ DType = np.dtype[Any]
 
 TESTS = (math.isnan, math.isinf)
 """What numbers are wrong, unless an initial value or the identity of `sum` is so too."""
-MAKES_VALUES = ("gather", "sum", "apply", "prepare")
+MAKES_VALUES = ("gather", "sum", "apply", "prepare", "delta")
 """The functions whose results make new values."""
 OUR_FILES = (__file__, monoids.__file__)
 """Files on the way to a user's function, which messages do not name."""
@@ -113,6 +113,7 @@ class Interpreter:
             for v, vertex in enumerate(self._vertices())
             if not has_frontier or self._call("frontier", None, value=values[v], **vertex)
         }
+        self._before: list[Any] | None = None  # the values before the last iteration, for `delta`
         self._total = self._no_total()
         for value, vertex in zip(values, self._vertices(), strict=True):
             self._aggregate(value, value, vertex)
@@ -159,7 +160,7 @@ class Interpreter:
                 active.add(self._vertex)
             new.append(value)
             edges += count
-        self.values, self.active = new, active
+        self._before, self.values, self.active = self.values, new, active
         return edges
 
     def report(self) -> Array:
@@ -192,9 +193,23 @@ class Interpreter:
             self._source = self._sources[e]
             src, id = self.values[self._source], np.int64(self._source)
             one = self._call("gather", bound.accumulator, src=src, edge=self._edges[e], dst=old, src_id=id)
+            if "delta" in bound.arguments and self._before is not None and self._source in self.active:
+                self._check_delta(one, new=src, old=self._before[self._source], edge=self._edges[e], src_id=id)
             acc = self._call("sum", bound.accumulator, left=acc, right=one)
             self._source = -1
         return acc, last - first
+
+    def _check_delta(self, gathered: Any, new: Any, old: Any, **given: Any) -> None:
+        """Raise `ProgramError` if `delta` is not the difference of what `gather` returns for the two values."""
+        dtype = self.bound.accumulator
+        before = self._call("gather", dtype, src=old, **given)
+        found = self._call("delta", dtype, new=new, old=old, **given)
+        rounding = math.sqrt(np.finfo(dtype).eps) if dtype.kind == "f" else 0
+        if not abs(found - (gathered - before)) <= rounding * max(abs(gathered), abs(before)):
+            raise ProgramError(
+                f"{self.bound.name}.delta returned {text(found)}, but gather's results differ by "
+                f"{text(gathered - before)}; {self._where()}{listing({'new': new, 'old': old})}"
+            )
 
     def _parent(self) -> int:
         """The in-neighbour that gave the vertex its value; -1 if there is none, or nobody asks for it."""

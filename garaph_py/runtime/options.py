@@ -117,7 +117,8 @@ class Options:
         raw edges in memory; if the GPU's memory cannot hold the edges twice, the order stays as the graph's.
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
-        synchronous, and a GPU sums with ``"segmented"`` and numbers vertices as the graph does.
+        synchronous, the CPU pushes no deltas of floats (`VertexProgram`), and a GPU sums with ``"segmented"`` and
+        numbers vertices as the graph does.
     check : {"auto", "finite", "off"}
         When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs
         next to nothing, which is in the total after every iteration, and in the values before a checkpoint and at the
@@ -296,11 +297,16 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     check_gather(options, bound, graph)
     check_order(options, bound, graph)
     mode = options.mode
-    if mode == PUSH and not bound.is_relaxation:
+    if mode == PUSH and bound.pushes_deltas and not pushes_deltas(bound, options):
+        raise ParameterError(
+            f"mode='push': {bound.name} pushes what changes add to sums, in no fixed order, and in synchronous runs "
+            "only; leave out deterministic=True and sync=False, or choose another mode"
+        )
+    if mode == PUSH and not (bound.is_relaxation or bound.pushes_deltas):
         raise ParameterError(
             f"mode='push': {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of "
-            "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
-            "another mode"
+            "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; or "
+            "sum = gp.add with a function delta, and no done, prepare or aggregate; choose another mode"
         )
     if mode in CPU_MODES and bound.reads_edge_values and not graph._arrays.has_valued_out_edges:
         if graph.on_disk:
@@ -324,6 +330,13 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
                 "not one, or the run is asynchronous; choose another mode"
             )
         check_tiles(bound, graph)
+
+
+def pushes_deltas(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether active vertices may push deltas: the run is synchronous, and may add floats in any order."""
+    is_exact = bound.accumulator.kind == "i"
+    is_free = options.sync is not False and (is_exact or not options.deterministic)
+    return bound.pushes_deltas and is_free and PUSH in options.policy.modes and options.mode in (ANY, PUSH)
 
 
 def finds_components(bound: BoundProgram, options: RunOptions) -> bool:

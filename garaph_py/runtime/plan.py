@@ -11,7 +11,7 @@ from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.settings import Settings
-from ..executor.memory import MemoryPlan
+from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
@@ -19,7 +19,7 @@ from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push, pushes_deltas
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -28,6 +28,9 @@ machine with at most twice this number of cores leaves none free."""
 LEAST_GPU_EDGES = 1 << 20
 """Stored edges of a graph below which ``device="auto"`` is the CPU, and nothing is reckoned. One thread gathers so many
 in 5 ms (at 2e8 edges/s), so little is at stake."""
+SUMS_SHARE = 1 / 8
+"""Most that the vertices' sums may take of the memory that is left for edges, if the user has bounded the memory and
+asks for no mode: more memory for edges saves more."""
 MAX_TILE_SKEW = 1.5
 """Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
 time that all threads take for all edges."""
@@ -59,6 +62,8 @@ class RunPlan:
         Upper bound on the in-edges of a page, if the user gave one.
     pushes : bool
         The CPU may push, so it needs the values of out-edges.
+    deltas : bool
+        The CPU alone may push deltas, so it keeps the vertices' sums.
     is_tiled : bool
         Every iteration pulls by tiles.
     gpu : Settings
@@ -75,6 +80,7 @@ class RunPlan:
     memory: MemoryPlan
     page_edges: int | None
     pushes: bool
+    deltas: bool
     is_tiled: bool
     gpu: Settings
 
@@ -101,8 +107,9 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     if executor == HYBRID and threads is None:
         threads = cores_beside_gpu(machine.cores)
     pushes = may_push(bound, graph, options) and not (
-        executor == HYBRID and leaves_values(bound, graph, options, machine)
+        executor == HYBRID and (bound.pushes_deltas or leaves_values(bound, graph, options, machine))
     )
+    deltas = pushes and bound.pushes_deltas
     is_tiled = options.mode == PULL_TILED
     return RunPlan(
         executor=executor,
@@ -112,9 +119,10 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores),
-        memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options)),
+        memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas),
         page_edges=options.page_edges,
         pushes=pushes,
+        deltas=deltas,
         is_tiled=is_tiled,
         gpu=settings_of(bound, graph.encoding, options),
     )
@@ -170,7 +178,16 @@ def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:
 def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether an iteration on the CPU may push, so that it needs the values of out-edges."""
     has_values = graph._arrays.has_valued_out_edges or not bound.reads_edge_values
-    return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
+    relaxes = bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH)
+    adds = pushes_deltas(bound, options) and (options.mode == PUSH or has_room_for_sums(bound, graph))
+    return has_values and (relaxes or adds)
+
+
+def has_room_for_sums(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the vertices' sums, to which deltas are pushed, take little of the memory that the run may use."""
+    if graph.memory is None:
+        return True
+    return sum_bytes(bound, graph) <= SUMS_SHARE * (graph.memory - vertex_bytes(bound, graph, arrays=2))
 
 
 def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:

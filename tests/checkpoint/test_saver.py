@@ -98,6 +98,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, directory, name):
     program, how = PROGRAMS[name], {"device": "cpu", "sync": True, "iterations": 30}
+    if name == "DeltaPageRank":
+        how["deterministic"] = True  # other runs push, which adds floats in no fixed order
     expected = run_with(program, graph, **how)
     count = len(expected.stats.iterations)
     for after in [*range(1, min(count, 4)), count // 2, count]:

@@ -9,6 +9,7 @@ from garaph_py.dispatch.buckets import Bucket, first_step, next_step
 from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
+    DELTAS_THRESHOLD,
     DEVICE_FEW_EDGES,
     DEVICE_LISTS_THRESHOLD,
     DEVICE_PUSH_THRESHOLD,
@@ -56,6 +57,17 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     assert decide(seen(many, "auto", is_relaxation=True)).mode == PULL
     assert decide(seen(many, "auto", is_relaxation=True, in_buckets=True)).mode == PUSH
     assert decide(seen(few, "garaph", is_relaxation=True)).mode == NOTIFY_PULL
+
+
+def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
+    few, many = int(1000 * DELTAS_THRESHOLD), int(1000 * DELTAS_THRESHOLD) + 1
+    assert decide(seen(few, "auto", deltas=True, has_sums=True)).mode == PUSH
+    assert decide(seen(many, "auto", deltas=True, has_sums=True)) == Decision(PULL, "f = 0.101 > 0.02")
+    for mode in (None, PUSH):
+        first = decide(seen(few, "auto", deltas=True, forced_mode=mode))
+        assert (first.mode, first.keeps_sums) == (PULL, True)
+        assert decide(seen(few, "auto", deltas=True, has_sums=True, forced_mode=mode)).mode == PUSH
+    assert decide(seen(1, "auto", deltas=False, has_sums=False)).mode == NOTIFY_PULL
 
 
 def test_auto_pulls_where_it_cannot_push() -> None:

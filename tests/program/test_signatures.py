@@ -49,6 +49,31 @@ MALFORMED = {
     "static": ({"gather": staticmethod(lambda src: src)}, "plain method, not staticmethod"),
     "class method": ({"gather": classmethod(lambda self, src: src)}, "plain method, not classmethod"),
     "not a function": ({"gather": 3}, "plain method, not int"),
+    "delta of another sum": (
+        {"delta": lambda self, new, old: new - old, "sum": gp.min},
+        r"Wrong.delta \(.*\) adds to sums of contributions, so sum must be gp\.add$",
+    ),
+    "delta without the target": (
+        {"delta": lambda self, new, old: new - old, "gather": lambda self, src, dst: src - dst, "sum": gp.add},
+        "Wrong.delta .* cannot know dst, which gather asks for",
+    ),
+    "delta over an edge": (
+        {"delta": lambda self, new, edge: new * edge, "sum": gp.add},
+        "Wrong.delta .* asks for edge, but gather does not",
+    ),
+    "delta of fields": (
+        {
+            "delta": lambda self, new, old: (0, 0),
+            "sum": gp.add,
+            "accumulator": {"a": np.int64, "b": np.int64},
+            "apply": lambda self, old: old,
+        },
+        r"Wrong.delta returns differences of sums; these must be one signed integer or float, but the accumulator is",
+    ),
+    "delta without a sign": (
+        {"delta": lambda self, new, old: new - old, "sum": gp.add, "value": np.uint32},
+        "one signed integer or float, but the accumulator is uint32",
+    ),
     "total without aggregate": ({"apply": lambda self, total: total}, "no aggregate"),
     "reports without result": ({"reports": np.int64}, "no result"),
     "gathers": ({"gathers": "out"}, '"in" and "both"'),

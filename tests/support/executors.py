@@ -34,6 +34,7 @@ class Plan:
     synchronous: bool
     memory: MemoryPlan
     page_edges: int | None = PAGE_EDGES
+    deltas: bool = False
 
 
 @dataclass

@@ -27,18 +27,21 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
+from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult, sum_partials
 from ..state import State
 from ..step import StepByParts
+from .active import ActiveLists
 from .components import Components
 from .edges import reader_of
 from .launch import Launcher
 from .notify import Notify
+from .out_edges import OutEdges
 from .parents import Parents
 from .program import kernels
 from .pull import Pull
 from .pull_tiled import TiledPull
 from .push import Push
+from .push_deltas import DeltaPush
 from .runs import Runs, edge_ranges
 from .sets import COUNT_EDGES
 
@@ -91,16 +94,19 @@ class CpuExecutor(StepByParts):
         self.out_source = MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
         self._launch = launch = Launcher(bound, arrays, pool, listener)
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
-        self._notify = Notify(launch, runs, arrays.out_edges)
+        lists, out_edges = ActiveLists(launch, runs, arrays.out_edges.offsets), OutEdges(bound, arrays, pool)
+        self._notify = Notify(lists, arrays.out_edges)
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
-        self._push = Push(launch, runs, arrays, bound.reads_edge_values, partial(kernels, bound))
+        self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
+        self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
         self._components = Components(launch, runs, arrays, reader, self._kernels)
         self._parents = Parents(launch, runs, arrays, reader)
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size)
+        deltas = self._push_deltas.sums is not None
+        return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         needs = plan.memory.cpu
@@ -112,6 +118,8 @@ class CpuExecutor(StepByParts):
         else:
             self.source = sources.into(plan.page_edges)
             self.out_source = sources.out(self.source)
+        if plan.deltas:
+            self._pull_tiled.sums = self._push_deltas.sums = np.empty(self._arrays.n, self.bound.accumulator)
         if state is None:
             return self.initialize(plan.synchronous)
         self.load(state)
@@ -157,11 +165,16 @@ class CpuExecutor(StepByParts):
         self.invalidate_cache()
         own_array = state.synchronous and not self.is_relaxation
         state.next_values = np.empty_like(state.values) if own_array else state.values
+        state.has_sums = False
         state.frontier.loosen()
         state.next_frontier = VertexSet.empty(self._arrays.n)
 
     def invalidate_cache(self) -> None:
         self._push.forget_frontier()
+
+    def step(self, state: State, decision: Decision) -> StepResult:
+        self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
+        return super().step(state, decision)
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PUSH, PULL_TILED):
@@ -209,6 +222,8 @@ class CpuExecutor(StepByParts):
         return self._push.open_bucket(state, self._kernels.open_bucket)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        if mode == PUSH and not self.is_relaxation:
+            return [self._push_deltas(state, self.out_source, self._copy_active)]
         if mode == PUSH:
             self._keep_apart(state, state.changeable > 0)
             return [self._push(state, self.out_source)]
@@ -233,7 +248,9 @@ class CpuExecutor(StepByParts):
         return results
 
     def commit(self, state: State, mode: str) -> None:
-        if state.next_values is state.values:
+        sums = self._pull.sums if mode == PULL else self._push_deltas.sums
+        state.has_sums = sums is not None and mode in (PULL, PULL_TILED, PUSH)
+        if state.next_values is state.values or (mode == PUSH and not self.is_relaxation):
             return
         if mode in (PULL, PULL_TILED) and not self.is_relaxation:
             state.values, state.next_values = state.next_values, state.values
@@ -245,7 +262,11 @@ class CpuExecutor(StepByParts):
             bounds = split(self._arrays.n, self.pool.size)
             self.pool.run(np.copyto, [(state.next_values[a:b], state.values[a:b]) for a, b in pairwise(bounds)])
         else:
-            self._copy(state.frontier, state.values, state.next_values)
+            self._copy_active(state)
+
+    def _copy_active(self, state: State) -> None:
+        """Copy the values of the active vertices to the second array."""
+        self._copy(state.frontier, state.values, state.next_values)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
         """Copy the values of the vertices in `changed` from `source` to `to`."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 from ...graph.adjacency import Adjacency
-from ...graph.vertex_set import BLOCK
 from ...pages.source import PageSource
 from ..state import State
+from .active import ActiveLists
 from .edges import Reader, reader_of, source_of
-from .launch import Launcher
 from .records import RecordKernel
-from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
 from .walk import LISTS, NOTHING, insert, make_for_each_list
 
 
@@ -48,27 +46,15 @@ class Notify:
 
     Parameters
     ----------
-    launcher : Launcher
-    runs : Runs
+    lists : ActiveLists
     edges : Adjacency
         The out-edges.
     """
 
-    def __init__(self, launcher: Launcher, runs: Runs, edges: Adjacency) -> None:
-        self._launch, self._runs, self._edges, self._reader = launcher, runs, edges, reader_of(edges, None)
+    def __init__(self, lists: ActiveLists, edges: Adjacency) -> None:
+        self._lists, self._reader = lists, reader_of(edges, None)
         self.kernel = make_notify(self._reader)
 
     def __call__(self, state: State, source: PageSource) -> int:
         """Add all out-neighbours of active vertices to ``state.notified``; return the number of out-edges followed."""
-        active, offsets = state.frontier, self._edges.offsets
-        pages = self._runs.active_pages(active, source)
-        source.prefetch(pages, partial(edge_ranges, active, offsets), values=False)
-        for page, prefix in pages.items():
-            block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
-            edges = self._launch.edges(self._reader, source.edges(page), len(start))
-            self._launch(
-                self.kernel, len(start), state, edges, first_vertex=page.first_vertex, last_vertex=page.last_vertex,
-                block=page.first_vertex // BLOCK + block, position=position, start=start, stop=stop,
-            )  # fmt: skip
-            source.release(page)
-        return sum(int(prefix[-1]) for prefix in pages.values())
+        return self._lists.visit(self.kernel, self._reader, state, source)

@@ -13,6 +13,7 @@ from .pull import make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
 from .push import make_open_bucket, make_push
+from .push_deltas import make_apply_sums, make_push_deltas
 from .records import RecordKernel
 from .sets import make_commit
 from .vertices import make_init, make_prepare, make_result
@@ -57,6 +58,11 @@ class Kernels:
         return make_pull(self._functions, self._reader)
 
     @cached_property
+    def pull_keeping(self) -> RecordKernel:
+        """Like `pull`; it also keeps the vertices' sums, as `merge_keeping` does."""
+        return make_pull(self._functions, self._reader, keeps_sums=True)
+
+    @cached_property
     def pull_active(self) -> RecordKernel:
         return make_pull_active(self._functions, self._reader)
 
@@ -71,6 +77,18 @@ class Kernels:
     @cached_property
     def merge_partial_sums(self) -> RecordKernel:
         return make_merge_partial_sums(self._functions)
+
+    @cached_property
+    def merge_keeping(self) -> RecordKernel:
+        return make_merge_partial_sums(self._functions, keeps_sums=True)
+
+    @cached_property
+    def push_deltas(self) -> RecordKernel:
+        return make_push_deltas(self._functions, self._reader)
+
+    @cached_property
+    def apply_sums(self) -> RecordKernel:
+        return make_apply_sums(self._functions)
 
     @cached_property
     def push(self) -> RecordKernel:

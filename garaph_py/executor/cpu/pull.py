@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
@@ -29,6 +30,8 @@ from .records import RecordKernel
 from .runs import Runs
 from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each_list
 
+Array = npt.NDArray[Any]
+
 STREAM = 256
 """Prefetch distance for sources that are read in order, in edges (1 KB)."""
 
@@ -39,6 +42,8 @@ CONTEXT = (
 """Arguments of every kernel that calls `apply`."""
 PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
 """Arguments of a kernel whose calls are partitions of a page."""
+SUMS = ("sums",)
+"""The argument of a kernel that keeps the vertices' sums."""
 
 
 def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
@@ -147,7 +152,19 @@ def make_leave_sum(f: Functions):
     return leave_sum
 
 
-def make_pull(f: Functions, reader: Reader) -> RecordKernel:
+def make_store_sum(f: Functions, keeps_sums: bool):
+    """Store a vertex's sum in `sums`, if the kernel keeps sums, so that a later iteration may push deltas to it."""
+    store = f.accumulator.store
+
+    def store_sum(t, v, acc):
+        if keeps_sums:
+            store(t.sums, v, acc)
+
+    return store_sum
+
+
+def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordKernel:
+    keep_sum = make_store_sum(f, keeps_sums)
     gather_edges, update, leave_sum = make_gather(f, reader, streams=True), make_update(f), make_leave_sum(f)
     identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
     zero, add, leave = make_tally(f)
@@ -182,6 +199,7 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
                 for v in range(u, u_end):
                     acc, old = load_sum(t.accumulators, v - u), load(t.values, v)
                     if not leave_sum(t, v, acc, t.in_offsets[v] < start, t.in_offsets[v + 1] > stop):
+                        keep_sum(t, v, acc)
                         done = update(t, v, acc, old)
                         tally = add(tally, done)
                         word |= np.uint64(done[0]) << np.uint64(v & 63)
@@ -191,7 +209,7 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
         return 0
 
     names = (*CONTEXT, *PARTITION, "accumulators", "first_edge", "last_edge", "first_vertex", "last_vertex")
-    return RecordKernel("pull", pull, names, f, reader)
+    return RecordKernel("pull", pull, names + SUMS * keeps_sums, f, reader)
 
 
 def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
@@ -237,8 +255,8 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
     return RecordKernel("pull_notified", pull_notified, names, f, reader)
 
 
-def make_merge_partial_sums(f: Functions) -> RecordKernel:
-    update, combine = make_update(f), f.sum
+def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKernel:
+    update, combine, keep_sum = make_update(f), f.sum, make_store_sum(f, keeps_sums)
     load, load_sum, store_sum = f.value.load, f.accumulator.load, f.accumulator.store
     zero, add, leave = make_tally(f)
 
@@ -256,7 +274,9 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
             if t.cuts[2 * k - 1] != v:  # the vertex's edges begin in a still earlier partition
                 store_sum(t.head, k - 1, combine(load_sum(t.head, k - 1), head))
                 continue
-            done = update(t, v, combine(load_sum(t.tail, k - 1), head), load(t.values, v))
+            acc = combine(load_sum(t.tail, k - 1), head)
+            keep_sum(t, v, acc)
+            done = update(t, v, acc, load(t.values, v))
             tally = add(tally, done)
             if done[0]:
                 insert_word(t.next_frontier, t.next_frontier_blocks, v >> 6, bit_of(v))
@@ -264,7 +284,7 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
         return 0
 
     names = (*CONTEXT, *(name for name in PARTITION if name != "early"), "partitions")
-    return RecordKernel("merge_partial_sums", merge_partial_sums, names, f)
+    return RecordKernel("merge_partial_sums", merge_partial_sums, names + SUMS * keeps_sums, f)
 
 
 PULL_ACTIVE_RATIO = 32
@@ -274,9 +294,11 @@ source is active is hard to predict, and a plain pull gains more by prefetching 
 
 @dataclass(frozen=True)
 class Task:
-    """How to pull one page: a kernel, the number of calls, and the arguments that say which edges each call has."""
+    """How to pull one page: a kernel and the one that merges its partial sums, the number of calls, and the arguments
+    that say which edges each call has."""
 
     kernel: RecordKernel
+    merge: RecordKernel
     calls: int
     span: dict[str, Any]
 
@@ -295,6 +317,11 @@ class Pull:
         The program's kernels for these edges.
     only_active_contribute : bool
         The program is a relaxation: contributions of inactive vertices are already in the values.
+
+    Attributes
+    ----------
+    sums : ndarray of the accumulators' dtype, shape (n,), or None
+        Where a pull stores the vertices' sums; None if it does not keep them.
     """
 
     def __init__(
@@ -308,6 +335,7 @@ class Pull:
     ) -> None:
         self._launch, self._runs, self._arrays, self._reader, self._kernels = launcher, runs, arrays, reader, kernels
         self._only_active_contribute = only_active_contribute
+        self.sums: Array | None = None
 
     def reads_active_only(self, state: State) -> bool:
         """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, or if one
@@ -316,24 +344,31 @@ class Pull:
             "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m
         )
 
+    def _kernels_for(self, state: State, mode: str) -> tuple[RecordKernel, RecordKernel]:
+        """The kernel that pulls in this iteration, and the one that merges its partial sums."""
+        kernels = self._kernels
+        if mode == NOTIFY_PULL:
+            return kernels.pull_notified, kernels.merge_partial_sums
+        if self.sums is not None:
+            return kernels.pull_keeping, kernels.merge_keeping
+        return kernels.pull_active if self.reads_active_only(state) else kernels.pull, kernels.merge_partial_sums
+
     def prepare(self, state: State, mode: str) -> None:
         """Compile the kernels of this iteration."""
-        kernels = self._kernels
-        pulls = kernels.pull_active if self.reads_active_only(state) else kernels.pull
-        self._launch.prepare(kernels.pull_notified if mode == NOTIFY_PULL else pulls, kernels.merge_partial_sums)
+        self._launch.prepare(*self._kernels_for(state, mode))
 
     def task(self, page: Page, state: State, mode: str) -> Task | None:
         """How to pull a page; None if no vertex of the page was notified."""
+        kernels = self._kernels_for(state, mode)
         if mode == PULL:
             first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
             span: dict[str, Any] = {
                 "first_edge": first_edge, "last_edge": last_edge, "first_vertex": first_vertex,
                 "last_vertex": last_vertex,
             }  # fmt: skip
-            if self.reads_active_only(state):
-                return Task(self._kernels.pull_active, len(first_edge), span)
-            span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
-            return Task(self._kernels.pull, len(first_edge), span)
+            if not self.reads_active_only(state):
+                span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
+            return Task(*kernels, len(first_edge), span)
         first, last = page.first_vertex, page.last_vertex
         count, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges, first, last)
         if not count:
@@ -345,21 +380,22 @@ class Pull:
             "first_vertex": first, "last_vertex": last, "block": first // BLOCK + block, "position": position,
             "start": start, "stop": stop,
         }  # fmt: skip
-        return Task(self._kernels.pull_notified, len(start), run)
+        return Task(*kernels, len(start), run)
 
     def run(self, edges: PageEdges, state: State, task: Task) -> PageResult:
         """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
         calls, launch = task.calls, self._launch
         own = launch.partitions(calls)
+        kept: dict[str, Any] = {"sums": self.sums} if task.kernel is self._kernels.pull_keeping else {}
         launch(
             task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(state.synchronous),
             head=PerCall(own.heads), tail=PerCall(own.tails), cuts=PerCall(own.cuts), counts=PerCall(own.counts),
-            partial=PerCall(own.partials), **task.span,
+            partial=PerCall(own.partials), **task.span, **kept,
         )  # fmt: skip
         own.clear_merge()
         if calls > 1:
             launch(
-                self._kernels.merge_partial_sums, 1, state, head=own.heads, tail=own.tails, cuts=own.cuts,
-                counts=own.merge_counts, partial=own.merge_partial, partitions=calls,
+                task.merge, 1, state, head=own.heads, tail=own.tails, cuts=own.cuts, counts=own.merge_counts,
+                partial=own.merge_partial, partitions=calls, **kept,
             )  # fmt: skip
         return own.result(launch.bound)

@@ -97,11 +97,16 @@ class TiledPull:
     arrays : GraphArrays
     reads_values : bool
         The program reads edge values, so the tiles hold them.
+
+    Attributes
+    ----------
+    sums : ndarray of the accumulators' dtype, shape (n,), or None
+        The vertices' sums; None if the run does not keep them and no iteration has needed them.
     """
 
     def __init__(self, launcher: Launcher, arrays: GraphArrays, reads_values: bool) -> None:
         self._launch, self._arrays, self._reads_values = launcher, arrays, reads_values
-        self._sums: Array | None = None
+        self.sums: Array | None = None
         self._tiles: Tiles | None = None
 
     def release(self) -> None:
@@ -115,13 +120,13 @@ class TiledPull:
         state.next_frontier.clear()
         if self._tiles is None:
             self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
-        if self._sums is None:
-            self._sums = np.empty(arrays.n, bound.accumulator)
+        if self.sums is None:
+            self.sums = np.empty(arrays.n, bound.accumulator)
         tiles = self._tiles
         own = self._launch.partitions(tiles.blocks)
         self._launch(
             kernel, tiles.blocks, state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
-            tile_blocks=tiles.blocks, sums=self._sums, block=np.arange(tiles.blocks), counts=PerCall(own.counts),
+            tile_blocks=tiles.blocks, sums=self.sums, block=np.arange(tiles.blocks), counts=PerCall(own.counts),
             partial=PerCall(own.partials),
         )  # fmt: skip
         own.clear_merge()

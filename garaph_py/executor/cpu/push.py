@@ -9,24 +9,23 @@ not visited again in the next iteration; with priorities, a vertex above the sec
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
 from ...pages.layout import Page
-from ...pages.memory_source import MemoryPageSource
 from ...pages.source import PageSource
 from ..protocol import PageResult
 from ..state import State
-from .edges import Reader, reader_of, source_of
+from .edges import Reader, source_of
 from .functions import Functions
 from .launch import Launcher
+from .out_edges import OutEdges
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
 from .sets import COUNT_EDGES
@@ -201,8 +200,7 @@ class Push:
     launcher : Launcher
     runs : Runs
     arrays : GraphArrays
-    reads_values : bool
-        The program reads edge values, so the kernel reads the out-edges with their values.
+    edges : OutEdges
     kernels_of : callable
         ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
     """
@@ -212,35 +210,21 @@ class Push:
         launcher: Launcher,
         runs: Runs,
         arrays: GraphArrays,
-        reads_values: bool,
+        edges: OutEdges,
         kernels_of: Callable[[Reader], Any],
     ) -> None:
         self._launch, self._runs, self._arrays, self._kernels_of = launcher, runs, arrays, kernels_of
-        self._edge = launcher.bound.edge if reads_values else None
+        self._edges = edges
         self._active_pages: dict[Page, Array] | None = None  # pages of the frontier, if the last push found them
 
     def forget_frontier(self) -> None:
         """Drop the pages of the frontier that the last push kept."""
         self._active_pages = None
 
-    @cached_property
-    def _edges(self) -> Adjacency:
-        """The out-edges, with values if the program reads them; valued ones of a directed graph are made only once."""
-        arrays = self._arrays
-        return arrays.out_edges if self._edge is None else arrays.valued_out_edges(self._launch.pool)
-
-    @cached_property
-    def _reader(self) -> Reader:
-        return reader_of(self._edges, self._edge)
-
-    def _source(self, out_source: PageSource) -> PageSource:
-        """Pages of the out-edges, with values if the program reads them; on disk, `out_source` has the values, too."""
-        return out_source if self._arrays.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
-
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
         """Push along the out-edges of every active vertex."""
-        out, active, source = self._arrays.out_edges, state.frontier, self._source(out_source)
-        kernel = self._kernels_of(self._reader).push
+        out, active, source = self._arrays.out_edges, state.frontier, self._edges.source(out_source)
+        kernel = self._kernels_of(self._edges.reader).push
         self._launch.prepare(kernel, COUNT_EDGES)
         state.next_frontier.clear()
         found, self._active_pages = self._active_pages, None
@@ -256,7 +240,7 @@ class Push:
             if found is not None and in_runs:
                 block, position, start, stop = self._runs.of_set(found[page], "right", RANDOM_ACCESS_EDGES)
                 calls = len(start)
-            edges = self._launch.edges(self._reader, source.edges(page), calls)
+            edges = self._launch.edges(self._edges.reader, source.edges(page), calls)
             counts = self._launch.partitions(calls).counts
             self._launch(
                 kernel, calls, state, edges, in_place=int(not state.synchronous), counts_edges=int(not large),

@@ -11,7 +11,7 @@ from garaph_py.dispatch.policy import POLICIES, decide
 from garaph_py.errors import ParameterError
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
-from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED
+from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
@@ -97,8 +97,9 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
 
 
 @pytest.mark.slow
-def test_tiled_and_other_iterations_take_turns(graph_of):
-    """Dense iterations use tiles, sparse ones notification; each continues from the state that the other left."""
+@pytest.mark.parametrize(("deterministic", "sparse"), [(True, NOTIFY_PULL), (False, PUSH)])
+def test_tiled_and_other_iterations_take_turns(graph_of, deterministic, sparse):
+    """Dense iterations use tiles, sparse ones notify or push; each continues from the state that the other left."""
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
     assert PULL_TILED not in {
@@ -107,10 +108,11 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
     run_with(
         gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1
     )  # makes tiles, which the graph keeps
-    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05, weighted=False), graph, iterations=60, threads=1)
+    program, how = gp.apps.DeltaPageRank(tolerance=0.05, weighted=False), {"iterations": 60, "threads": 1}
+    run = run_with(program, graph, deterministic=deterministic, **how)
     modes = [i.mode for i in run.stats.iterations]
     assert modes[0] == PULL_TILED
-    assert NOTIFY_PULL in modes
+    assert sparse in modes
     assert_close(run, twins.delta_pagerank(edges, len(modes), tolerance=0.05))
 
 

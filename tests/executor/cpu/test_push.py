@@ -101,9 +101,7 @@ def test_programs_of_ones_own_may_push(program):
         np.testing.assert_array_equal(run_with(program, graph, threads=3, **options).values, expected)
 
 
-@pytest.mark.parametrize(
-    "program", [gp.apps.PageRank(), gp.apps.DeltaPageRank(), gp.apps.HeatSimulation()], ids=lambda p: type(p).__name__
-)
+@pytest.mark.parametrize("program", [gp.apps.PageRank(), gp.apps.HeatSimulation()], ids=lambda p: type(p).__name__)
 def test_programs_that_do_not_relax_cannot_push(program):
     graph = graph_of(twins.skewed(43, 60, 200))
     with pytest.raises(ParameterError, match=r"mode='push'.*idempotent sum.*choose another mode"):
