@@ -1,7 +1,7 @@
 // The order of priority in which push_few takes active vertices: delta-stepping (Meyer and Sanders, J. Algorithms 2003)
-// with a bucket that moves on with every superstep. Once a superstep would follow many edges, only those vertices push
-// whose priority is at most `step` above the least one; the others wait in the queue. Few edges take as long as none,
-// so the step doubles while a superstep follows few and leaves vertices waiting, and halves while it follows many.
+// with a bucket that moves on with every superstep. Once a superstep has had many edges to follow, only those vertices
+// push whose priority is at most `step` above the least one; the others wait in the queue. Few edges take as long as
+// none, so the step doubles while a superstep follows few and leaves vertices waiting, and halves while it follows many.
 #pragma once
 
 #include "garaph_generated.cuh"
@@ -23,28 +23,31 @@ __device__ __forceinline__ void lower(double* at, double x) {
 
 // How the supersteps of a launch are ordered; all threads have the same.
 struct Order {
-  bool lets_wait;  // vertices may have to wait
-  Value step;
-  Value last;      // the greatest priority that is due
+  bool watches;  // there have been many edges: priorities count from then on
+  Value step;    // 0 until the least priority is known
+  Value last;    // the greatest priority that is due
 };
 
 // Whether a vertex with this priority has to wait. NaN never does.
 __device__ __forceinline__ bool waits(const Order& order, Value priority) {
-  return order.lets_wait && priority > order.last;
+  return order.watches && order.step != (Value)0 && priority > order.last;
 }
 
 // The order of the next superstep.
 //   followed  edges that the last one followed
 //   waiting   out-edges of the vertices that it left waiting
 //   queued    out-edges of all vertices that are now in the queue
-//   least     the least priority of these, or less; the vertices that have it are always due
+//   least     if it watches: the least priority of these, or less; the vertices that have it are always due
 //   many      edges that are many
 __device__ __forceinline__ void order_next(Order& order, u64 followed, u64 waiting, u64 queued, Value least, u64 many) {
   Value size = least < 0 ? -least : least;
   // A real step does not become so small that it takes more than twenty supersteps to grow again.
   Value smallest = !IS_REAL ? (Value)1 : size > (Value)1e-24 ? size / (1 << 20) : (Value)1e-30;
-  if (!order.lets_wait) {
-    order.lets_wait = queued > many;
+  if (!order.watches) {
+    order.watches = queued > many;
+    return;
+  }
+  if (order.step == (Value)0) {
     order.step = size / 64;
   } else if (followed > many) {
     order.step /= 2;

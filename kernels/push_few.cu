@@ -53,11 +53,12 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
     Activated done{0, 0};
     u64 waiting = 0;
     Value least = highest();
+    bool watches = is_ordered && order.watches;
     auto activated = [&](u32 u, Value x) {
       u32 place = add_one(&log->active);
       if (place < room) next[place] = u;
       count_active(c, u, done);
-      if (!is_ordered) return;
+      if (!watches) return;
       Value own = priority(c.parameters, x);
       if (own < least) least = own;
     };
@@ -68,7 +69,7 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
       if (lane_id() >= each || k >= count) continue;
       u32 v = __ldcg(queue + k);
       List list{v, read_value(&c.values[v]), c.out_offsets[v], c.out_offsets[v + 1]};
-      if (is_ordered && waits(order, priority(c.parameters, list.value))) {  // it stays in the next frontier
+      if (watches && waits(order, priority(c.parameters, list.value))) {  // it stays in the next frontier
         activated(v, list.value);
         waiting += list.end - list.begin;
         continue;
@@ -76,7 +77,7 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
       atomicAnd(&c.next_frontier[v >> 5], ~(1u << (v & 31)));
       mine[j] = list;
     }
-    if (is_ordered && thread == 0) c.least[step & 1] = highest();
+    if (watches && thread == 0) c.least[step & 1] = highest();
     sync_cluster();
     if (thread == 0) log[0].nanoseconds = nanoseconds() - began, log[1] = Superstep{};
 #pragma unroll
@@ -84,7 +85,7 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
       if (j * threads / 32 * each < count) push_lists(c, p, mine[j], relaxing(c, activated));
     done = sum_over_warp(done);
     if (lane_id() == 0 && done.count) atomicAdd(&log->active_edges, done.edges);
-    if (is_ordered) {
+    if (watches) {
       least = warp_reduce(least, [](Value x, Value y) { return y < x ? y : x; });
       waiting = warp_reduce(waiting, [](u64 x, u64 y) { return x + y; });
       if (lane_id() == 0 && done.count) lower(&c.least[step & 1], least);
@@ -93,7 +94,8 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
     sync_cluster();
     Superstep did = ld_cg(log);
     if (is_ordered) {
-      order_next(order, edges - did.waiting_edges, did.waiting_edges, did.active_edges, ld_cg(&c.least[step & 1]),
+      if (watches) least = ld_cg(&c.least[step & 1]);
+      order_next(order, edges - did.waiting_edges, did.waiting_edges, did.active_edges, least,
                  (u64)MANY_EDGES * threads);
     }
     count = did.active, edges = did.active_edges, queue = next, step++;

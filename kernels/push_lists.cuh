@@ -17,13 +17,19 @@ struct List {
 
 // What is stored of the vertex that edge `e` pushes to (`stored_source`), and the edge's value.
 __device__ __forceinline__ u32 stored_target(const Context& c, const Page& p, i64 e) {
-  return c.targets ? c.targets[e] : stored_source(p, e);
+#if IS_DIRECTED
+  return c.targets[e];
+#else
+  return stored_source(p, e);
+#endif
 }
 
 __device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p, i64 e) {
-  if constexpr (READS_EDGES)
-    if (c.targets) return __ldcs(c.target_values + e);
+#if IS_DIRECTED
+  return READS_EDGES ? __ldcs(c.target_values + e) : Edge{};
+#else
   return value_of(p, e);
+#endif
 }
 
 // Push along the edges e[j] of the vertices v[j], which push x[j], for each j whose bit is in `wanted`. For the same j,
@@ -41,7 +47,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
     u[j] = 0;
     if (wanted >> j & 1) u[j] = stored_target(c, p, e[j]), edges[j] = value_to_target(c, p, e[j]);
   }
-  if (p.records) {
+  if (!IS_DIRECTED && p.records) {
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) u[j] = source_in_row(c, u[j], head[j], carry);
   }

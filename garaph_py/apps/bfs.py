@@ -28,9 +28,8 @@ class BFS(VertexProgram):
 
     Notes
     -----
-    A vertex's value is its level; parents are found at the end, in one pass. In a synchronous run, a vertex that has a
-    level gathers no edges, and a vertex without one stops at its first in-neighbour that has one (the bottom-up step of
-    [1]).
+    A vertex's value is its level. In a synchronous run, a vertex that has a level gathers no edges, and a vertex
+    without one stops at its first in-neighbour that has one (the bottom-up step of [1]).
 
     References
     ----------
@@ -47,6 +46,7 @@ class BFS(VertexProgram):
 
     value = np.int32
     sum = minimum
+    worsens = True
     reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
     unreached = -1
 

@@ -57,8 +57,11 @@ class BoundProgram:
         Every edge of the graph goes both ways.
     known : Known
         What is known about the program's class.
-    wide : BoundProgram or None
-        The program with values of 64 bits, if `value` and `accumulator` store them in 32 (`program.narrow`).
+    original : BoundProgram or None
+        The program as it was bound, if a run stores its values in another form: in fewer bits (`program.narrow`), or
+        with their parents (`program.carry`).
+    carries : bool
+        That form has parents.
     """
 
     program: VertexProgram
@@ -73,7 +76,8 @@ class BoundProgram:
     vertex_data: Array | None
     undirected: bool
     known: Known
-    wide: BoundProgram | None = None
+    original: BoundProgram | None = None
+    carries: bool = False
 
     @property
     def name(self) -> str:
@@ -84,7 +88,7 @@ class BoundProgram:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
-        return self.known.key(*numbers, self.parameters.dtype, data, self.wide is not None)
+        return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries)
 
     @property
     def is_relaxation(self) -> bool:
@@ -158,12 +162,17 @@ class BoundProgram:
     @property
     def reports_values(self) -> bool:
         """Whether the reported values are the stored ones as they are."""
-        return "result" not in self.arguments and self.wide is None
+        return "result" not in self.arguments and not self.is_narrowed
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether values are stored in fewer bits than functions see."""
+        return self.original is not None and not self.carries
 
     @property
     def finds_parents(self) -> bool:
-        """Whether `result` asks for the in-neighbour that gave the vertex its value."""
-        return "parent" in self.arguments.get("result", ())
+        """Whether parents must be found for `result`: the in-neighbours that gave vertices their values."""
+        return "parent" in self.arguments.get("result", ()) and not self.carries
 
     @property
     def arguments(self) -> dict[str, tuple[str, ...]]:

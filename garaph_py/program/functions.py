@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .bind import BoundProgram, record_class, scalars
+from .carry import IDENTITY, parent_in, value_in, with_parent
 from .check import check_types
 from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
 from .real import with_real
@@ -23,8 +24,6 @@ DType = np.dtype[Any]
 
 VALUES = ("src", "dst", "old", "new", "value", "acc")
 """The arguments that are values or accumulators."""
-RETURN_VALUES = ("init", "gather", "priority")
-"""The functions of a relaxation that return one."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ def functions(bound: BoundProgram) -> Functions:
     ProgramError
         If a function cannot be compiled, or returns another type than the program states.
     """
-    if bound.wide is not None:
-        return narrowed_functions(bound, functions(bound.wide))
+    if bound.original is not None:
+        return (carrying_functions if bound.carries else narrowed_functions)(bound, functions(bound.original))
     check_types(bound)
     own = bound.functions
     partial = partial_dtype(bound.total)
@@ -136,27 +135,59 @@ def functions(bound: BoundProgram) -> Functions:
 
 def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:
     """The functions of `bound`, which stores in 32 bits what the functions `wide` see as 64."""
-    add = sum_function(bound)
-
-    def through(name: str) -> Any:
-        """The function `name` of `wide`, between conversions."""
-        given = offered(name)
-        passed = ", ".join(f"widened({argument})" if argument in VALUES else argument for argument in given)
-        call = f"stored(function({passed}))" if name in RETURN_VALUES else f"function({passed})"
-        function = getattr(wide, name)
-        return define(
-            f"def {name}({', '.join(given)}): return {call}", function=function, widened=widened, stored=stored
-        )
-
+    names = {"widened": widened, "stored": stored}
+    made = {name: through(wide, name, "widened({})", "stored({})", names) for name in ("init", "gather", "priority")}
     return replace(
         wide,
-        **{name: through(name) for name in ("init", "gather", "frontier", "done", "priority", "result")},
-        apply=define(f"def apply({', '.join(offered('apply'))}): return sum(old, acc)", sum=add),
-        activate=define("def activate(self, new, old): return new != old"),
-        sum=add,
+        **made,
+        **relaxing(bound),
+        **{name: through(wide, name, "widened({})", "{}", names) for name in ("frontier", "done", "result")},
         identity=define("def identity(self): return stored(self.identity)", stored=stored),
         is_lost=define(f"def is_lost(value): return value == {TOO_SMALL} or value == {TOO_LARGE}"),
     )
+
+
+def carrying_functions(bound: BoundProgram, plain: Functions) -> Functions:
+    """The functions of `bound`, whose values carry parents, of which the functions `plain` know nothing."""
+    names = {"value_in": value_in, "parent_in": parent_in, "with_parent": with_parent}
+    return replace(
+        plain,
+        **relaxing(bound),
+        **{name: through(plain, name, "value_in({})", "{}", names) for name in ("frontier", "done")},
+        init=through(plain, "init", "{}", "with_parent({}, -1)", names),
+        gather=through(plain, "gather", "value_in({})", "with_parent({}, src_id)", names),
+        result=through(plain, "result", "value_in({})", "{}", names | {"parent": "parent_in(value)"}),
+        identity=define(f"def identity(self): return {IDENTITY}"),
+    )
+
+
+def through(functions: Functions, name: str, given: str, made: str, names: dict[str, Any]) -> Any:
+    """One of `functions` between conversions.
+
+    Parameters
+    ----------
+    given : str
+        What the function gets for an argument that is a value; ``{}`` stands for the argument.
+    made : str
+        What becomes of its result.
+    names : dict
+        What the conversions call; an entry that is text is what the function gets for the argument of that name.
+    """
+    texts = {key: text for key, text in names.items() if isinstance(text, str)}
+    passed = [texts.get(item) or (given.format(item) if item in VALUES else item) for item in offered(name)]
+    body = made.format(f"function({', '.join(passed)})")
+    called = {key: item for key, item in names.items() if key not in texts}
+    return define(f"def {name}({', '.join(offered(name))}): return {body}", function=getattr(functions, name), **called)
+
+
+def relaxing(bound: BoundProgram) -> dict[str, Any]:
+    """The functions of a relaxation that depend on its sum alone, for values as they are stored."""
+    add = sum_function(bound)
+    return {
+        "sum": add,
+        "apply": define(f"def apply({', '.join(offered('apply'))}): return sum(old, acc)", sum=add),
+        "activate": define("def activate(self, new, old): return new != old"),
+    }
 
 
 def partial_dtype(total: DType | None) -> DType:

@@ -54,7 +54,7 @@ def may_narrow(bound: BoundProgram, graph: Graph) -> bool:
 
 def narrowed(bound: BoundProgram) -> BoundProgram:
     """`bound` with values of 32 bits; its functions still see 64."""
-    return replace(bound, value=STORED, accumulator=STORED, wide=bound)
+    return replace(bound, value=STORED, accumulator=STORED, original=bound)
 
 
 def remember_wide(bound: BoundProgram, graph: Graph) -> None:

@@ -100,6 +100,9 @@ class VertexProgram:
         A promise about a relaxation: if ``src`` becomes better (smaller, for ``min``), `gather` never returns something
         worse. Then updates in any order lead to the same values, and a run that is not synchronous updates values in
         place, in the order of `priority`.
+    worsens : bool
+        A promise about a relaxation: what `gather` returns is worse than ``src`` (larger, for ``min``), or the identity
+        of `sum`. Then parents can be noted when a vertex gets its value, and need not be looked for.
     reports : dtype or dict of name to dtype, optional
         Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
         `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.
@@ -125,6 +128,7 @@ class VertexProgram:
     gathers: ClassVar[str] = "in"
     total: ClassVar[Any] = None
     monotone: ClassVar[bool] = False
+    worsens: ClassVar[bool] = False
     reports: ClassVar[Any] = None
     unreached: ClassVar[Any] = None
     identity: ClassVar[Any]

@@ -18,7 +18,7 @@ def result_of(bound: BoundProgram, graph: Graph, values: npt.NDArray[Any], stats
     """The result of a run with these reported values."""
     unreached = bound.program.unreached
     if unreached is None and bound.is_relaxation and "result" not in bound.arguments:
-        unreached = (bound.wide or bound).identity()
+        unreached = (bound.original or bound).identity()
     return Result(values, graph.ids, stats, bound.name, vertex_results(bound.program), unreached)
 
 

@@ -27,6 +27,7 @@ from ..output.stats import Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
+from ..program.carry import carrying, may_carry
 from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
@@ -176,9 +177,12 @@ def carry_out(
     request: Mapping[str, Any] | None,
 ) -> Result:  # fmt: skip
     """Run a bound program on a graph whose edges have the run's encoding."""
-    program, record = (bound.wide or bound).program, Record(options.trace, options.report)
-    started = time.perf_counter()
-    chosen = plan(bound, graph, options, Machine.here())
+    program, record = bound.program, Record(options.trace, options.report)
+    started, machine = time.perf_counter(), Machine.here()
+    chosen, asked = plan(bound, graph, options, machine), bound
+    if chosen.executor == CPU and options.checkpoint is None and may_carry(bound):
+        bound = carrying(bound)
+        chosen = replace(plan(bound, graph, replace(options, device=CPU), machine), verdict=chosen.verdict)
     planned = time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
@@ -186,7 +190,7 @@ def carry_out(
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
-        remember(bound, graph, options, chosen, result.stats, (planned - started, time.perf_counter() - started))
+        remember(asked, graph, options, chosen, result.stats, (planned - started, time.perf_counter() - started))
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))

@@ -87,7 +87,7 @@ def tries(monkeypatch):
     carry_out = running.carry_out
 
     def noted(bound, *others):
-        made.append(bound.wide is not None)
+        made.append(bound.is_narrowed)
         return carry_out(bound, *others)
 
     monkeypatch.setattr(running, "carry_out", noted)

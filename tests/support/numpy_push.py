@@ -141,7 +141,7 @@ class Order:
     """What priority.cuh does, for integers."""
 
     def __init__(self, context, many):
-        self.many, self.step, self.last = many, None, np.inf
+        self.many, self.watches, self.step, self.last = many, False, None, np.inf
         names = context["parameters"].dtype.names
         in_place = context["next_values"] == context["values"]
         self.urgency = int(context["parameters"]["urgency"]) if "urgency" in names and in_place else None
@@ -152,9 +152,10 @@ class Order:
     def next(self, followed, waiting, queued, least):
         if self.urgency is None:
             return
+        if not self.watches:
+            self.watches = queued > self.many
+            return
         if self.step is None:
-            if queued <= self.many:
-                return
             self.step = abs(least) // 64
         elif followed > self.many:
             self.step //= 2

@@ -207,7 +207,7 @@ class DeviceState:
             return state.values
         out = self._pool_array(self._n, self._bound.reports)
         self._in_parts("report", "reported", out, before=before)
-        if self._bound.wide is not None and self._has_lost():
+        if self._bound.is_narrowed and self._has_lost():
             raise ValuesTooWide
         return out
 

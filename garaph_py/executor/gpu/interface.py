@@ -85,7 +85,7 @@ class Interface:
         self.wrappers: list[Wrapper] = []
         is_wanted = {
             "done": gathers_until_done(bound), "priority": has_priority(bound), "delta": bound.pushes_deltas,
-            "is_lost": bound.wide is not None,
+            "is_lost": bound.is_narrowed,
         }  # fmt: skip
         wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
         calls = [self._wrap(plain, name, result) for name, result in wanted.items()]

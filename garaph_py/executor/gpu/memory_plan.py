@@ -173,7 +173,7 @@ def array_sizes(
     reverses = graph.directed and (deltas or can_push(bound, graph)) and bound.reads_edge_values
     if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
-    if bound.wide is not None:
+    if bound.is_narrowed:
         arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
