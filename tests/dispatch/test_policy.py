@@ -10,6 +10,7 @@ from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
     DELTAS_THRESHOLD,
+    DEVICE_DELTAS_THRESHOLD,
     DEVICE_FEW_EDGES,
     DEVICE_LISTS_THRESHOLD,
     DEVICE_PUSH_THRESHOLD,
@@ -68,6 +69,16 @@ def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
         assert (first.mode, first.keeps_sums) == (PULL, True)
         assert decide(seen(few, "auto", deltas=True, has_sums=True, forced_mode=mode)).mode == PUSH
     assert decide(seen(1, "auto", deltas=False, has_sums=False)).mode == NOTIFY_PULL
+
+
+def test_a_gpu_pushes_deltas_up_to_a_bound_of_its_own() -> None:
+    few, many = int(1000 * DEVICE_DELTAS_THRESHOLD), int(1000 * DEVICE_DELTAS_THRESHOLD) + 1
+    assert decide(seen(few, "auto", device="gpu", k=3.0, deltas=True, has_sums=True)).mode == PUSH
+    assert decide(seen(many, "auto", device="gpu", deltas=True, has_sums=True)).mode == PULL
+    assert decide(seen(few, "auto", device="gpu", deltas=True)) == Decision(
+        PULL, "it makes the sums that later iterations push to", "gpu", keeps_sums=True
+    )
+    assert decide(seen(few, device="gpu", deltas=True, has_sums=True)).mode == PULL  # the paper's
 
 
 def test_auto_pulls_where_it_cannot_push() -> None:

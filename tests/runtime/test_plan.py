@@ -139,11 +139,16 @@ def test_ordering_edge_values_is_part_of_a_call_on_the_cpu(graph_of, monkeypatch
         (gp.apps.SSSP(0), {"mode": "pull"}, False),
         (gp.apps.SSSP(0), {"engine": "garaph"}, False),
         (gp.apps.PageRank(), {}, False),
+        (gp.apps.DeltaPageRank(), {}, True),
+        (gp.apps.DeltaPageRank(), {"deterministic": True}, False),
+        (gp.apps.DeltaPageRank(), {"sync": False}, False),
+        (gp.apps.DeltaPageRank(), {"mode": "pull"}, False),
+        (gp.apps.DeltaPageRank(), {"device": "hybrid"}, False),
     ],
     ids=str,
 )
 def test_runs_whose_gpu_may_push(graph, program, options, pushes):
-    assert planned(program, graph, device="gpu", **options).gpu.pushes == pushes
+    assert planned(program, graph, **({"device": "gpu"} | options)).gpu.pushes == pushes
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])
