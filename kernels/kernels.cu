@@ -15,11 +15,17 @@
 #if CAN_REPLICATE
 #include "gather_replicated.cu"
 #endif
-#if IS_RELAXATION
+#if IS_RELAXATION || PUSHES_DELTAS
 #include "list_frontier.cu"
+#include "reverse_values.cu"
+#endif
+#if IS_RELAXATION
 #include "push_few.cu"
 #include "push_queue.cu"
-#include "reverse_values.cu"
+#endif
+#if PUSHES_DELTAS
+#include "apply_notified.cu"
+#include "push_deltas.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"

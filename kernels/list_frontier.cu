@@ -1,13 +1,14 @@
 // Write the active vertices to `queue`, in any order, and cut long edge lists at multiples of PIECE edges. In a
-// synchronous run the second array of values, which a push does not need, gets the values of the queue's vertices: the
-// push overwrites `values`. Clear the record of the first superstep.
+// synchronous relaxation the second array of values, which a push does not need, gets the values of the queue's
+// vertices: the push overwrites `values`. And the record of the first superstep is cleared.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "vertices.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 word = blockIdx.x * (i64)blockDim.x + threadIdx.x, first = word - lane_id();
-  if (word == 0) c.supersteps[0] = Superstep{};
+  if constexpr (IS_RELAXATION)
+    if (word == 0) c.supersteps[0] = Superstep{};
   u32 mine = word < (c.n + 31) / 32 ? c.frontier[word] : 0;
   u32 count = warp_reduce((u32)__popc(mine), [](u32 x, u32 y) { return x + y; });
   if (!count) return;
@@ -21,7 +22,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     if (!(bits >> lane_id() & 1)) continue;
     i64 v = (first + lane) * 32 + lane_id(), begin = c.out_offsets[v], end = c.out_offsets[v + 1];
     c.queue[at] = v;
-    if (c.next_values != c.values) c.next_values[at] = c.values[v];
+    if constexpr (IS_RELAXATION)
+      if (c.next_values != c.values) c.next_values[at] = c.values[v];
     if (end - begin < PIECE) continue;
     u32 pieces = (end - 1) / PIECE - begin / PIECE + 1, to = atomicAdd(&t.page.tally->pieces, pieces);
     for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};

@@ -1,18 +1,17 @@
 // Push along the lists of out-edges of active vertices: `targets` if the graph is directed. In an undirected graph, the
-// sources in the list of a vertex are the vertices that it pushes to. New values are written in place.
+// sources in the list of a vertex are the vertices that it pushes to.
 #pragma once
 
-#include "edges.cuh"
 #include "packed_lists.cuh"
-#include "relax.cuh"
+#include "pushed.cuh"
 
 constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
 constexpr int LONG = 64;   // edges from which on a list has the whole warp
 
-// A list of edges [begin, end) of a vertex, which has this value.
+// A list of edges [begin, end) of a vertex, and what the vertex pushes.
 struct List {
   u32 vertex;
-  Value value;
+  Pushed value;
   i64 begin, end;
 };
 
@@ -33,16 +32,16 @@ __device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p,
 #endif
 }
 
-// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. For the
-// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
-// push(u, seen, y, v): `y` is what it contributes to u, whose value was `seen` a moment ago. All lanes of a warp must
-// call it.
+// Push along the edges e[j] of the vertices v[j], which push x[j], for each j whose bit is in `wanted`. For the same j,
+// the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
+// push(u, seen, y, v): `y` is what it adds to u, of which `seen` was read a moment ago. All lanes of a warp must call
+// it.
 template <class Push>
 __device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
-                                          const u32* v, const Value* x, u32& carry, Push push) {
+                                          const u32* v, const Pushed* x, u32& carry, Push push) {
   u32 u[IN_FLIGHT];
   Edge edges[IN_FLIGHT];
-  Value seen[IN_FLIGHT];
+  Seen seen[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
     u[j] = 0;
@@ -54,27 +53,18 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   }
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
+    if (wanted >> j & 1) seen[j] = look_at(c, u[j]);
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
-    if (wanted >> j & 1) push(u[j], seen[j], gather(c.parameters, x[j], edges[j], Value{}, v[j]), v[j]);
+    if (wanted >> j & 1) push(u[j], seen[j], pushed_along(c, x[j], edges[j], v[j]), v[j]);
   }
-}
-
-// What relaxes the targets of edges: of the edges that activate a vertex u, one calls activated(u, x); x is the value
-// that this edge gave to u, as far as it knows.
-template <class Activate>
-__device__ __forceinline__ auto relaxing(const Context& c, Activate& activated) {
-  return [&](u32 u, Value seen, Accumulator y, u32) {
-    if (relax(c, &c.values[u], seen, y) && put_in_frontier(c, u)) activated(u, combine(seen, y));
-  };
 }
 
 // Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
 template <class Push>
 __device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, u32 carry, Push push) {
   u32 v[IN_FLIGHT];
-  Value x[IN_FLIGHT];
+  Pushed x[IN_FLIGHT];
   int head[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value, head[j] = -1;
@@ -111,7 +101,7 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
   for (int first = 0; first < all; first += 32 * IN_FLIGHT) {
     i64 e[IN_FLIGHT];
     u32 v[IN_FLIGHT], wanted = 0;
-    Value x[IN_FLIGHT];
+    Pushed x[IN_FLIGHT];
     int head[IN_FLIGHT];
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) {
@@ -138,8 +128,7 @@ __device__ __forceinline__ int lists_per_warp(u32 count, int warps) {
 __device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32 place) {
   u32 v = c.queue[place];
   if (v < p.first_vertex || v >= p.last_vertex) return List{};
-  Value x = c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
-  return List{v, x, c.out_offsets[v], c.out_offsets[v + 1]};
+  return List{v, pushed_by(c, place, v), c.out_offsets[v], c.out_offsets[v + 1]};
 }
 
 // Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a

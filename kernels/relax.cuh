@@ -46,6 +46,15 @@ __device__ __forceinline__ void count_active(const Context& c, u32 u, Activated&
   done.edges += c.out_offsets[u + 1] - c.out_offsets[u];
 }
 
+// What relaxes the targets of edges (push_lists.cuh): of the edges that activate a vertex u, one calls activated(u, x);
+// x is the value that this edge gave to u, as far as it knows.
+template <class Activate>
+__device__ __forceinline__ auto relaxing(const Context& c, Activate& activated) {
+  return [&](u32 u, Value seen, Accumulator y, u32) {
+    if (relax(c, &c.values[u], seen, y) && put_in_frontier(c, u)) activated(u, combine(seen, y));
+  };
+}
+
 // The sum of what the threads of a warp have activated, in lane 0.
 __device__ __forceinline__ Activated sum_over_warp(Activated done) {
 #pragma unroll

@@ -20,18 +20,25 @@ __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
   return data;
 }
 
-// Compute the new value of `v` from `acc`, the sum of its contributions.
-__device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc) {
+// Compute the new value of `v` from `acc`, the sum of its contributions, and write it to the array `to`.
+__device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc, Value* to) {
   i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
   Total total{};
   if constexpr (HAS_TOTAL) total = *c.total;
   VertexData data = data_of(c, v);
   Value old = c.values[v];
   Value fresh = apply(c.parameters, old, acc, total, v, c.n, in_degree, out_edges, data);
-  c.next_values[v] = fresh;
+  to[v] = fresh;
   Partial part = no_total();
   if constexpr (HAS_TOTAL) part = aggregate(c.parameters, fresh, old, v, c.n, in_degree, out_edges, data);
   return {activate(c.parameters, fresh, old), (u64)out_edges, part};
+}
+
+// The same after a gather over all in-edges of `v`. If later iterations may push deltas to the sum, it is kept.
+__device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc) {
+  if constexpr (PUSHES_DELTAS)
+    if (c.kept_sums) c.kept_sums[v] = acc;
+  return update_vertex(c, v, acc, c.next_values);
 }
 
 // One warp adds up the blocks' parts of the total, in the same order in every run.

@@ -14,8 +14,8 @@ AUTO_THRESHOLD = 1 / 50
 """Upper bound on f for notify-pull in the ``auto`` engine (measured: docs/results/cpu.md). The paper's 1/2 assumes that
 notifying and pulling cost the same per edge; but a few active vertices notify mainly vertices with many in-edges."""
 DELTAS_THRESHOLD = 1 / 10
-"""Upper bound on f for a push of deltas in the ``auto`` engine: an edge costs 4 to 8 times as much as in a pull
-(measured: docs/decisions/cpu.md)."""
+"""Upper bound on f for a push of deltas on the CPU, in the ``auto`` engine: an edge costs 4 to 8 times as much as in a
+pull (measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
 DEVICE_LISTS_THRESHOLD = 1 / 4
@@ -24,6 +24,9 @@ SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
 """The same, if the GPU's gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1. Also if it
 pulls from its own memory, and pushes along edges in the host's."""
+DEVICE_DELTAS_THRESHOLD = 1 / 4
+"""Upper bound on f for a push of deltas on a GPU, in the ``auto`` engine. Not measured: a push of SSSP follows 45 GE/s,
+and a pull of PageRank gathers 100."""
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
@@ -188,9 +191,10 @@ class AutoPolicy(_Rules):
             if seen.device == GPU and suits_device_push(seen):
                 return Decision(PUSH, f"only {seen.active_edges} edges lead from active vertices", seen.device)
             return Decision(PULL, above(seen, bound), seen.device)
-        if seen.deltas and seen.f <= DELTAS_THRESHOLD / seen.k:
+        most = DEVICE_DELTAS_THRESHOLD if seen.device == GPU else DELTAS_THRESHOLD / seen.k
+        if seen.deltas and seen.f <= most:
             if seen.has_sums:
-                return Decision(PUSH, f"f = {seen.f:.3g} <= {DELTAS_THRESHOLD / seen.k:.3g}", seen.device)
+                return Decision(PUSH, f"f = {seen.f:.3g} <= {most:.3g}", seen.device)
             return make_sums(seen)
         if seen.device == GPU:
             bound = seen.notify_bound

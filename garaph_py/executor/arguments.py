@@ -90,6 +90,7 @@ CPU = (
 )
 GPU = (
     Argument("queue", "u32*", "the active vertices that push, in any order"),
+    Argument("kept_sums", "Accumulator*", "the sum of each vertex, to which deltas are pushed; null if none are"),
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
     Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
     Argument("supersteps", "Superstep*", "what each superstep of a launch did"),

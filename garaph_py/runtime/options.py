@@ -350,7 +350,8 @@ def finds_components(bound: BoundProgram, options: RunOptions) -> bool:
 
 def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
     """Whether an iteration on a GPU may push."""
-    return bound.is_relaxation and PUSH in options.policy.modes and options.mode == ANY
+    may = bound.is_relaxation or pushes_deltas(bound, options)
+    return may and PUSH in options.policy.modes and options.mode == ANY
 
 
 def gpu_may_chain(options: RunOptions) -> bool:

@@ -124,7 +124,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         pushes=pushes,
         deltas=deltas,
         is_tiled=is_tiled,
-        gpu=settings_of(bound, graph.encoding, options),
+        gpu=settings_of(bound, graph.encoding, options, executor),
     )
 
 
@@ -217,8 +217,8 @@ def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchron
     )
 
 
-def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Settings:
-    """How to use a GPU, for edges in this encoding."""
+def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:
+    """How the executor is to use a GPU, for edges in this encoding."""
     return Settings(
         memory=options.gpu_bytes,
         streams=options.streams,
@@ -232,7 +232,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         zero_copy=options.policy.zero_copy,
         order=options.gpu_order,
         components=finds_components(bound, options),
-        pushes=gpu_may_push(bound, options),
+        pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=gpu_may_chain(options),
     )
 

@@ -1,7 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of the programs `Hops`, `Lengths`, `Blend` and `numpy_trees.Labels`, written once more over the
-addresses that the host tells them; `numpy_trees` and `numpy_push` have some of them.
+The kernels are those of the programs `Hops`, `Lengths`, `Blend`, `numpy_deltas.Peeled` and `numpy_trees.Labels`,
+written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees` and `numpy_push` have some.
 """
 
 import types
@@ -20,11 +20,11 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from tests.support import numpy_push, numpy_trees, twins
+from tests.support import numpy_deltas, numpy_push, numpy_trees, twins
 from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
-KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS
+KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -232,6 +232,8 @@ class FakeFunction:
         self.driver.threads = grid[0] * block[0]
         if self.name in KERNELS:
             KERNELS[self.name](self.driver, context, page)
+        elif self.name in numpy_deltas.UPDATES and "k" in context["parameters"].dtype.names:
+            numpy_deltas.UPDATES[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
         elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):

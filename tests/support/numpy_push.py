@@ -66,7 +66,7 @@ def lengths_of(driver, page):
 def list_frontier(driver, context, page):
     active = np.flatnonzero(bits_of(driver, context, "frontier")[0])[::-1]
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
-    if context["next_values"] != context["values"]:
+    if context["next_values"] != context["values"] and not context["kept_sums"]:
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
@@ -122,19 +122,27 @@ def push_queue(driver, context, page):
     values = array_of(driver, context, "values", np.int64)[queue]
     if context["next_values"] != context["values"]:
         values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
+    activated = [
+        push_lists(driver, context, page, ranges, queue[places], values[places])
+        for ranges, places in parts_of(driver, context, page, queue)
+    ]
+    count(driver, context, page, np.concatenate(activated))
+
+
+def parts_of(driver, context, page, queue):
+    """The lists of the queue's vertices that are in the page, whole or in pieces: ranges, and places in the queue."""
+    tally = tally_of(driver, page)[0]
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]
     ends = np.where(is_here & (ends - begins < header.PIECE), ends, begins)  # longer ones are in pieces
-    activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
+    yield list(zip(begins, ends, strict=True)), np.arange(len(queue))
     for place, number in array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally["pieces"])).tolist():
         if not is_here[place]:
             continue
         begin, end = offsets[queue[place]], offsets[queue[place] + 1]
         first = (begin // header.PIECE + number) * header.PIECE
-        part = max(begin, first), min(end, first + header.PIECE)
-        activated.append(push_lists(driver, context, page, [part], queue[[place]], values[[place]]))
-    count(driver, context, page, np.concatenate(activated))
+        yield [(max(begin, first), min(end, first + header.PIECE))], np.array([place])
 
 
 class Order:

@@ -42,6 +42,7 @@ from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
 from .push import Push
+from .push_deltas import DeltaPush
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
@@ -122,10 +123,11 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        pushes = can_push(self.bound, self.graph) and self._placed.reaches_all
+        deltas = self._placed.keeps_sums
+        pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
-        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early)
+        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -287,6 +289,7 @@ class GpuExecutor(StepByParts):
             self._pinned.pin(array)
 
     def load(self, state: State) -> None:
+        state.has_sums = False
         self.refresh(state, True)
 
     def pack(self) -> None:
@@ -362,6 +365,8 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             if mode == COMPONENTS:
                 return Components(self._launches)()
+            if self._placed.keeps_sums:
+                return [DeltaPush(self._launches)(state)]
             return [Push(self._launches)(state, self.settings.chains and self.spans is None)]
 
     def _page_work(self) -> PageWork:
@@ -425,6 +430,7 @@ class GpuExecutor(StepByParts):
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
         self._commit(state, *commit_plan(self._processed, skipped))
+        state.has_sums = self._placed.keeps_sums and mode in (PULL, PUSH)
         self.state.leave(state, self.memory_name)
 
     def _skipped(self) -> list[Page]:

@@ -25,7 +25,8 @@ VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
     "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
-    "done": "bool", "priority": "Value", "is_lost": "bool", "add_total": "Partial", "no_total": "Partial",
+    "done": "bool", "priority": "Value", "delta": "Accumulator", "is_lost": "bool", "add_total": "Partial",
+    "no_total": "Partial",
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
@@ -83,7 +84,8 @@ class Interface:
         plain = functions(bound)
         self.wrappers: list[Wrapper] = []
         is_wanted = {
-            "done": gathers_until_done(bound), "priority": has_priority(bound), "is_lost": bound.is_narrowed,
+            "done": gathers_until_done(bound), "priority": has_priority(bound), "delta": bound.pushes_deltas,
+            "is_lost": bound.is_narrowed,
         }  # fmt: skip
         wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
         calls = [self._wrap(plain, name, result) for name, result in wanted.items()]

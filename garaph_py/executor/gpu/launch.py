@@ -51,7 +51,9 @@ COMPONENT_NAMES = (
 PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 )  # fmt: skip
-PUSH_NAMES = ("list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values")
+LIST_NAMES = ("list_frontier", "reverse_values")
+PUSH_NAMES = ("push_queue", "push_queue_packed", "push_few", "push_few_packed")
+DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
@@ -119,6 +121,7 @@ class Launcher:
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
         names += PARENT_NAMES * bound.finds_parents
+        names += LIST_NAMES * (bound.is_relaxation or bound.pushes_deltas) + DELTA_NAMES * bound.pushes_deltas
         names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device

@@ -127,11 +127,13 @@ def shortage(residency: Residency) -> str | None:
 
 
 def array_sizes(
-    bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool, components: bool = False
-) -> dict[str, int]:
+    bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool, components: bool = False,
+    deltas: bool = False,
+) -> dict[str, int]:  # fmt: skip
     """Bytes of every array, except edges, that is allocated at the start.
 
-    `destinations` vertices have in-edges; `components` says whether the run finds connected components.
+    `destinations` vertices have in-edges; `components` says whether the run finds connected components, and `deltas`
+    whether iterations may push deltas.
     """
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
@@ -153,11 +155,14 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
-    if can_push(bound, graph):
+    if deltas:
+        arrays |= {"kept_sums": n * bound.accumulator.itemsize, "notified": words // 8}
+    if deltas or can_push(bound, graph):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
         # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
         arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
+    if can_push(bound, graph):
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
         arrays["least"] = 2 * bound.value.itemsize
@@ -165,7 +170,7 @@ def array_sizes(
         arrays["class_edges"] = 2 * 8 * CLASSES
         if not synchronous:  # otherwise the second array of values has them
             arrays["parents"] = 4 * n
-    reverses = graph.directed and can_push(bound, graph) and bound.reads_edge_values
+    reverses = graph.directed and (deltas or can_push(bound, graph)) and bound.reads_edge_values
     if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
     if bound.is_narrowed:
@@ -176,8 +181,13 @@ def array_sizes(
 
 
 def can_push(bound: BoundProgram, graph: Graph) -> bool:
-    """Whether the GPU may push: over the in-edges if they are the out-edges too, else along raw lists of out-edges."""
-    return bound.is_relaxation and (bound.undirected or (graph.encoding == RAW and not graph.on_disk))
+    """Whether the GPU may push in a relaxation."""
+    return bound.is_relaxation and has_lists(bound, graph)
+
+
+def has_lists(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the GPU has lists to push from: of in-edges if they are the out-edges too, else of raw out-edges."""
+    return bound.undirected or (graph.encoding == RAW and not graph.on_disk)
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:

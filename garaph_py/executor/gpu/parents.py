@@ -13,7 +13,7 @@ from ...program import BoundProgram
 from ..components import NO_VERTEX
 from .launch import decoding
 from .launches import Launches
-from .push import lists_of
+from .push import list_frontier, lists_of
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
@@ -66,7 +66,7 @@ class Parents:
         launcher.on_threads("find_pushers", n, lists.stream, task)
         context = task["context"]
         context["frontier"], context["next_values"] = context["next_frontier"], context["values"]
-        launcher.on_threads("list_frontier", -(-n // 32), lists.stream, task)
+        list_frontier(self.launches, lists.stream, task)
         launcher.on_all(decoding("push_parents", task), lists.stream, task)
 
     def _look(self, page: Page, stream: Any, task: Array) -> None:

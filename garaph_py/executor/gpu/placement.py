@@ -21,7 +21,7 @@ from .device_graph import DeviceGraph
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .mapped import MappedEdges
-from .memory_plan import DeviceMemoryPlan, array_sizes, can_push, page_edges_from_disk, reserve
+from .memory_plan import DeviceMemoryPlan, array_sizes, can_push, has_lists, page_edges_from_disk, reserve
 from .numbering import Numbering
 from .out_edges import OutEdges
 from .packing import STAGING_BYTES
@@ -76,6 +76,11 @@ class Placement(NamedTuple):
         return self.residency.resident == len(self.residency.pages)
 
     @property
+    def keeps_sums(self) -> bool:
+        """Whether pulls keep the sum of every vertex, to which iterations may push deltas."""
+        return "kept_sums" in self.memory.arrays
+
+    @property
     def reaches_all(self) -> bool:
         """Whether a push can read any out-edge, in the device's memory or in host memory."""
         if self.numbering.arrays.directed:
@@ -126,6 +131,10 @@ class Placer:
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
+        if self._bound.pushes_deltas and self._settings.pushes and synchronous:
+            found = self._with_sums(sources, budget)
+            if found is not None:
+                return found
         memory = self._memory(self._given, synchronous, budget)
         return self._in_host_memory(memory, sources, synchronous) or self._as_given(memory, sources)
 
@@ -143,6 +152,19 @@ class Placer:
         except DeviceMemoryError:
             return None
         return found if found.has_all_raw else None
+
+    def _with_sums(self, sources: SourceFactory, budget: int) -> Placement | None:
+        """The placement with the sum of every vertex, to which deltas are pushed from lists in the device's memory.
+
+        None if there is no room for both.
+        """
+        if not has_lists(self._bound, self._graph):
+            return None
+        try:
+            found = self._as_given(self._memory(self._given, True, budget, deltas=True), sources)
+        except DeviceMemoryError:
+            return None
+        return found if found.reaches_all else None
 
     def _in_host_memory(self, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool) -> Placement | None:
         """The placement of edges of which kernels read those that do not fit from host memory.
@@ -185,11 +207,11 @@ class Placer:
     def _with_out_edges(self, found: Placement) -> Placement:
         """A placement in a directed graph, with the out-edges if iterations may push.
 
-        They are in the device's memory if there is room for them beside all in-edges, else mapped. For that, the host
-        must have their values if the program reads them: to make these takes longer than many pulls.
+        They are in the device's memory if there is room for them beside all in-edges, else mapped, in a relaxation. For
+        that, the host must have their values if the program reads them: to make these takes longer than many pulls.
         """
         bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
-        if not settings.pushes or not can_push(bound, graph):
+        if not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
             return found
         make = partial(OutEdges, bound, arrays, self._kept, self._launcher, settings.threads)
         out, residency = make(), found.residency
@@ -197,15 +219,15 @@ class Placer:
             memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
             residency = replace(residency, used=residency.used + out.nbytes)
             return found._replace(memory=memory, residency=residency, out_edges=out)
-        if not settings.zero_copy or (bound.reads_edge_values and arrays.bytes_to_reverse):
+        if not settings.zero_copy or found.keeps_sums or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return found
         with ThreadPool(settings.threads) as pool:
             mapped = self._mapped(arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges)
         return found if mapped is None else found._replace(out_edges=make(mapped))
 
-    def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
+    def _memory(self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
-        arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components)
+        arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components, deltas)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = self._settings.gather in (AUTO, REPLICATED)

@@ -71,42 +71,22 @@ class Push:
 
         New values replace the old ones.
         """
-        lists = lists_of(self.launches)
-        return self._over_each(state) if lists is None else self._over_all(state, lists, chains)
-
-    def _over_each(self, state: State) -> PageResult:
-        """One superstep, page by page."""
-        launches = self.launches
-        every = launches.tasks.of_all()
-        launches.launcher.on_threads("list_frontier", self._words, None, every)
-        copied = launches.on_each(launches.pages, partial(self._push_page, every["page"]["tally"]))
-        return result_of(launches.read_tallies(), state.active_edges, copied=sum(copied.values()))
-
-    def _push_page(self, tally: Array, page: Page, stream: Any, task: Array) -> None:
-        """Push along the lists of a page. The `tally` of all pages has the length of the queue."""
-        task["page"]["tally"] = tally
-        self.launches.launcher.on_all(decoding("push_queue", task), stream, task)
-
-    def _over_all(self, state: State, lists: Lists, chains: bool) -> PageResult:
-        """One superstep, or several, over all pages."""
-        launcher, read_tallies = self.launches.launcher, self.launches.read_tallies
-        task, stream, way, copied = lists
-        launcher.on_threads("list_frontier", self._words, stream, task)
-        blocks = few_blocks(launcher.device)
+        lists, blocks = lists_of(self.launches), few_blocks(self.launches.launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
-        if not (chains and is_small):
-            launcher.on_all(decoding("push_queue", task), stream, task)
-            return result_of(read_tallies(), state.active_edges, way, copied=copied)
+        if lists is not None and chains and is_small:
+            return self._several(state, lists, blocks)
+        way, copied = push_along(self.launches, lists, "push_queue")
+        return result_of(self.launches.read_tallies(), state.active_edges, way, copied=copied)
+
+    def _several(self, state: State, lists: Lists, blocks: int) -> PageResult:
+        """Several supersteps in one launch."""
+        launcher, (task, stream, way, copied) = self.launches.launcher, lists
+        list_frontier(self.launches, stream, task)
         launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
-        tallies = read_tallies()
+        tallies = self.launches.read_tallies()
         earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
         return result_of(tallies, followed, way, earlier, copied)
-
-    @property
-    def _words(self) -> int:
-        """Words of 32 bits in the bitmap of the frontier."""
-        return -(-self.launches.arrays.n // 32)
 
     def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
         """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
@@ -117,6 +97,30 @@ class Push:
         followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
         columns = steps["active"], steps["active_edges"], np.diff(began), followed
         return list(map(Superstep, *(column[: count - 1].tolist() for column in columns))), int(followed[-1])
+
+
+def push_along(launches: Launches, lists: Lists | None, kernel: str) -> tuple[str, int]:
+    """Launch a kernel that pushes along the lists of the active vertices: `lists`, or else page by page.
+
+    Returns how the edges reach the GPU, and the bytes that were copied to it.
+    """
+    if lists is not None:
+        list_frontier(launches, lists.stream, lists.task)
+        launches.launcher.on_all(decoding(kernel, lists.task), lists.stream, lists.task)
+        return lists.way, lists.copied
+    every = launches.tasks.of_all()
+    list_frontier(launches, None, every)
+
+    def push_page(page: Page, stream: Any, task: Array) -> None:
+        task["page"]["tally"] = every["page"]["tally"]  # it has the length of the queue
+        launches.launcher.on_all(decoding(kernel, task), stream, task)
+
+    return RESIDENT, sum(launches.on_each(launches.pages, push_page).values())
+
+
+def list_frontier(launches: Launches, stream: Any, task: Array) -> None:
+    """Launch the kernel that writes the active vertices to the queue, with a thread for each word of their bitmap."""
+    launches.launcher.on_threads("list_frontier", -(-launches.arrays.n // 32), stream, task)
 
 
 def lists_of(launches: Launches) -> Lists | None:

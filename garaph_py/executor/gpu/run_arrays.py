@@ -28,7 +28,7 @@ GPU derives come after those that it derives them from."""
 
 WRITTEN = (
     "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
-    "least",
+    "least", "notified", "kept_sums",
 )  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 

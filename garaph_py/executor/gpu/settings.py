@@ -45,7 +45,7 @@ class Settings:
     components : bool
         The run finds connected components.
     pushes : bool
-        Iterations may push, so a directed graph's out-edges are worth room.
+        Iterations may push, so a directed graph's out-edges are worth room, and so are sums to push deltas to.
     chains : bool
         A launch may do several supersteps: nobody looks at the state in between.
     """

@@ -18,7 +18,7 @@ CONTEXT = arguments((
     "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
     "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents", "largest",
     "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
-    "class_edges", "parameters",
+    "class_edges", "notified", "kept_sums", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",

@@ -45,7 +45,9 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
-PUSHES = {"list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values"}
+LISTS = {"list_frontier", "reverse_values"}
+PUSHES = {"push_queue", "push_queue_packed", "push_few", "push_few_packed"}
+DELTAS = {"push_deltas", "push_deltas_packed", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 PARENTS = {
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
@@ -56,7 +58,9 @@ def expected_kernels(name):
     """The kernels of a program of `LIBRARY`."""
     program = of(name)
     own = TREES if program.copies_sources else set()
+    own |= LISTS if program.is_relaxation or program.pushes_deltas else set()
     own |= PUSHES if program.is_relaxation else set()
+    own |= DELTAS if program.pushes_deltas else set()
     return COMMON | REPLICATED | own | (UNTIL_DONE | PARENTS if name == "BFS" else set())
 
 

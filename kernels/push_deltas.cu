@@ -1,0 +1,21 @@
+// sum_u = sum_u + delta(value_v, included_v, e) for every edge e of the page from a vertex v of the queue to u, and
+// `notified`: those vertices u. The sums are in `kept_sums`. included_v, in `next_values`, is the value of v that they
+// include so far. apply_notified does the rest of the superstep.
+// Launch: any number of threads, after list_frontier. Shared memory: none.
+#include "push_lists.cuh"
+
+__device__ __forceinline__ void push_page_deltas(const Context& c, const Page& p) {
+  push_queued(c, p, [&](u32 u, Seen, Accumulator y, u32) {
+    atomic_sum(&c.kept_sums[u], y);
+    u32 bit = 1u << (u & 31);
+    if (!(__ldcg(&c.notified[u >> 5]) & bit)) atomicOr(&c.notified[u >> 5], bit);
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_deltas(const __grid_constant__ Task t) {
+  push_page_deltas(t.context, with_raw_edges(t.page));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_deltas_packed(const __grid_constant__ Task t) {
+  push_page_deltas(t.context, t.page);
+}

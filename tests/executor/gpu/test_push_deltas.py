@@ -1,0 +1,151 @@
+"""Push in delta form on a device simulated with NumPy: the answers of the CPU, and what a GPU has to have for it."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.policy import DEVICE_DELTAS_THRESHOLD
+from garaph_py.executor.gpu import header
+from garaph_py.executor.modes import PULL, PUSH
+from tests.support import twins
+from tests.support.numpy_deltas import Peeled, Weighed
+from tests.support.numpy_gpu import failing_once, held_after, memory_for, when_iterations_begin
+
+from ...support.runs import run_with, ways_of
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+PATH = 60
+"""Vertices of a path beside the other edges, which are taken away one by one."""
+EDGES = twins.skewed(4, 9000, 24000, "int32")
+
+
+def graph_of(directed):
+    sources, targets = np.arange(PATH), np.arange(1, PATH + 1)  # it ends in the other edges
+    more = EDGES.sources.astype(np.int64) + PATH, EDGES.targets.astype(np.int64) + PATH
+    weights = np.append(np.ones(PATH, np.int32), EDGES.weights)
+    return gp.from_edges(
+        np.append(sources, more[0]), np.append(targets, more[1]), weights, vertices=range(PATH + EDGES.n),
+        directed=directed,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    return graph_of(request.param)
+
+
+def program_of(kind, graph):
+    """In an undirected graph, every vertex of the path has two neighbours."""
+    return kind(k=1 if graph.directed else 2)
+
+
+def modes(run):
+    return [row.mode for row in run.stats.iterations]
+
+
+def launches(driver, kernel):
+    return [name for name, _ in driver.launched].count(kernel)
+
+
+@pytest.mark.parametrize("kind", [Peeled, Weighed])
+@pytest.mark.parametrize("piece", [header.PIECE, 8])
+def test_the_answer_is_the_cpus(device_for, graph, monkeypatch, kind, piece):
+    program = program_of(kind, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL)
+    monkeypatch.setattr(header, "PIECE", piece)
+    monkeypatch.setattr("garaph_py.executor.gpu.memory_plan.PIECE", piece)
+    driver = device_for(program, graph)
+    for _ in range(2):  # the second run finds all pages in one piece
+        found = run_with(program, graph, device="gpu", page_edges=3000)
+        assert found.stats.note is None
+        assert found.values.tobytes() == expected.values.tobytes()
+        rows = found.stats.iterations
+        assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
+        assert modes(found)[0] == PULL
+        assert [row.mode == PUSH for row in rows[1:]] == [row.f <= DEVICE_DELTAS_THRESHOLD for row in rows[1:]]
+        pushes = [row for row in rows if row.mode == PUSH]
+        assert [row.edges for row in pushes] == [round(row.f * graph.m) for row in pushes]
+        assert ways_of(pushes) == {"resident"}
+    assert held_after(driver, graph) == 0
+
+
+def test_packed_lists(device_for):
+    graph = graph_of(directed=False).packed()
+    program = Peeled(k=2)
+    driver = device_for(program, graph)
+    found = run_with(program, graph, device="gpu", page_edges=3000)
+    assert launches(driver, "push_deltas_packed") > launches(driver, "push_deltas") == 0
+    np.testing.assert_array_equal(found.values, run_with(program, graph, device="cpu", mode=PULL).values)
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_a_graph_without_edges(device_for, n):
+    graph = gp.from_edges([], [], vertices=range(n))
+    device_for(Peeled(), graph)
+    assert run_with(Peeled(), graph, device="gpu").values.tolist() == [0] * n
+
+
+def without(graph, **options):
+    """The modes of a run that has the right answer, and the names of the kernels."""
+    program = program_of(Weighed, graph)
+    found = run_with(program, graph, device="gpu", **options)
+    expected = run_with(program, graph, device="cpu", mode=PULL, iterations=options.get("iterations"))
+    np.testing.assert_array_equal(found.values, expected.values)
+    return set(modes(found))
+
+
+def test_a_device_without_all_edges_pulls(device_for, graph):
+    device_for(program_of(Weighed, graph), graph)
+    memory = memory_for(program_of(Weighed, graph), graph, 0.5)
+    assert PUSH not in without(graph, gpu_memory=memory, page_edges=3000)
+
+
+def test_sums_need_room_beside_the_edges(device_for, graph):
+    """`memory_for` counts neither the sums nor the out-edges."""
+    device_for(program_of(Weighed, graph), graph)
+    least = memory_for(program_of(Weighed, graph), graph, 1.0)
+    assert PUSH not in without(graph, gpu_memory=least + 4 * graph.n)
+    assert PUSH in without(graph, gpu_memory=least + 16 * graph.n + 9 * graph.m)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"engine": "garaph", "gather": "segmented"}, {"mode": PULL}, {"sync": False, "iterations": 3}],
+    ids=str,
+)
+def test_runs_that_do_not_push(device_for, graph, options):
+    driver = device_for(program_of(Weighed, graph), graph)
+    if "sync" in options:
+        run_with(program_of(Weighed, graph), graph, device="gpu", **options)
+    else:
+        assert without(graph, **options) == {PULL}
+    assert launches(driver, "push_deltas") == 0
+
+
+def test_a_hybrid_run_does_not_push(device_for, graph):
+    driver = device_for(program_of(Weighed, graph), graph)
+    found = run_with(program_of(Weighed, graph), graph, device="hybrid")
+    expected = run_with(program_of(Weighed, graph), graph, device="cpu", mode=PULL)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert launches(driver, "push_deltas") == 0
+    assert PUSH not in modes(found)
+
+
+@pytest.mark.parametrize("left", [1, 4, 9, 20])
+def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
+    """It fails while it pushes, or shortly after; the CPU goes on, or begins anew, with a pull."""
+    program = program_of(Weighed, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL)
+    driver, begun = device_for(program, graph), []
+    accesses = failing_once(driver, "array")
+
+    def begin():
+        begun.append(None)
+        if len(begun) == 12:
+            accesses[0] = left
+
+    when_iterations_begin(monkeypatch, begin)
+    found = run_with(program, graph, device="gpu")
+    assert found.stats.device == "cpu"
+    np.testing.assert_array_equal(found.values, expected.values)

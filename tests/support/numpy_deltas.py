@@ -1,0 +1,106 @@
+"""The kernels of programs that push deltas on the GPU of `numpy_gpu`, for `Peeled` and `Weighed`."""
+
+import numpy as np
+
+import garaph_py as gp
+
+from .numpy_packed import sources_of
+from .numpy_push import array_of, bits_of, edges_of, lengths_of, out_edges, parts_of, tally_of
+
+
+class Peeled(gp.VertexProgram):
+    """The vertices that are left when those with fewer than `k` in-edges from such vertices are taken away."""
+
+    k: int = 1
+
+    value = np.int64
+    sum = gp.add
+
+    def init(self):
+        return 1
+
+    def gather(self, src):
+        return src
+
+    def delta(self, new, old):
+        return new - old
+
+    def apply(self, old, acc):
+        return old if acc >= self.k else 0
+
+
+class Weighed(Peeled):
+    """The same with in-edges that weigh `k` together; the weights are int32."""
+
+    def gather(self, src, edge):
+        return src * edge
+
+    def delta(self, new, old, edge):
+        return (new - old) * edge
+
+
+def initialize(driver, context, page):
+    n = int(context["n"])
+    array_of(driver, context, "values", np.int64)[:] = 1
+    activate(driver, context, page, "frontier", np.ones(n, bool))
+
+
+def apply_vertices(driver, context, page):
+    first, last = int(page["first_vertex"]), int(page["last_vertex"])
+    old = array_of(driver, context, "values", np.int64)
+    degrees = np.diff(array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1))[first:last]
+    sums = np.zeros(last - first, np.int64)
+    said = old[sources_of(driver, context, page)] * lengths_of(driver, page)
+    np.add.at(sums, np.repeat(np.arange(last - first), degrees), said)
+    if context["kept_sums"]:
+        array_of(driver, context, "kept_sums", np.int64)[first:last] = sums
+    new = applied(context, old[first:last], sums)
+    array_of(driver, context, "next_values", np.int64)[first:last] = new
+    changed = np.zeros(len(old), bool)
+    changed[first:last] = new != old[first:last]
+    activate(driver, context, page, "next_frontier", changed)
+
+
+def push_deltas(driver, context, page):
+    queue = array_of(driver, context, "queue", np.uint32, int(tally_of(driver, page)[0]["queued"])).astype(np.int64)
+    new, old = (array_of(driver, context, name, np.int64)[queue] for name in ("values", "next_values"))
+    sums = array_of(driver, context, "kept_sums", np.int64)
+    was, write = bits_of(driver, context, "notified")
+    for ranges, places in parts_of(driver, context, page, queue):
+        targets, weights = out_edges(driver, context, page, np.concatenate([np.arange(*part) for part in ranges]))
+        np.add.at(sums, targets, np.repeat((new - old)[places], [end - begin for begin, end in ranges]) * weights)
+        was[targets] = True
+    write(was)
+
+
+def apply_notified(driver, context, page):
+    values, included, sums = (
+        array_of(driver, context, name, np.int64) for name in ("values", "next_values", "kept_sums")
+    )
+    active, notified = (bits_of(driver, context, name)[0] for name in ("frontier", "notified"))
+    included[active] = values[active]
+    new = np.where(notified, applied(context, values, sums), values)
+    activate(driver, context, page, "next_frontier", new != values)
+    values[:] = new
+
+
+def applied(context, old, sums):
+    return np.where(sums >= int(context["parameters"]["k"]), old, 0)
+
+
+def activate(driver, context, page, name, changed):
+    """Add vertices to a frontier, and to the page's counts."""
+    was, write = bits_of(driver, context, name)
+    write(was | changed)
+    tally, activated = tally_of(driver, page), np.flatnonzero(changed)
+    tally["active"] = tally["active"] + len(activated)
+    tally["active_edges"] = tally["active_edges"] + edges_of(driver, context, activated)
+
+
+KERNELS = {
+    "push_deltas": push_deltas,
+    "push_deltas_packed": push_deltas,
+    "apply_notified": apply_notified,
+}
+UPDATES = {"initialize": initialize, "apply_vertices": apply_vertices}
+"""The kernels that other programs have too."""
