@@ -73,7 +73,7 @@ __device__ __forceinline__ void gather_page(const Context& c, const Page& p) {
   });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gather_until_done(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 6) gather_until_done(const __grid_constant__ Task t) {
   gather_page<RAW_AT_ONCE>(t.context, with_raw_edges(t.page));
 }
 

@@ -45,7 +45,7 @@ class PageTasks:
         self._arrays, self._edges, self._streams, self._gather = arrays, edges, streams, gather
         self._pages, self.tallies = pages, tallies
         self._known: dict[tuple[Page, int], bytes] = {}
-        bases = self._base([*pages, every])
+        self._every, bases = every, self._base([*pages, every])
         self._bases, self.of_every = bases[: len(pages)], bases[len(pages) :]
 
     def of(self, page: Page, buffer: Buffer) -> Array:
@@ -65,8 +65,11 @@ class PageTasks:
 
     def _made(self, page: Page, buffer: Buffer) -> bytes:
         """The bytes of a page's arguments."""
-        is_whole = page == self._pages[page.number]
-        arguments = self._bases[[page.number]] if is_whole else self._base([page])
+        if page == self._every:
+            arguments = self.of_every.copy()
+        else:
+            is_whole = page == self._pages[page.number]
+            arguments = self._bases[[page.number]] if is_whole else self._base([page])
         if buffer.rest is None:
             self._edges.write_args(arguments, page, self._streams.places(page, buffer))
         elif buffer.rest.first_edge == page.first_edge:
