@@ -5,6 +5,7 @@ import weakref
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.memory_plan import array_sizes
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.program import bind
 
@@ -46,10 +47,13 @@ class _Counted:
 def memory_for(program, graph, share, gather="auto", replication="custom", components=False):
     """Bytes in which a share of the edges can stay."""
     settings = Settings(gather=gather, replication=replication, components=components)
+    bound, given = bind(program, graph), graph
     graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
-    with GpuExecutor(bind(program, graph), graph, device.find(), settings) as kernel:
+    # A run that packs a raw graph also plans for pushes along raw lists.
+    sizes = [sum(array_sizes(bound, each, graph.n, True).values()) for each in (given, graph)]
+    with GpuExecutor(bound, graph, device.find(), settings) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         used = kernel.residency.used
     graph.release()
-    return int(used - (1 - share) * edges)
+    return int(used - (1 - share) * edges) + sizes[0] - sizes[1]

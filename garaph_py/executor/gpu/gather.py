@@ -92,7 +92,8 @@ class Gather:
         size = partial_dtype(bound.total).itemsize
         blocks = [block_count(page.vertices) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
-        self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
+        firsts = [page.first_vertex for page in pages] or [0]  # an empty graph has no page, but kernels over all of it
+        self._hub_starts = np.searchsorted(ranks.hubs, firsts)
         self._hubs = kept.memory.upload("hubs", self._make_hubs())
         self._partials = kept.memory.allocate("partials", int(self._partial_starts[-1]))
 

@@ -38,7 +38,7 @@ def test_parents_are_the_cpus(kind, directed, program):
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True).values.tobytes()
     for encoding in "raw", "packed":
         gather = "packed" if encoding == "packed" else "auto"
-        for share in 1.0, 0.5, 0.2:
+        for share in (1.0, 0.5, 0.2) if kind == "skewed" else (1.0,):  # a hub's list has to fit, several times
             memory = None if share == 1 else memory_for(program, graph, share, gather)
             found = run_with(
                 program, graph, device="gpu", encoding=encoding, gpu_memory=memory, page_edges=1000, gather=gather
