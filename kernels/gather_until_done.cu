@@ -10,7 +10,7 @@
 #include "vertices.cuh"
 
 constexpr int FEW = 32;        // edges of a vertex that one thread takes: as many as its warp takes at a time
-constexpr int RAW_AT_ONCE = 4;  // raw edges of a thread whose loads are in flight at a time
+constexpr int RAW_AT_ONCE = 2;  // raw edges of a thread whose loads are in flight at a time
 
 __device__ __forceinline__ bool is_active(const Context& c, u32 u) { return c.frontier[u >> 5] >> (u & 31) & 1; }
 
