@@ -1,8 +1,7 @@
 // new_v = apply(old_v, acc_v), where acc_v is the sum over the active in-neighbours of v until `done` holds (the
 // bottom-up step of Beamer et al., SC 2012). For relaxations: the contributions of inactive neighbours are in old_v. A
-// thread takes the first FEW edges of a vertex, several at a time, and asks `done` after each; its warp takes the others,
-// 32 at a time, and asks after these.
-// Packed sources are decoded from the first one of the vertex on.
+// thread takes the first FEW edges of a vertex: it loads some at a time, and asks `done` after each active one. Its warp
+// takes the others, 32 at a time, and asks after these. Packed sources are decoded from the first one of the vertex on.
 // Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
 // Shared memory: what add_to_tally needs.
 #include "edges.cuh"

@@ -1,14 +1,14 @@
 // The in-neighbour that gave a vertex its value: the smallest u with gather(value_u, e) == value_v.
 //
-// To look for it in the list of v ends early, unless few of the vertices in the list come into question: the neighbours
-// of a BFS's source have no other parent, and many edges. So vertices are divided into classes by a hash of their values.
-// In each class, either the vertices look for their parents, or those that contribute such a value push along their
-// out-edges, whatever takes fewer edges (as Beamer et al., SC 2012, choose a direction for each level).
+// A search through the list of v ends at the first such edge. It is long if v has many in-edges and few of them are such:
+// a neighbour of a BFS's source has no other parent than the source. So vertices are divided into classes by a hash of
+// their values. In each class, either the vertices look for their parents, or those that contribute such a value push
+// along their out-edges, whatever takes fewer edges (as Beamer et al., SC 2012, choose a direction for each level).
 #pragma once
 
 #include "vertices.cuh"
 
-constexpr u64 PUSHED_EDGE = 4;  // edges that are looked at in the time of one that is pushed, as the former end early
+constexpr u64 PUSHED_EDGE = 4;  // a pushed edge counts as so many that are looked at, as searches end early (a guess)
 
 // Whether vertex `v` no longer has its first value.
 __device__ __forceinline__ bool has_changed(const Context& c, i64 v) {
@@ -23,6 +23,7 @@ __device__ __forceinline__ bool gave(const Context& c, u32 u, Edge edge, Value o
 
 __device__ __forceinline__ u32 class_of(Value x) {
   u64 bits = 0;
+  if (x == Value{}) x = Value{};  // -0.0 and 0.0 are the same value
   memcpy(&bits, &x, sizeof(Value));
   return (bits * 0x9E3779B97F4A7C15ull) >> 56;  // the golden ratio, as Knuth multiplies by it
 }

@@ -37,7 +37,8 @@ __device__ __forceinline__ bool waits(const Order& order, Value priority) {
 //   followed  edges that the last one followed
 //   waiting   out-edges of the vertices that it left waiting
 //   queued    out-edges of all vertices that are now in the queue
-//   least     if it watches: the least priority of these, or less; the vertices that have it are always due
+//   least     if it watches: the least priority that these had when they became active. It may have become smaller since,
+//             so the most urgent vertices are always due
 //   many      edges that are many
 __device__ __forceinline__ void order_next(Order& order, u64 followed, u64 waiting, u64 queued, Value least, u64 many) {
   Value size = least < 0 ? -least : least;

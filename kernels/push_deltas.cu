@@ -1,6 +1,6 @@
-// sum_u = sum_u + delta(value_v, included_v, e) for every edge e of the page from a vertex v of the queue to u, and
-// `notified`: those vertices u. The sums are in `kept_sums`. included_v, in `next_values`, is the value of v that they
-// include so far. apply_notified does the rest of the superstep.
+// For every edge e of the page from a vertex v of the queue to u: sum_u += delta(value_v, included_v, e), and u is put
+// into `notified`. `kept_sums` has the sums. `next_values` has included_v, the value of v that the sums include.
+// apply_notified does the rest of the superstep.
 // Launch: any number of threads, after list_frontier. Shared memory: none.
 #include "push_lists.cuh"
 

@@ -6,7 +6,7 @@
 #include "pushed.cuh"
 
 constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
-constexpr int LONG = 64;   // edges from which on a list has the whole warp
+constexpr int LONG = 64;      // from this many edges on, a list has the whole warp
 
 // A list of edges [begin, end) of a vertex, and what the vertex pushes.
 struct List {

@@ -46,7 +46,7 @@ class BFS(VertexProgram):
 
     value = np.int32
     sum = minimum
-    worsens = True
+    by_levels = True
     reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
     unreached = -1
 

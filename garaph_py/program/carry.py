@@ -3,7 +3,7 @@
 The CPU does, and a run on disk saves a pass over the edges: a pull that has found the value of a vertex has found its
 parent, too. The order of these numbers is that of the values, and of parents among equal values, so a sum by ``min`` of
 them has the smallest parent. That is also the smallest of all in-neighbours that contribute the value, because the
-program promises (`worsens`) that those got their own values in the same superstep.
+program promises (`by_levels`) that those got their own values in the same superstep.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def may_carry(bound: BoundProgram) -> bool:
     """Whether parents can be carried along."""
     program = bound.program
     is_alone = bound.finds_parents and "priority" not in bound.arguments
-    return is_alone and program.worsens and bound.value == VALUE and program.sum is minimum
+    return is_alone and program.by_levels and bound.value == VALUE and program.sum is minimum
 
 
 def carrying(bound: BoundProgram) -> BoundProgram:

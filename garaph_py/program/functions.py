@@ -136,7 +136,9 @@ def functions(bound: BoundProgram) -> Functions:
 def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:
     """The functions of `bound`, which stores in 32 bits what the functions `wide` see as 64."""
     names = {"widened": widened, "stored": stored}
-    made = {name: through(wide, name, "widened({})", "stored({})", names) for name in ("init", "gather", "priority")}
+    kept = f"src if src == {TOO_SMALL} or src == {TOO_LARGE} else stored({{}})"
+    made = {name: through(wide, name, "widened({})", "stored({})", names) for name in ("init", "priority")}
+    made["gather"] = through(wide, "gather", "widened({})", kept, names)
     return replace(
         wide,
         **made,

@@ -1,10 +1,10 @@
 """Stores 64-bit values in 32 bits while a run lasts: half the bytes to move, and faster atomic operations.
 
 Numbers beyond 32 bits become `TOO_SMALL` or `TOO_LARGE`. All other numbers keep their order, and the extremes of int64
-become those of int32. So a sum by ``min`` or ``max`` is right. If no vertex ends with one of the two, the answer is
-right: the program promises (`monotone`) that a better value contributes nothing worse, so whatever a number beyond 32
-bits has contributed is outdone once a better one replaces it. If a vertex does end with one of the two, the run is done
-again with 64 bits (`ValuesTooWide`).
+become those of int32. So a sum by ``min`` or ``max`` is right. A vertex with one of these two contributes that same
+one. If no vertex ends with one of them, the answer is right: each got a better value, and the program promises
+(`monotone`) that a better value contributes nothing worse, so nothing is missing of what a number beyond 32 bits would
+have contributed. If a vertex does end with one of them, the run is done again with 64 bits (`ValuesTooWide`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "resul
 """The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
     *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "for_graph",
-    "check_graph", "verify", "monotone", "worsens", "unreached",
+    "check_graph", "verify", "monotone", "by_levels", "unreached",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
 MISSPELT = 0.8

@@ -78,7 +78,7 @@ class VertexProgram:
     A program that adds (``sum = gp.add``) may define `delta`, the difference between what `gather` returns for two
     values of the source. Then a synchronous run keeps the sum of each vertex, and active vertices may push what they
     add to the sums of their out-neighbours. ``new`` is the vertex's value, and ``old`` the value that the sums include.
-    The program must not define `done`, `aggregate` or `prepare`, nor may `gather` ask for ``dst``. Floats are then
+    A program that defines `done`, `aggregate` or `prepare` does not push; `gather` may not ask for ``dst``. Floats are
     added in another order from run to run. An inherited `delta` is not used if a subclass defines another `gather`.
 
     Attributes
@@ -100,9 +100,10 @@ class VertexProgram:
         A promise about a relaxation: if ``src`` becomes better (smaller, for ``min``), `gather` never returns something
         worse. Then updates in any order lead to the same values, and a run that is not synchronous updates values in
         place, in the order of `priority`.
-    worsens : bool
-        A promise about a relaxation: what `gather` returns is worse than ``src`` (larger, for ``min``), or the identity
-        of `sum`. Then parents can be noted when a vertex gets its value, and need not be looked for.
+    by_levels : bool
+        A promise about a relaxation: all in-neighbours that contribute a vertex's value got their own values in the
+        same superstep, and keep them, as in a BFS. Then parents can be noted when a vertex gets its value, and need not
+        be looked for.
     reports : dtype or dict of name to dtype, optional
         Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
         `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.
@@ -128,7 +129,7 @@ class VertexProgram:
     gathers: ClassVar[str] = "in"
     total: ClassVar[Any] = None
     monotone: ClassVar[bool] = False
-    worsens: ClassVar[bool] = False
+    by_levels: ClassVar[bool] = False
     reports: ClassVar[Any] = None
     unreached: ClassVar[Any] = None
     identity: ClassVar[Any]

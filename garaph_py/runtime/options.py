@@ -117,7 +117,7 @@ class Options:
         raw edges in memory; if the GPU's memory cannot hold the edges twice, the order stays as the graph's.
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
-        synchronous, the CPU pushes no deltas of floats (`VertexProgram`), and a GPU sums with ``"segmented"`` and
+        synchronous, no processor pushes deltas of floats (`VertexProgram`), and a GPU sums with ``"segmented"`` and
         numbers vertices as the graph does.
     check : {"auto", "finite", "off"}
         When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs

@@ -63,7 +63,7 @@ class RunPlan:
     pushes : bool
         The CPU may push, so it needs the values of out-edges.
     deltas : bool
-        The CPU alone may push deltas, so it keeps the vertices' sums.
+        A processor that works alone may push deltas, so it keeps the vertices' sums.
     is_tiled : bool
         Every iteration pulls by tiles.
     gpu : Settings

@@ -109,7 +109,9 @@ def run(
     options : Options, optional
         Everything else that can be chosen: ``options=gp.Options(mode="push", sync=True)``.
     on_event : callable, optional
-        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen.
+        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen. A run over 64-bit
+        values that do not fit 32 bits begins again once it has found that (see "Programs" in the decisions); then it
+        reports its iterations twice.
 
     Returns
     -------
@@ -158,12 +160,12 @@ def execute(
             check(program, graph, result)
         return result
     check_run_options(options, bound, graph)
-    graph = encoded(graph, options)
-    if ends_by_itself(options) and may_narrow(bound, graph):
+    given, graph = graph, encoded(graph, options)
+    if ends_by_itself(options) and may_narrow(bound, given):
         try:
             return carry_out(narrowed(bound), graph, options, on_event, request)
         except ValuesTooWide:
-            remember_wide(bound, graph)
+            remember_wide(bound, given)
     return carry_out(bound, graph, options, on_event, request)
 
 
@@ -180,7 +182,8 @@ def carry_out(
     program, record = bound.program, Record(options.trace, options.report)
     started, machine = time.perf_counter(), Machine.here()
     chosen, asked = plan(bound, graph, options, machine), bound
-    if chosen.executor == CPU and options.checkpoint is None and may_carry(bound):
+    are_final = chosen.synchronous or options.iterations is None  # a superstep replaces no value
+    if chosen.executor == CPU and options.checkpoint is None and are_final and may_carry(bound):
         bound = carrying(bound)
         chosen = replace(plan(bound, graph, replace(options, device=CPU), machine), verdict=chosen.verdict)
     planned = time.perf_counter()

@@ -36,7 +36,7 @@ class Hops(gp.VertexProgram):
     start: gp.VertexId
     value = np.int32
     sum = gp.min
-    worsens = True
+    by_levels = True
     reports = {"hops": np.int32, "parent": gp.VertexId}  # noqa: RUF012
 
     def init(self, id):
@@ -54,7 +54,7 @@ class Hops(gp.VertexProgram):
 
 def test_only_with_the_promise():
     class Other(Hops):
-        worsens = False
+        by_levels = False
 
     class Asks(Hops):
         def result(self, value):

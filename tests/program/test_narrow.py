@@ -136,3 +136,22 @@ def test_all_modes_agree(mode, sync):
         options = gp.Options(mode=mode, sync=sync)
         found = gp.run(gp.apps.SSSP(0), graph, device="cpu", options=options, verify=True).values
         assert (found == gp.run(gp.apps.SSSP(0), graph, device="cpu", iterations=given.n).values).all()
+
+
+class Halves(Paths):
+    """Monotone, but `gather` may return something better than `src`: half of a number that is not large."""
+
+    def init(self, id):
+        return (1 << 40) + id
+
+    def frontier(self, id):
+        return True
+
+    def gather(self, src):
+        return src if src > 1 << 35 else src // 2
+
+
+def test_no_value_that_fits_descends_from_one_that_does_not(tries):
+    graph = gp.from_edges([0, 1], [1, 2], directed=False)
+    assert gp.run(Halves(0), graph, device="cpu").values.tolist() == [1 << 40] * 3
+    assert tries == [True, False]

@@ -1,4 +1,4 @@
-"""Push in delta form: active vertices add what their changes make of their contributions to their targets' sums.
+"""Push in delta form: active vertices add the changes of their contributions to the sums of their out-neighbours.
 
 It is for programs that add and define `delta` (`BoundProgram.pushes_deltas`), in synchronous runs. Every vertex v has a
 sum, of ``gather(next_values[u])`` over its in-edges u -> v: so a pull leaves it, which reads `values`, stores the sums,

@@ -224,6 +224,8 @@ class DeviceState:
         The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
         to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first.
         """
+        if not self._n:
+            return
         n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
         nbytes = half // each * out.itemsize
         with self._device, failing(driver):

@@ -46,10 +46,11 @@ class Parents:
             arrays.share("parents", "next_values")
         driver.memset_d8(arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * arrays.n)
         self._push()
+        driver.Context.synchronize()  # kernels on other streams read which classes push
         whole = self.launches.within_reach()
         if whole is None:
             self.launches.on_each(self.launches.pages, self._look)
-        driver.Context.synchronize()  # what follows is on other streams
+            driver.Context.synchronize()  # what reads the parents is on other streams
         return None if whole is None else self._by_part(*whole)
 
     def _push(self) -> None:

@@ -209,8 +209,8 @@ class Streams:
         return joined(pages[0], pages[-1]), buffers[0]
 
     def within_reach(self, mapped: MappedEdges | None) -> tuple[Page, Buffer] | None:
-        """All pages as one, for kernels that push from lists: edges that are not on the device are read where they are
-        `mapped`. None if they are not."""
+        """All pages as one, for kernels that read any vertex's list: edges that are not on the device are read where
+        they are `mapped`. None if they are not."""
         if mapped is None:
             return self.in_one_piece(self._pages)
         whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._pages[: self._kept_count])
