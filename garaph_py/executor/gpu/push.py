@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import DeviceError
 from ...pages.layout import Page
 from ..modes import GPU, PUSH, RESIDENT, ZERO_COPY
 from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
-from .device import Device
+from .device import FALLBACK, Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
 from .launch import decoding
 from .launches import Launches
@@ -85,7 +86,10 @@ class Push:
         list_frontier(self.launches, stream, task)
         launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
         tallies = self.launches.read_tallies()
-        earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
+        count = int(tallies["supersteps"][0])
+        if not count:
+            raise DeviceError(f"{launcher.device.name} has not run a kernel that was launched (push_few); {FALLBACK}")
+        earlier, followed = self._read_supersteps(count, state.active_edges)
         return result_of(tallies, followed, way, earlier, copied)
 
     def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
