@@ -119,6 +119,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
     parents = np.maximum(children - np.random.default_rng(1).integers(1, 40, n - 1), 0)
     graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
     device_for(program, graph)
+    monkeypatch.setattr("garaph_py.executor.gpu.executor.can_push", lambda *_: False)  # several iterations at once
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
     result = run(program, graph, sync=sync, page_edges=1000, threads=2)
@@ -258,6 +259,7 @@ def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, alw
     path = np.random.default_rng(3).permutation(600)
     graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
     driver = device_for(program, graph)
+    monkeypatch.setattr("garaph_py.executor.gpu.executor.can_push", lambda *_: False)  # it would copy at the end only
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     fail_after(at, driver, monkeypatch, "memcpy_dtoh_async" if helps else "memcpy_dtoh")
     result = run(program, graph, sync=sync, page_edges=200)

@@ -37,8 +37,11 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
     if sync:
         assert [row.active for row in rows] == [row.active for row in expected.stats.iterations]
     copied = [row.to_device for row in rows]
-    assert copied[0] == 4 * graph.m
-    assert all((copied[k] > 0) == (share is not None) for k in (1, 2))
+    if share is None:
+        assert max(copied) == sum(copied) == 4 * graph.m  # once: in-edges for pulls, or out-edges for pushes
+    else:
+        assert copied[0] == 4 * graph.m
+        assert min(copied[1:3]) > 0
     assert held_after(driver, graph) == 0
 
 
