@@ -23,7 +23,7 @@ def make_init(f: Functions) -> RecordKernel:
 
     def initialize(t):
         """Values, first frontier and first total of the vertices [first_vertex, last_vertex)."""
-        tally = zero()
+        tally, word = zero(), np.uint64(0)
         for v in range(t.first_vertex, t.last_vertex):
             data = load_data(t.vertex_data, v)
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
@@ -34,7 +34,10 @@ def make_init(f: Functions) -> RecordKernel:
             is_active = frontier(t.parameters, value, v, count(t.n), in_degree, count(out_edges), data)
             tally = add(tally, (is_active, not done(t.parameters, identity(t.parameters), value), out_edges, part))
             if is_active:
-                insert_word(t.frontier, t.frontier_blocks, v >> 6, bit_of(v))
+                word |= bit_of(v)
+            if v & 63 == 63 or v + 1 == t.last_vertex:
+                insert_word(t.frontier, t.frontier_blocks, v >> 6, word)
+                word = np.uint64(0)
         leave(t, 0, tally)
         return 0
 
