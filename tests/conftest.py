@@ -14,7 +14,7 @@ from garaph_py.executor.cpu import runs
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native import compiling
-from tests.support.numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
+from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
 from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
@@ -392,6 +393,12 @@ def device_for(monkeypatch):
         return driver
 
     return make
+
+
+@pytest.fixture
+def gpu_is_faster(monkeypatch):
+    """Hybrid runs leave all work to the GPU."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
 
 
 @pytest.fixture

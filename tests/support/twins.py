@@ -52,6 +52,14 @@ class Edges:
         return replace(self, weights=weights)
 
 
+def beside_path(length, edges):
+    """A path of `length` vertices, along which few are active at a time, and beside it `edges` among the others."""
+    along = np.arange(length - 1)
+    sources = np.append(along, edges.sources.astype(np.int64) + length)
+    targets = np.append(along + 1, edges.targets.astype(np.int64) + length)
+    return Edges(length + edges.n, sources, targets)
+
+
 def skewed(seed, n, m, weights=None):
     """A few vertices with many edges, some with none, self-loops and parallel edges; `weights` is a dtype."""
     rng = np.random.default_rng(seed)

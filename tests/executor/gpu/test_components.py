@@ -15,13 +15,7 @@ from tests.support.numpy_trees import Labels
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
-
-
-@pytest.fixture(autouse=True)
-def gpu_is_faster(monkeypatch):
-    """In hybrid runs too."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 
 
 EDGES = twins.skewed(4, 3000, 12000)

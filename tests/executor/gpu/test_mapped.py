@@ -6,7 +6,6 @@ import pytest
 import garaph_py as gp
 from garaph_py.codec.arrays import PACKED, RAW
 from garaph_py.codec.format import RECORD
-from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.launch import COMPONENT_NAMES
 from garaph_py.executor.gpu.mapped import MappedEdges
 from garaph_py.executor.modes import COMPONENTS, COPIED, PULL, PUSH, ZERO_COPY
@@ -17,17 +16,11 @@ from tests.support.numpy_trees import Labels
 
 from ...support.runs import run_with, ways_of
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 
 EDGES = twins.skewed(4, 9000, 60000)
 LEAST = 0.03
 """A share of the edges that is less than a raw page."""
-
-
-@pytest.fixture(autouse=True)
-def gpu_is_faster(monkeypatch):
-    """In hybrid runs too."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
 
 
 @pytest.fixture(params=[RAW, PACKED])

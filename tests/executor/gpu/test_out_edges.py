@@ -8,7 +8,6 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
-from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import header, push, staging
 from garaph_py.executor.gpu.memory_plan import can_push
@@ -29,17 +28,11 @@ from tests.support.numpy_gpu import (
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 
 PROGRAMS = {"hops": Quiet(0), "lengths": Lengths(0)}
 PATH = 200
 """Vertices of the path that leads to most graphs: one launch does many supersteps."""
-
-
-@pytest.fixture(autouse=True)
-def gpu_is_faster(monkeypatch):
-    """In hybrid runs too."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
 
 
 def after_path(edges):

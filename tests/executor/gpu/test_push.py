@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import header, push
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.modes import PULL, PUSH
@@ -15,26 +14,17 @@ from tests.support.numpy_gpu import KERNELS, Quiet, failing_once, held_after, me
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 
 PATH = 300
 """Vertices of a path beside the other edges."""
 EDGES = twins.skewed(4, 9000, 12000)
 
 
-@pytest.fixture(autouse=True)
-def gpu_is_faster(monkeypatch):
-    """In hybrid runs too."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
-
-
 @pytest.fixture
 def graph():
-    """Along a path, few vertices are active at a time."""
-    sources, targets = np.arange(PATH - 1), np.arange(1, PATH)
-    more = EDGES.sources.astype(np.int64) + PATH, EDGES.targets.astype(np.int64) + PATH
-    n = PATH + EDGES.n
-    return gp.from_edges(np.append(sources, more[0]), np.append(targets, more[1]), vertices=range(n), directed=False)
+    edges = twins.beside_path(PATH, EDGES)
+    return gp.from_edges(edges.sources, edges.targets, vertices=range(edges.n), directed=False)
 
 
 @pytest.fixture

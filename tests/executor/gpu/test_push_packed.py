@@ -5,7 +5,6 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.codec.format import LISTS, PADDING, RUN, decode
-from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.storage import directory as store
 from tests.support import twins
@@ -14,25 +13,17 @@ from tests.support.numpy_packed import sources_of
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 
 PATH = 60
 """Vertices of a path beside the other edges."""
 EDGES = twins.skewed(4, 9000, 12000)
 
 
-@pytest.fixture(autouse=True)
-def gpu_is_faster(monkeypatch):
-    """In hybrid runs too."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
-
-
 @pytest.fixture
 def graph():
-    """Along a path, few vertices are active at a time."""
-    sources = np.append(np.arange(PATH - 1), EDGES.sources.astype(np.int64) + PATH)
-    targets = np.append(np.arange(1, PATH), EDGES.targets.astype(np.int64) + PATH)
-    return gp.from_edges(sources, targets, vertices=range(PATH + EDGES.n), directed=False)
+    edges = twins.beside_path(PATH, EDGES)
+    return gp.from_edges(edges.sources, edges.targets, vertices=range(edges.n), directed=False)
 
 
 PROGRAMS = {"path": Quiet(0), "hub": Quiet(PATH + int(EDGES.sources[0]))}
