@@ -423,8 +423,8 @@ GRAPH = twins.skewed(3, 9000, 60000)
 HUB = int(GRAPH.out_degrees.argmax())
 
 
-def memory_for(program, graph, share, components=False):
-    settings = Settings(gather="segmented", components=components)
+def memory_for(program, graph, share, components=False, gather="segmented"):
+    settings = Settings(gather=gather, components=components, zero_copy=True)
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
         used, width = made.residency.used, made.edges.arrays.width

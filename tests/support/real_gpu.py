@@ -46,7 +46,7 @@ class _Counted:
 
 def memory_for(program, graph, share, gather="auto", replication="custom", components=False):
     """Bytes in which a share of the edges can stay."""
-    settings = Settings(gather=gather, replication=replication, components=components)
+    settings = Settings(gather=gather, replication=replication, components=components, zero_copy=True)
     bound, given = bind(program, graph), graph
     graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
     # A run that packs a raw graph also plans for pushes along raw lists.

@@ -128,27 +128,28 @@ def shortage(residency: Residency) -> str | None:
 
 def array_sizes(
     bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool, components: bool = False,
-    deltas: bool = False,
+    deltas: bool = False, by_runs: bool = True,
 ) -> dict[str, int]:  # fmt: skip
     """Bytes of every array, except edges, that is allocated at the start.
 
-    `destinations` vertices have in-edges; `components` says whether the run finds connected components, and `deltas`
-    whether iterations may push deltas.
+    `destinations` vertices have in-edges; `components` says whether the run finds connected components, `deltas`
+    whether iterations may push deltas, and `by_runs` whether kernels take edges by runs, and not only by lists.
     """
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
     arrays = {
         "in_offsets": 8 * (n + 1),
         "values": n * bound.value.itemsize,
-        "sums": destinations * bound.accumulator.itemsize,
-        "heads": runs * bound.accumulator.itemsize,
-        "starts": starts_bytes(graph.m),
-        "run_ranks": 4 * runs,
-        "word_ranks": words // 8,
+        "sums": destinations * bound.accumulator.itemsize * by_runs,
         "frontier": words // 8,
         "next_frontier": words // 8,
         "total": 0 if bound.total is None else bound.total.itemsize,
     }
+    if by_runs:
+        arrays |= {
+            "heads": runs * bound.accumulator.itemsize, "starts": starts_bytes(graph.m), "run_ranks": 4 * runs,
+            "word_ranks": words // 8,
+        }  # fmt: skip
     if graph.directed:
         arrays["out_offsets"] = 8 * (n + 1)
     if synchronous:

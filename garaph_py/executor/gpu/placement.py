@@ -135,8 +135,8 @@ class Placer:
             found = self._with_sums(sources, budget)
             if found is not None:
                 return found
-        memory = self._memory(self._given, synchronous, budget)
-        return self._in_host_memory(memory, sources, synchronous) or self._as_given(memory, sources)
+        found = self._by_lists(sources, synchronous, budget)
+        return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
 
     def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
@@ -166,19 +166,22 @@ class Placer:
             return None
         return found if found.reaches_all else None
 
-    def _in_host_memory(self, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool) -> Placement | None:
-        """The placement of edges of which kernels read those that do not fit from host memory.
+    def _by_lists(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
+        """The placement of a run that needs few of the edges: kernels read those that do not fit from host memory.
 
-        None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
+        A search takes edges by lists only, so it needs nothing that says where destinations begin among all edges. None
+        if the run needs nearly all edges, which are copied faster, if components are found in edges that all fit, or if
+        those that do not fit cannot be mapped.
         """
         bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
         if not settings.zero_copy or graph.on_disk or not (ends_early or settings.components):
             return None
+        memory = self._memory(given, synchronous, budget, by_runs=settings.components)
         residency = self._residency(given, memory, edges, sources, 0)
         if residency.resident == len(residency.pages):
-            return None
+            return None if settings.components else Placement(given, memory, edges, residency)
         mapped = self._mapped(graph._arrays.in_edges)
         return None if mapped is None else Placement(given, memory, edges, residency, mapped, True)
 
@@ -225,12 +228,14 @@ class Placer:
             mapped = self._mapped(arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges)
         return found if mapped is None else found._replace(out_edges=make(mapped))
 
-    def _memory(self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False) -> DeviceMemoryPlan:
+    def _memory(
+        self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True
+    ) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
-        arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components, deltas)
+        arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components, deltas, by_runs)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
-        replicates = self._settings.gather in (AUTO, REPLICATED)
+        replicates = by_runs and self._settings.gather in (AUTO, REPLICATED)
         return DeviceMemoryPlan(budget, arrays, reserve(bound, graph, ranks, self._launcher, replicates))
 
     def _residency(
