@@ -4,6 +4,7 @@
 // takes the others, 32 at a time, and asks after these. Packed sources are decoded from the first one of the vertex on.
 // Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
 // Shared memory: what add_to_tally needs.
+#include "chosen.cuh"
 #include "edges.cuh"
 #include "packed_lists.cuh"
 #include "vertices.cuh"
@@ -73,9 +74,11 @@ __device__ __forceinline__ void gather_page(const Context& c, const Page& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 6) gather_until_done(const __grid_constant__ Task t) {
-  gather_page<RAW_AT_ONCE>(t.context, with_raw_edges(t.page));
+  if (is_idle(t.page)) return;
+  gather_page<RAW_AT_ONCE>(current(t), with_raw_edges(t.page));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gather_until_done_packed(const __grid_constant__ Task t) {
-  gather_page<1>(t.context, t.page);
+  if (is_idle(t.page)) return;
+  gather_page<1>(current(t), t.page);
 }

@@ -20,6 +20,7 @@
 #include "reverse_values.cu"
 #endif
 #if IS_RELAXATION
+#include "choose.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
 #endif

@@ -1,15 +1,17 @@
 // Write the active vertices to `queue`, in any order, and cut long edge lists at multiples of PIECE edges. In a
 // synchronous relaxation the second array of values, which a push does not need, gets the values of the queue's
-// vertices: the push overwrites `values`. And the record of the first superstep is cleared.
+// vertices: the push overwrites `values`. The next frontier is cleared.
 // Launch: one thread for each word of the frontier. Shared memory: none.
+#include "chosen.cuh"
 #include "vertices.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid_constant__ Task t) {
-  const Context& c = t.context;
+  if (is_idle(t.page)) return;
+  Context c = current(t);
   i64 word = blockIdx.x * (i64)blockDim.x + threadIdx.x, first = word - lane_id();
-  if constexpr (IS_RELAXATION)
-    if (word == 0) c.supersteps[0] = Superstep{};
-  u32 mine = word < (c.n + 31) / 32 ? c.frontier[word] : 0;
+  bool in_bounds = word < (c.n + 31) / 32;
+  u32 mine = in_bounds ? c.frontier[word] : 0;
+  if (in_bounds) c.next_frontier[word] = 0;
   u32 count = warp_reduce((u32)__popc(mine), [](u32 x, u32 y) { return x + y; });
   if (!count) return;
   u32 place = 0;

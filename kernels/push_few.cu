@@ -6,6 +6,7 @@
 // superstep.
 // Launch: FEW_BLOCKS blocks of FEW_THREADS; before compute capability 9.0, which has no clusters, one block.
 // Shared memory: none.
+#include "chosen.cuh"
 #include "priority.cuh"
 #include "push_lists.cuh"
 
@@ -33,21 +34,15 @@ __device__ __forceinline__ u32 add_one(u32* at) {
   return __shfl_sync(together, before, first) + __popc(together & lanes_below(lane_id()));
 }
 
-__device__ __forceinline__ u64 nanoseconds() {
-  u64 now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
 __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p) {
   u32 thread = blockIdx.x * FEW_THREADS + threadIdx.x, threads = gridDim.x * FEW_THREADS, step = 0;
-  u32 count = p.tally->queued, room = FEW_LISTS * threads;
-  u64 began = nanoseconds(), edges = 0;
+  u32 count = p.tally->queued, room = FEW_LISTS * threads, before = p.tally->supersteps;
+  u64 since = p.tally->since, edges = 0;
   const u32* queue = c.queue;
   bool is_ordered = HAS_PRIORITY && c.next_values == c.values;
   Order order{};
   while (true) {
-    Superstep* log = &c.supersteps[step];
+    Superstep* log = &c.supersteps[before + step];
     u32* next = c.next_queues + (step & 1) * room;
     u32 each = lists_per_warp(count, threads / 32);
     Activated done{0, 0};
@@ -79,7 +74,7 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
     }
     if (watches && thread == 0) c.least[step & 1] = highest();
     sync_cluster();
-    if (thread == 0) log[0].nanoseconds = nanoseconds() - began, log[1] = Superstep{};
+    if (thread == 0) log[0].nanoseconds = nanoseconds() - since, log[1] = Superstep{};
 #pragma unroll
     for (u32 j = 0; j < FEW_LISTS; j++)
       if (j * threads / 32 * each < count) push_lists(c, p, mine[j], relaxing(c, activated));
@@ -100,16 +95,18 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
     }
     count = did.active, edges = did.active_edges, queue = next, step++;
     bool is_few = count <= room && edges <= (u64)FEW_EDGES * threads;
-    if (count && is_few && step < MOST_SUPERSTEPS && did.nanoseconds <= LONGEST_LAUNCH) continue;
-    if (thread == 0) p.tally->active = count, p.tally->active_edges = edges, p.tally->supersteps = step;
+    if (count && is_few && before + step < MOST_SUPERSTEPS && did.nanoseconds <= LONGEST_LAUNCH) continue;
+    if (thread == 0) p.tally->active = count, p.tally->active_edges = edges, p.tally->supersteps = before + step;
     return;
   }
 }
 
 extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS, 1) push_few(const __grid_constant__ Task t) {
-  push_supersteps(t.context, with_raw_edges(t.page));
+  if (is_idle(t.page)) return;
+  push_supersteps(current(t), with_raw_edges(t.page));
 }
 
 extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS, 1) push_few_packed(const __grid_constant__ Task t) {
-  push_supersteps(t.context, t.page);
+  if (is_idle(t.page)) return;
+  push_supersteps(current(t), t.page);
 }

@@ -1,6 +1,7 @@
 // next_u = sum(next_u, gather(v, e)) for every edge e of the page from a vertex v of the queue to u, and the next
 // frontier: the vertices whose value changed (Garaph section 2.2; Beamer et al., SC 2012).
 // Launch: any number of threads. Shared memory: none.
+#include "chosen.cuh"
 #include "push_lists.cuh"
 
 __device__ __forceinline__ void push_page(const Context& c, const Page& p) {
@@ -11,9 +12,11 @@ __device__ __forceinline__ void push_page(const Context& c, const Page& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4) push_queue(const __grid_constant__ Task t) {
-  push_page(t.context, with_raw_edges(t.page));
+  if (is_idle(t.page)) return;
+  push_page(current(t), with_raw_edges(t.page));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4) push_queue_packed(const __grid_constant__ Task t) {
-  push_page(t.context, t.page);
+  if (is_idle(t.page)) return;
+  push_page(current(t), t.page);
 }

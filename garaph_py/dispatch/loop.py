@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import ProgramError
+from ..executor.modes import PULL, PUSH
 from ..executor.protocol import (
     Decision,
     Executor,
     PageDecision,
+    PageResult,
     StepResult,
-    Superstep,
     SupportsPriority,
     sum_partials,
 )
@@ -30,6 +31,9 @@ from ..system.watchdog import Heartbeat
 from .buckets import Buckets
 from .observation import Observation
 from .scheduler import Schedule, Scheduler
+
+IN_ORDER = "; vertices of the least priority first"
+"""What a record adds to the reason for a superstep in which active vertices had to wait."""
 
 
 @dataclass
@@ -131,7 +135,7 @@ class Loop:
         record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
-        return several(record, seen, pages[0].earlier) if pages else [record]
+        return several(record, seen, decision, pages[0]) if pages and pages[0].earlier else [record]
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
@@ -146,35 +150,39 @@ class Loop:
         )  # fmt: skip
 
 
-def several(last: events.Iteration, seen: Observation, earlier: Sequence[Superstep]) -> list[events.Iteration]:
+def several(
+    last: events.Iteration, seen: Observation, decision: Decision, result: PageResult
+) -> list[events.Iteration]:
     """The records of the supersteps that an executor has done at once, from `last`, that of all of them as one.
 
-    The last superstep gets the time that the executor has not measured.
+    What was copied to the device was copied before the first superstep. The last one gets the time that the executor
+    has not measured.
     """
-    if not earlier:
-        return [last]
-    records, number, started, left = [], last.number, last.started, last.seconds
-    (how,) = last.groups
-    active, edges = seen.active, seen.active_edges
-    for step in earlier:  # there may be thousands
-        group = events.PageGroup(how.mode, how.device, how.transfer, how.pages, step.followed)
+    records: list[events.Iteration] = []
+    number, started, left = last.number, last.started, last.seconds
+    active, edges, bound = seen.active, seen.active_edges, decision.ahead.push_edges if decision.ahead else 0
+    pushes, pulls = (f"{how} {bound} edges lead from active vertices" for how in ("at most", "more than"))
+    whys = {PUSH: pushes, PULL: pulls}
+    for step in result.earlier:  # there may be thousands
+        mode, device, transfer = step.how
+        why = whys[mode] if records else decision.why
+        if mode == PUSH and step.followed < edges:
+            why += IN_ORDER
+        group = events.PageGroup(mode, device, transfer, 1, step.followed)
         records.append(events.Iteration(
-            number, last.mode, edges / seen.edges, active, step.followed, last.pages, last.pages_skipped, step.seconds,
-            last.device, started=started, why=in_order(last.why, step.followed, edges), alpha=last.alpha,
-            groups=(group,),
+            number, mode, edges / seen.edges, active, step.followed, last.pages, last.pages_skipped, step.seconds,
+            last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
         ))  # fmt: skip
         number, started, left = number + 1, started + step.seconds, left - step.seconds
         active, edges = step.active, step.active_edges
+    (group,) = last.groups
+    why = whys[group.mode] + IN_ORDER * (group.mode == PUSH and last.edges < edges)
     end = last._replace(
-        number=number, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started,
-        why=in_order(last.why, last.edges, edges),
+        number=number, mode=group.mode, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started,
+        why=why, to_device=0,
     )  # fmt: skip
+    records[0] = records[0]._replace(to_device=last.to_device)
     return [*records, end]
-
-
-def in_order(why: str, followed: int, active_edges: int) -> str:
-    """The reason for a superstep that followed so many of the edges that lead from active vertices."""
-    return why if followed == active_edges else f"{why}; vertices of the least priority first"
 
 
 def missing_bytes(state: State, vertices: int) -> int:

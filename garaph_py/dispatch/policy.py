@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Decision
+from ..executor.protocol import Ahead, Decision
 from .observation import Observation
 from .rates import Rates
 
@@ -97,7 +97,7 @@ class _Rules:
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
             return make_sums(seen)
-        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
+        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device, ahead=ahead_of(seen))
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
@@ -108,12 +108,14 @@ class _Rules:
         if solo.mode == COMPONENTS:
             return solo._replace(device=GPU if on_gpu else CPU, alpha=alpha)
         if on_gpu and gpu_pushes:
-            return Decision(PUSH, f"alpha = {alpha:.3g}, and f = {seen.f:.3g} is small", GPU, alpha)
+            why = f"alpha = {alpha:.3g}, and f = {seen.f:.3g} is small"
+            return Decision(PUSH, why, GPU, alpha, ahead=ahead_of(seen))
         if on_gpu and seen.forced_mode in (None, PULL):
             why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
             if seen.cpu_helps and alpha >= 1:
                 return Decision(PULL, why, BOTH, alpha)
-            return Decision(PULL, f"{why}, the CPU would not help" if alpha >= 1 else why, GPU, alpha)
+            why = f"{why}, the CPU would not help" if alpha >= 1 else why
+            return Decision(PULL, why, GPU, alpha, ahead=ahead_of(seen))
         return solo._replace(alpha=alpha)
 
     def alone(self, seen: Observation) -> Decision:
@@ -185,12 +187,13 @@ class AutoPolicy(_Rules):
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device)
-            bound = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD
+            bound, ahead = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD, ahead_of(seen)
             if seen.f <= bound:
-                return Decision(PUSH, f"f = {seen.f:.3g} <= {bound:.3g}", seen.device)
+                return Decision(PUSH, f"f = {seen.f:.3g} <= {bound:.3g}", seen.device, ahead=ahead)
             if seen.device == GPU and suits_device_push(seen):
-                return Decision(PUSH, f"only {seen.active_edges} edges lead from active vertices", seen.device)
-            return Decision(PULL, above(seen, bound), seen.device)
+                why = f"only {seen.active_edges} edges lead from active vertices"
+                return Decision(PUSH, why, seen.device, ahead=ahead)
+            return Decision(PULL, above(seen, bound), seen.device, ahead=ahead)
         most = DEVICE_DELTAS_THRESHOLD if seen.device == GPU else DELTAS_THRESHOLD / seen.k
         if seen.deltas and seen.f <= most:
             if seen.has_sums:
@@ -217,6 +220,17 @@ def device_push_bound(seen: Observation) -> float:
 def suits_device_push(seen: Observation) -> bool:
     """Whether a push on a GPU follows so few edges that a pull would take longer."""
     return seen.active_edges <= DEVICE_FEW_EDGES or seen.f <= device_push_bound(seen)
+
+
+def ahead_of(seen: Observation) -> Ahead | None:
+    """How a GPU may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
+    can_push = seen.pushes if seen.ratio is None else seen.device_pushes
+    if not seen.is_relaxation or not can_push or (seen.ratio is None and seen.device != GPU):
+        return None
+    if seen.forced_mode is not None:
+        return Ahead(seen.edges, False) if seen.forced_mode == PUSH else None
+    most = max(int(device_push_bound(seen) * seen.edges), DEVICE_FEW_EDGES)
+    return Ahead(most, seen.ratio is None or not seen.cpu_helps)
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:

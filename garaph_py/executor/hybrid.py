@@ -179,7 +179,8 @@ class HybridExecutor:
         started = work_clock()
         done = member.executor.step(state, decision)
         self._differ = ANYWHERE
-        measure(member, done.pages, work_clock() - started if decision.mode in (PULL, NOTIFY_PULL) else None)
+        is_one = decision.mode in (PULL, NOTIFY_PULL) and not any(page.earlier for page in done.pages)
+        measure(member, done.pages, work_clock() - started if is_one else None)
         return StepResult(done.pages, done.followed, GPU, (member.rates,))
 
     def begin(self, state: State, mode: str) -> int:

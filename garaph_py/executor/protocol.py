@@ -73,6 +73,21 @@ class Sharing(Protocol):
         """A copy updated after an iteration that the host did alone."""
 
 
+class Ahead(NamedTuple):
+    """How a device that works alone may go on after the iteration, without a decision on each (relaxations only).
+
+    Attributes
+    ----------
+    push_edges : int
+        It pushes if at most so many edges lead from active vertices; otherwise it pulls.
+    pulls : bool
+        Whether it may pull; if not, it stops there.
+    """
+
+    push_edges: int
+    pulls: bool
+
+
 class Decision(NamedTuple):
     """What to do in one iteration.
 
@@ -92,6 +107,8 @@ class Decision(NamedTuple):
         How the host shares the pages with each of the devices that still work.
     keeps_sums : bool
         A pull keeps the vertices' sums, so that the next iteration may push deltas (`State.has_sums`).
+    ahead : Ahead, optional
+        How the device may go on without a decision on each iteration.
     """
 
     mode: str
@@ -101,6 +118,7 @@ class Decision(NamedTuple):
     pages: Mapping[int, PageDecision] | None = None
     sharing: tuple[Sharing, ...] = ()
     keeps_sums: bool = False
+    ahead: Ahead | None = None
 
 
 class Superstep(NamedTuple):
@@ -113,13 +131,16 @@ class Superstep(NamedTuple):
     seconds : float
     followed : int
         Out-edges followed: those of the vertices that were active at its beginning, unless some of these had to wait
-        for others of smaller priority.
+        for others of smaller priority; in a pull, all edges.
+    how : PageDecision
+        How the edges were processed.
     """
 
     active: int
     active_edges: int
     seconds: float
     followed: int
+    how: PageDecision
 
 
 @dataclass

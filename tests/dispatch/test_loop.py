@@ -9,8 +9,8 @@ from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import ProgramError
 from garaph_py.events import Iteration, PageGroup
-from garaph_py.executor.modes import PUSH
-from garaph_py.executor.protocol import Superstep
+from garaph_py.executor.modes import PULL, PUSH
+from garaph_py.executor.protocol import Ahead, Decision, PageDecision, PageResult, Superstep
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
 from ..support.runs import run_with
@@ -55,32 +55,45 @@ def test_another_answer_of_converged_is_refused(answer):
         has_converged(program_with(answer), np.array([3]), 5)
 
 
-LAST = Iteration(5, PUSH, 0.25, 3, 80, 2, 0, 1.0, "gpu", 640, started=7.0, why="few", groups=(
-    PageGroup(PUSH, "gpu", "resident", 2, 80),
+LAST = Iteration(5, PUSH, 0.25, 3, 80, 1, 0, 1.0, "gpu", 640, started=7.0, why="few", groups=(
+    PageGroup(PUSH, "gpu", "resident", 1, 80),
 ))  # fmt: skip
 SEEN = Observation(vertices=50, edges=100, active=3, active_edges=25)
+DECISION = Decision(PUSH, "few", "gpu", ahead=Ahead(60, True))
+PUSHED, PULLED = PageDecision(PUSH, "gpu", "resident"), PageDecision(PULL, "gpu", "resident")
+
+
+def after(*earlier):
+    """The result of a step after `earlier` ones."""
+    return PageResult(80, 0, 0, 0, None, how=PUSHED, earlier=earlier)
 
 
 def test_each_superstep_of_a_launch_has_a_record():
-    earlier = [Superstep(10, 40, 0.25, 25), Superstep(20, 80, 0.125, 40)]
-    rows = several(LAST, SEEN, earlier)
+    rows = several(
+        LAST, SEEN, DECISION, after(Superstep(10, 90, 0.25, 25, PUSHED), Superstep(20, 50, 0.125, 100, PULLED))
+    )
     assert [row.number for row in rows] == [5, 6, 7]
-    assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.4, 40), (20, 0.8, 80)]
+    assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.9, 100), (20, 0.5, 80)]
     assert [(row.started, row.seconds) for row in rows] == [(7.0, 0.25), (7.25, 0.125), (7.375, 0.625)]
-    assert [row.groups for row in rows] == [(PageGroup(PUSH, "gpu", "resident", 2, row.edges),) for row in rows]
-    assert {(row.mode, row.device, row.why, row.pages) for row in rows} == {(PUSH, "gpu", "few", 2)}
-    assert [row.to_device for row in rows] == [0, 0, 640]
+    assert [row.mode for row in rows] == [PUSH, PULL, PUSH]
+    assert [row.groups for row in rows] == [(PageGroup(row.mode, "gpu", "resident", 1, row.edges),) for row in rows]
+    few, many = (f"{how} 60 edges lead from active vertices" for how in ("at most", "more than"))
+    assert [row.why for row in rows] == ["few", many, few]
+    assert {(row.device, row.pages) for row in rows} == {("gpu", 1)}
+
+
+def test_edges_were_copied_before_the_first_superstep():
+    rows = several(LAST, SEEN, DECISION, after(Superstep(10, 40, 0.25, 25, PUSHED)))
+    assert [row.to_device for row in rows] == [640, 0]
 
 
 def test_a_record_says_if_vertices_had_to_wait():
-    earlier = [Superstep(10, 40, 0.25, 25), Superstep(20, 90, 0.125, 30)]
-    rows = several(LAST, SEEN, earlier)
+    rows = several(
+        LAST, SEEN, DECISION, after(Superstep(10, 40, 0.25, 25, PUSHED), Superstep(20, 90, 0.125, 30, PUSHED))
+    )
     assert [(row.f, row.edges, row.groups[0].edges) for row in rows] == [(0.25, 25, 25), (0.4, 30, 30), (0.9, 80, 80)]
-    assert [row.why for row in rows] == ["few", *["few; vertices of the least priority first"] * 2]
-
-
-def test_one_superstep_has_one_record():
-    assert several(LAST, SEEN, ()) == [LAST]
+    order = "at most 60 edges lead from active vertices; vertices of the least priority first"
+    assert [row.why for row in rows] == ["few", order, order]
 
 
 def program_with(answer):

@@ -14,6 +14,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
+from garaph_py.executor.gpu.chain import Chain
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
 from garaph_py.executor.gpu.launch import OVER_OFFSETS, UNTIL_DONE_NAMES
@@ -202,13 +203,16 @@ def failing_once(driver, call):
 
 def when_iterations_begin(monkeypatch, then):
     """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
-    ready = kernel.GpuExecutor.ready
 
-    def begun(self, state):
-        then()
-        ready(self, state)
+    def noted(works):
+        def begun(*told):
+            then()
+            return works(*told)
 
-    monkeypatch.setattr(kernel.GpuExecutor, "ready", begun)
+        return begun
+
+    for made, name in (kernel.GpuExecutor, "ready"), (Chain, "__call__"):
+        monkeypatch.setattr(made, name, noted(getattr(made, name)))
 
 
 class FakeFunction:
@@ -227,9 +231,11 @@ class FakeFunction:
         assert self.name in OVER_OFFSETS
 
     def prepared_async_call(self, grid, block, stream, told, shared_size=0):
-        task = np.frombuffer(told, self.driver.layouts.task)[0]
-        self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
+        task = np.frombuffer(bytearray(told), self.driver.layouts.task)[0]
         context, page = task["context"], task["page"]
+        if numpy_push.is_idle(self.driver, context, page):
+            return
+        self.driver.launched.append((self.name, int(page["first_vertex"])))
         self.driver.threads = grid[0] * block[0]
         if self.name in KERNELS:
             KERNELS[self.name](self.driver, context, page)

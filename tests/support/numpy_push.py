@@ -63,8 +63,36 @@ def lengths_of(driver, page):
     return lengths.astype(np.int64)
 
 
+def is_idle(driver, context, page):
+    """Whether `choose` has chosen another kernel; if not, the `context` gets the values where they are now."""
+    if not page["wanted"]:
+        return False
+    tally = tally_of(driver, page)[0]
+    if tally["swapped"]:
+        context["values"], context["next_values"] = context["next_values"].copy(), context["values"].copy()
+    return not tally["chosen"] & page["wanted"]
+
+
+def choose(driver, context, page):
+    last, own = driver.array(page["before"], driver.layouts.tally, 1)[0], tally_of(driver, page)
+    own["since"], own["nanoseconds"] = 1, last["nanoseconds"] + 1000
+    own["supersteps"] = last["supersteps"]
+    pulled = last["chosen"] == header.PULLS and context["next_values"] != context["values"]
+    own["swapped"] = last["swapped"] ^ np.uint32(pulled)
+    if not last["chosen"] or not last["active"] or last["supersteps"] >= header.MOST_SUPERSTEPS:
+        return
+    if last["active_edges"] > page["most_pushed"]:
+        own["chosen"] = header.PULLS * page["pulls"]
+    else:
+        threads = int(page["few_threads"])
+        fits = last["active"] <= header.FEW_LISTS * threads and last["active_edges"] <= header.FEW_EDGES * threads
+        own["chosen"] = header.PUSHES_FEW if fits and threads else header.PUSHES
+    own["supersteps"] += own["chosen"][0] in (header.PUSHES, header.PULLS)
+
+
 def list_frontier(driver, context, page):
     active = np.flatnonzero(bits_of(driver, context, "frontier")[0])[::-1]
+    bits_of(driver, context, "next_frontier")[1](np.zeros(int(context["n"]), bool))
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
     if context["next_values"] != context["values"] and not context["kept_sums"]:
         copies = array_of(driver, context, "next_values", np.int64, len(active))
@@ -75,7 +103,6 @@ def list_frontier(driver, context, page):
     numbers = np.where(ends - begins < header.PIECE, 0, cut)
     pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
     array_of(driver, context, "pieces", driver.layouts.list_piece, len(pieces))[:] = pieces
-    array_of(driver, context, "supersteps", driver.layouts.superstep, 1)[:] = 0
     tally = tally_of(driver, page)
     tally["queued"], tally["pieces"] = len(active), len(pieces)
 
@@ -177,10 +204,11 @@ def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     tally, threads = tally_of(driver, page), driver.threads
+    before = int(tally["supersteps"][0])
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
     order, edges = Order(context, header.MANY_EDGES * threads), 0
-    for step in range(header.MOST_SUPERSTEPS):
+    for step in range(before, header.MOST_SUPERSTEPS):
         values = array_of(driver, context, "values", np.int64)[queue].copy()
         waits = order.priorities(values) > order.last
         waiting, queue, values = queue[waits], queue[~waits], values[~waits]
@@ -201,6 +229,7 @@ def push_few(driver, context, page):
 
 
 KERNELS = {
+    "choose": choose,
     "list_frontier": list_frontier,
     "push_queue": push_queue,
     "push_queue_packed": push_queue,

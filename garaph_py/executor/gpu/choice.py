@@ -16,7 +16,10 @@ from ...native.threads import ThreadPool, available_cores
 from ...system.memory import available_memory
 from .edges import ArraysOnDevice, EdgeLayout, PackedOnDevice, with_raw_values
 from .gather import AUTO
-from .packing import STAGING_BYTES
+from .launch import Launcher
+from .memory import DeviceMemory
+from .packing import STAGING_BYTES, Packing
+from .streams import Streams
 
 Array = npt.NDArray[Any]
 
@@ -52,6 +55,14 @@ class Choice:
     def packs(self) -> bool:
         """Whether the GPU packs the edges."""
         return self.records is not None
+
+    def pack(self, streams: Streams, launcher: Launcher, memory: DeviceMemory, starts: int) -> None:
+        """Pack the raw sources into the pages, all of which are resident; `starts` is the address of the kernels'."""
+        edges, arrays, records = self.edges, self.arrays, self.records
+        assert records is not None
+        packing = Packing(edges.neighbours, launcher, memory, starts)
+        streams.fill_by(lambda page, places: packing.fill(page, arrays, records, places, edges.values))
+        packing.close()
 
 
 def as_given(arrays: GraphArrays, reads_values: bool) -> Choice:

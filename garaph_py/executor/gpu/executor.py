@@ -21,10 +21,11 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
+from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult, sum_partials
 from ..state import State
 from ..step import StepByParts
 from . import staging
+from .chain import LENGTH, Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
@@ -35,13 +36,12 @@ from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
 from .launches import Launches
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
-from .packing import Packing
 from .page_tasks import PageTasks
 from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
-from .push import Push
+from .push import push
 from .push_deltas import DeltaPush
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
@@ -244,7 +244,7 @@ class GpuExecutor(StepByParts):
                 pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )  # fmt: skip
             if self.edges.packs:
-                self.pack()
+                self.edges.pack(self.streams, self.launcher, self._kept.memory, self.address("starts"))
             elif not graph.on_disk:
                 self._prefetch(once)
             if not synchronous:
@@ -257,6 +257,8 @@ class GpuExecutor(StepByParts):
             self._launches = Launches(
                 self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
             )
+            counts = self._kept.memory.allocate("chain", (LENGTH + 1) * tally.itemsize)
+            self._chain = Chain(self._launches, self.gather, counts)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -292,14 +294,6 @@ class GpuExecutor(StepByParts):
         state.has_sums = False
         self.refresh(state, True)
 
-    def pack(self) -> None:
-        """Pack the raw sources into the pages, all of which are resident."""
-        edges, records = self.edges.edges, self.edges.records
-        assert records is not None
-        packing = Packing(edges.neighbours, self.launcher, self._kept.memory, self.address("starts"))
-        self.streams.fill_by(lambda page, places: packing.fill(page, self.edges.arrays, records, places, edges.values))
-        packing.close()
-
     def _initial_values(self, every: Page, arguments: Array) -> PageResult:
         """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were the page `every`."""
         arguments["not_finite"] = self.state.place_of_found()
@@ -311,6 +305,18 @@ class GpuExecutor(StepByParts):
 
     def has(self, page: Page) -> bool:
         return self.streams.has(page)
+
+    def step(self, state: State, decision: Decision) -> StepResult:
+        """One iteration, or several if the decision allows that and nobody looks at the state in between."""
+        pages: list[PageResult] = []
+        if decision.ahead is not None and self.settings.chains and self.spans is None:
+            with self.device, failing(self.device.driver):
+                pages = self._chain(state, decision.mode, decision.ahead)
+        if not pages:
+            return super().step(state, decision)
+        state.has_sums = False
+        self.state.leave(state, self.memory_name)
+        return StepResult(pages, 0, self.name, decision.sharing)
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
@@ -341,7 +347,7 @@ class GpuExecutor(StepByParts):
             return self._alone(state, mode)
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
-            if (whole := self._pulled_at_once(every, mode)) is not None:
+            if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
                 work.launch(*whole)
                 work.done[whole[0]] = 0
                 self._launches.read_tallies()
@@ -354,11 +360,6 @@ class GpuExecutor(StepByParts):
             self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
-    def _pulled_at_once(self, pages: list[Page], mode: str) -> tuple[Page, Buffer] | None:
-        """All pages as one, if one launch may pull them: gathers that end early take less time than many launches."""
-        at_once = mode == PULL and self.gather.kind == UNTIL_DONE
-        return self.streams.in_one_piece(pages) if at_once else None
-
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push, or find components: the new values replace the old ones in their array."""
         self._processed = []
@@ -367,7 +368,7 @@ class GpuExecutor(StepByParts):
                 return Components(self._launches)()
             if self._placed.keeps_sums:
                 return [DeltaPush(self._launches)(state)]
-            return [Push(self._launches)(state, self.settings.chains and self.spans is None)]
+            return [push(self._launches, state)]
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None
@@ -489,7 +490,7 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
             parts = "streams", "gather", "launcher", "state"
-            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches"):
+            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches", "_chain"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

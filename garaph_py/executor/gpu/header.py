@@ -30,9 +30,11 @@ MANY_EDGES = 2
 8,192, a superstep takes hardly longer than without any. Simulated with 7 microseconds a superstep and 3 edges a
 nanosecond, SSSP over road-rome and a grid takes 5 to 25 % longer with 4, and up to a quarter longer with 1."""
 MOST_SUPERSTEPS = 4096
-"""Supersteps of one launch; the GPU keeps 24 bytes about each."""
+"""Supersteps that are launched together; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
-"""Nanoseconds after which a launch begins no superstep, so that the host can stop the run, or copy its state."""
+"""Nanoseconds after which no superstep of these begins, so that the host can stop the run, or copy its state."""
+PUSHES, PUSHES_FEW, PULLS = 1, 2, 4
+"""What a superstep may do, where several are launched together (kernels/choose.cu); sums of these are sets."""
 CLASSES = 256
 """Classes of vertices by their values, in the search for parents."""
 CONSTANTS = {
@@ -47,11 +49,14 @@ CONSTANTS = {
     "FEW_LISTS": (FEW_LISTS, "active vertices for each of its threads"),
     "FEW_EDGES": (FEW_EDGES, "out-edges for each of its threads"),
     "MANY_EDGES": (MANY_EDGES, "edges for each of its threads above which vertices wait for others"),
-    "MOST_SUPERSTEPS": (MOST_SUPERSTEPS, "supersteps of one launch"),
-    "LONGEST_LAUNCH": (LONGEST_LAUNCH, "nanoseconds after which a launch begins no superstep"),
+    "MOST_SUPERSTEPS": (MOST_SUPERSTEPS, "supersteps that are launched together"),
+    "LONGEST_LAUNCH": (LONGEST_LAUNCH, "nanoseconds after which none of these begins"),
     "CLASSES": (CLASSES, "classes of vertices by their values"),
     "SAMPLE": (SAMPLE, "vertices among which the largest tree is looked for"),
     "VERTICES_PER_THREAD": (VERTICES_PER_THREAD, "vertices that a thread updates"),
+    "PUSHES": (PUSHES, "a superstep pushes"),
+    "PUSHES_FEW": (PUSHES_FEW, "it and those that follow push, by push_few"),
+    "PULLS": (PULLS, "a superstep pulls"),
 }
 RECORD_TYPES = {"int64": "i64", "uint8": "unsigned char"}
 

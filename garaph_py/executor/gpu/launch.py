@@ -52,7 +52,7 @@ PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 )  # fmt: skip
 LIST_NAMES = ("list_frontier", "reverse_values")
-PUSH_NAMES = ("push_queue", "push_queue_packed", "push_few", "push_few_packed")
+PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ...pages.source import PageSource
+from .gather import UNTIL_DONE, Gather
 from .launch import Launcher
 from .page_tasks import PageTasks
 from .placement import Placement
@@ -63,6 +64,10 @@ class Launches:
             return work.done
         work.launch(*whole)
         return dict.fromkeys(pages, 0)
+
+    def in_one_launch(self, gather: Gather, pages: list[Page]) -> tuple[Page, Buffer] | None:
+        """`pages` as one, if one launch may pull them: gathers that end early take less time than many launches."""
+        return self.streams.in_one_piece(pages) if gather.kind == UNTIL_DONE else None
 
     def within_reach(self) -> tuple[Page, Buffer] | None:
         """All pages as one, if kernels can read any vertex's list of in-edges at any time."""

@@ -1,8 +1,8 @@
 """Push on the GPU: the vertices of the frontier update their out-neighbours.
 
 In an undirected graph the in-edges of a vertex are also its out-edges; of a directed graph, the GPU has both
-(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. While the frontier is small,
-one launch does several supersteps.
+(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. Where nobody looks at the
+state in between, several supersteps are launched at once (chain.py).
 
 If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of
 the queue that are in the page.
@@ -10,29 +10,19 @@ the queue that are in the page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
-from ...errors import DeviceError
 from ...pages.layout import Page
 from ..modes import GPU, PUSH, RESIDENT, ZERO_COPY
-from ..protocol import PageDecision, PageResult, Superstep
+from ..protocol import PageDecision, PageResult
 from ..state import State
-from .device import FALLBACK, Device
-from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
 from .launch import decoding
 from .launches import Launches
 
 Array = npt.NDArray[Any]
-
-LEAST_MULTIPROCESSORS = 32
-"""Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
-cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
 
 
 class Lists(NamedTuple):
@@ -56,51 +46,10 @@ class Lists(NamedTuple):
     copied: int = 0
 
 
-@dataclass(frozen=True)
-class Push:
-    """Pushes from the frontier. The device's context must be current.
-
-    Parameters
-    ----------
-    launches : Launches
-    """
-
-    launches: Launches
-
-    def __call__(self, state: State, chains: bool) -> PageResult:
-        """One superstep, or several in one launch if `chains` and the frontier is small.
-
-        New values replace the old ones.
-        """
-        lists, blocks = lists_of(self.launches), few_blocks(self.launches.launcher.device)
-        threads = blocks * FEW_THREADS
-        is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
-        if lists is not None and chains and is_small:
-            return self._several(state, lists, blocks)
-        way, copied = push_along(self.launches, lists, "push_queue")
-        return result_of(self.launches.read_tallies(), state.active_edges, way, copied=copied)
-
-    def _several(self, state: State, lists: Lists, blocks: int) -> PageResult:
-        """Several supersteps in one launch."""
-        launcher, (task, stream, way, copied) = self.launches.launcher, lists
-        list_frontier(self.launches, stream, task)
-        launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
-        tallies = self.launches.read_tallies()
-        count = int(tallies["supersteps"][0])
-        if not count:
-            raise DeviceError(f"{launcher.device.name} has not run a kernel that was launched (push_few); {FALLBACK}")
-        earlier, followed = self._read_supersteps(count, state.active_edges)
-        return result_of(tallies, followed, way, earlier, copied)
-
-    def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
-        """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
-        this one followed. `active_edges` lead from the vertices that were active at first."""
-        steps = np.zeros(count, self.launches.launcher.layouts.superstep)
-        self.launches.driver.memcpy_dtoh(steps.view(np.uint8), self.launches.arrays.address("supersteps"))
-        began = steps["nanoseconds"].astype(np.float64) / 1e9
-        followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
-        columns = steps["active"], steps["active_edges"], np.diff(began), followed
-        return list(map(Superstep, *(column[: count - 1].tolist() for column in columns))), int(followed[-1])
+def push(launches: Launches, state: State) -> PageResult:
+    """Push from the frontier in one superstep: new values replace the old ones. The context must be current."""
+    way, copied = push_along(launches, lists_of(launches), "push_queue")
+    return result_of(launches.read_tallies(), state.active_edges, way, copied)
 
 
 def push_along(launches: Launches, lists: Lists | None, kernel: str) -> tuple[str, int]:
@@ -140,18 +89,9 @@ def lists_of(launches: Launches) -> Lists | None:
     return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
 
 
-def few_blocks(device: Device) -> int:
-    """Blocks that do several supersteps in one launch; 0 if the device may be too small for the cluster."""
-    if not device.has_clusters:
-        return 1
-    return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0
-
-
-def result_of(
-    tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = (), copied: int = 0
-) -> PageResult:
+def result_of(tallies: Array, edges: int, way: str = RESIDENT, copied: int = 0) -> PageResult:
     """The result of a superstep that followed `edges` out-edges, from the pages' tallies; `way` is how these edges
     reached the GPU, to which `copied` bytes were copied."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
     how = PageDecision(PUSH, GPU, way)
-    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=how, earlier=earlier)
+    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=how)

@@ -34,4 +34,4 @@ class DeltaPush:
         launches.driver.memset_d8(launches.arrays.address("notified"), 0, -(-n // 32) * 4)
         way, copied = push_along(launches, lists_of(launches), "push_deltas")
         launches.launcher.on_blocks("apply_notified", n, None, every)  # after the kernels on all other streams
-        return result_of(launches.read_tallies(), state.active_edges, way, copied=copied)
+        return result_of(launches.read_tallies(), state.active_edges, way, copied)

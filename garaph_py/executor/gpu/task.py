@@ -25,16 +25,20 @@ PAGE = arguments((
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
     "new_offsets", "shifts", "new_sources", "new_edge_values", "least_edges",
-    "first_mapped", "mapped_sources", "mapped_values",
+    "first_mapped", "mapped_sources", "mapped_values", "before", "most_pushed", "wanted", "pulls", "few_threads",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
+    Argument("since", "u64", "when the first of these began, in nanoseconds"),
+    Argument("partial", "Partial", "the page's part of the total"),
     Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
-    Argument("partial", "Partial", "the page's part of the total"),
     Argument("queued", "u32", "vertices in `queue`"),
     Argument("pieces", "u32", "pieces of their long edge lists"),
-    Argument("supersteps", "u32", "supersteps that the launch did, if it may do several"),
+    Argument("chosen", "u32", "what the superstep does: PUSHES, PUSHES_FEW, PULLS; 0 if nothing"),
+    Argument("supersteps", "u32", "supersteps so far, of those that were launched together"),
+    Argument("nanoseconds", "u32", "when this one began, after `since`"),
+    Argument("swapped", "u32", "1 if `values` and `next_values` have changed places since then"),
 )
 LIST_PIECE = (
     Argument("place", "u32", "place of the vertex in `queue`"),
@@ -43,7 +47,7 @@ LIST_PIECE = (
 SUPERSTEP = (
     Argument("active_edges", "u64", "out-edges of the vertices that it activated"),
     Argument("active", "u32", "number of these vertices"),
-    Argument("nanoseconds", "u32", "when it began to push, after the launch began"),
+    Argument("nanoseconds", "u32", "when it began, after the first of those that were launched together"),
     Argument("waiting_edges", "u64", "out-edges of the active vertices that it left waiting for others"),
 )
 ITEM = (

@@ -136,6 +136,6 @@ class SharedWork:
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:
     """The result of a page, from its tally."""
-    edges, active, *_ = tallies[page.number].item()
+    edges, active = (int(tallies[name][page.number]) for name in ("active_edges", "active"))
     partials = tallies["partial"][page.number : page.number + 1].copy() if has_total else None
     return PageResult(page.edges, active, edges, active, partials)

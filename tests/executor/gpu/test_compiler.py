@@ -46,7 +46,7 @@ TREES = {
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
 LISTS = {"list_frontier", "reverse_values"}
-PUSHES = {"push_queue", "push_queue_packed", "push_few", "push_few_packed"}
+PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed"}
 DELTAS = {"push_deltas", "push_deltas_packed", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 PARENTS = {

@@ -9,7 +9,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch import policy
 from garaph_py.errors import DeviceError
-from garaph_py.executor.gpu import header, push, staging
+from garaph_py.executor.gpu import header, staging
 from garaph_py.executor.gpu.memory_plan import can_push
 from garaph_py.executor.modes import PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
@@ -113,8 +113,7 @@ def test_lists_in_pieces(device_for, monkeypatch, bounds):
     graph, program = GRAPHS["skewed"](), PROGRAMS["lengths"]
     right, driver = expected(program, graph), device_for(program, graph)
     for name, least in bounds.items():
-        for module in header, push:
-            monkeypatch.setattr(module, name, least, raising=False)
+        monkeypatch.setattr(header, name, least)
     found = run_with(program, graph, device="gpu", sync=True)
     assert ("push_queue" in {name for name, _ in driver.launched}) == ("FEW_LISTS" in bounds)
     np.testing.assert_array_equal(found.values, right.values)
@@ -198,7 +197,7 @@ def test_little_memory(device_for, monkeypatch, device, program, share, maps):
     """Without room for them beside all in-edges, out-edges stay in host memory, or the GPU pulls."""
     graph, program = GRAPHS["skewed"](), PROGRAMS[program]
     driver = device_for(program, graph)
-    for place, name, few in (policy, "DEVICE_FEW_EDGES", 1000), (push, "FEW_EDGES", 0.1), (header, "FEW_EDGES", 0.1):
+    for place, name, few in (policy, "DEVICE_FEW_EDGES", 1000), (header, "FEW_EDGES", 0.1):
         monkeypatch.setattr(place, name, few)  # so that some iterations pull
     monkeypatch.setattr(FakePinned, "driver", driver if maps else None)
     memory = room_for(program, graph, share)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu import header, push
+from garaph_py.executor.gpu import chain, header
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import numpy_push, twins
@@ -104,7 +104,7 @@ def assert_pushes_follow_their_edges(rows, graph):
 
 
 def test_a_small_part_of_a_gpu_does_one_superstep_a_launch(device_for, graph, program, expected, monkeypatch):
-    monkeypatch.setattr(push, "LEAST_MULTIPROCESSORS", 33)
+    monkeypatch.setattr(chain, "LEAST_MULTIPROCESSORS", 33)
     driver = device_for(program, graph)
     found = run_with(program, graph, device="gpu", sync=True)
     assert launches(driver, "push_few") == 0 < launches(driver, "push_queue")
@@ -147,8 +147,7 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
     run_with(program, graph, device="gpu", sync=sync)
     driver.launched.clear()
     for name, least in bounds.items():
-        for module in header, push:
-            monkeypatch.setattr(module, name, least, raising=False)
+        monkeypatch.setattr(header, name, least)
     found = run_with(program, graph, device="gpu", sync=sync)
     few, all_lists = launches(driver, "push_few"), launches(driver, "push_queue")
     assert few == 0 if "PIECE" in bounds else few > 1
@@ -179,11 +178,12 @@ def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, p
 def test_a_failing_device_costs_no_answer(
     device_for, graph, program, expected, monkeypatch, device, sync, is_first, left
 ):
-    """It fails in the third iteration of a first run, which does one at a time, or in the first launch of a second
-    run, which does many; a few accesses to its memory later."""
+    """It fails when several supersteps are launched together: the third time in a first run, where each of them has
+    kernels of its own, or the first time in a second run, where one kernel does many; a few accesses to its memory
+    later."""
     driver, begun = device_for(program, graph), []
     if is_first:
-        monkeypatch.setattr(push, "FEW_LISTS", 0)
+        monkeypatch.setattr(header, "FEW_LISTS", 0)
     else:
         run_with(program, graph, device=device, sync=sync)
     accesses = failing_once(driver, "array")

@@ -1,0 +1,177 @@
+"""Several supersteps without the host, which would take longer than the work of each.
+
+The host launches the kernels of some supersteps one after the other, those of a push as well as those of a pull, and
+each has its own counts. Before each superstep, the kernel `choose` reads what the last one has counted, and chooses a
+direction by the policy's bound (`Decision.ahead`); kernels of the other direction then end at once. While the
+frontier is small, one launch of `push_few` does many supersteps. Nothing is chosen any more once no vertex is active,
+or after some time, so that the host can copy the state or stop the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceError
+from ...pages.layout import Page
+from ..modes import GPU, PULL, PUSH
+from ..protocol import Ahead, PageDecision, PageResult, Superstep
+from ..state import State
+from .device import FALLBACK, Device
+from .gather import Gather
+from .header import FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
+from .launch import decoding
+from .launches import Launches
+from .push import Lists, list_frontier, lists_of
+from .streams import Buffer
+
+Array = npt.NDArray[Any]
+
+LENGTH = 6
+"""Supersteps that are launched together, those of `push_few` counted as one: a BFS over an R-MAT graph takes five. One
+that does nothing takes about 15 microseconds."""
+LEAST_MULTIPROCESSORS = 32
+"""Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
+cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
+
+
+@dataclass
+class Chain:
+    """Does supersteps of a relaxation one after the other. The device's context must be current.
+
+    Parameters
+    ----------
+    launches : Launches
+    gather : Gather
+        For those that pull.
+    tallies : int
+        Address of the counts of `LENGTH` + 1 supersteps.
+    """
+
+    launches: Launches
+    gather: Gather
+    tallies: int
+
+    def __call__(self, state: State, mode: str, ahead: Ahead) -> list[PageResult]:
+        """Do some supersteps, and make the new values and the last frontier the current ones.
+
+        Parameters
+        ----------
+        state : State
+        mode : str
+            The direction of the first one.
+        ahead : Ahead
+
+        Returns
+        -------
+        list of PageResult
+            One result, which has all supersteps but the last as its `earlier`; none if not all edges are at hand.
+        """
+        whole = self.launches.in_one_launch(self.gather, self.launches.pages) if ahead.pulls else None
+        lists = None if mode == PULL and whole is None else lists_of(self.launches)
+        if lists is None:
+            return []
+        self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
+        rows = self._first_rows(state)
+        self.launches.driver.memcpy_htod(self.tallies, rows.view(np.uint8))
+        self._launch(ahead.push_edges, lists, whole)
+        self.launches.driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
+        done = rows[1 : 1 + np.count_nonzero(rows["chosen"][1:])]
+        self._exchange(state, done)
+        steps = list(self._supersteps(done, state.active_edges, lists, whole))
+        if not steps:
+            return []
+        last, active = steps[-1], int(done["active"][-1])
+        result = PageResult(last.followed, active, last.active_edges, active, None)
+        result.how, result.earlier, result.to_device = last.how, steps[:-1], lists.copied
+        return [result]
+
+    def _first_rows(self, state: State) -> Array:
+        """The counts of all supersteps, of which none has been chosen, after one that has left the `state`."""
+        rows = np.zeros(1 + LENGTH, self.launches.launcher.layouts.tally)
+        rows["chosen"][0], rows["active"][0], rows["active_edges"][0] = PUSHES, state.active_count, state.active_edges
+        return rows
+
+    def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> None:
+        launcher, stream = self.launches.launcher, lists.stream
+        blocks = few_blocks(launcher.device)
+        pushes = self._tasks(lists.task, push_edges, whole is not None, blocks * FEW_THREADS)
+        pulls = None if whole is None else self._tasks(self.launches.tasks.of(*whole), push_edges, True, 0)
+        for k in range(LENGTH):
+            task = pushes[k : k + 1]
+            launcher.on_few("choose", 1, 1, stream, task)
+            task["page"]["wanted"] = PUSHES | PUSHES_FEW
+            list_frontier(self.launches, stream, task)
+            if blocks:
+                task["page"]["wanted"] = PUSHES_FEW
+                launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
+            task["page"]["wanted"] = PUSHES
+            launcher.on_all(decoding("push_queue", task), stream, task)
+            if whole is not None and pulls is not None:
+                pulls["page"]["wanted"] = PULLS
+                self.gather.launch(whole[0], pulls[k : k + 1], stream)
+
+    def _tasks(self, task: Array, push_edges: int, pulls: bool, few_threads: int) -> Array:
+        """The arguments of each superstep's kernels: the frontiers change places after each."""
+        tasks = np.repeat(task, LENGTH)
+        page, context = tasks["page"], tasks["context"]
+        page["before"] = self.tallies + np.arange(LENGTH) * self.launches.launcher.layouts.tally.itemsize
+        page["tally"] = page["before"] + self.launches.launcher.layouts.tally.itemsize
+        page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls, few_threads
+        for name, other in ("frontier", "next_frontier"), ("next_frontier", "frontier"):
+            context[name][1::2] = task["context"][other]
+        return tasks
+
+    def _exchange(self, state: State, done: Array) -> None:
+        """Make the arrays that the supersteps `done` have written last the current ones."""
+        arrays = self.launches.arrays
+        if len(done) % 2:
+            arrays.swap("frontier", "next_frontier")
+        if state.synchronous and np.count_nonzero(done["chosen"] == PULLS) % 2:
+            arrays.swap("values", "next_values")
+
+    def _supersteps(
+        self, done: Array, edges: int, lists: Lists, whole: tuple[Page, Buffer] | None
+    ) -> Iterator[Superstep]:
+        """What each superstep of `done` was; `edges` led from the vertices that were active at first.
+
+        The last one gets no time.
+        """
+        rows, ends = [], done["supersteps"].tolist()
+        for row, first, end in zip(done, [0, *ends], ends, strict=False):
+            rows += self._rows(row, first, end)
+        push = PageDecision(PUSH, GPU, lists.way)
+        pull = push if whole is None else PageDecision(PULL, GPU, self.launches.streams.way_of(whole[0], 0))
+        for (active_edges, active, began, waiting, pulls), (_, _, ended, *_) in pairwise([*rows, *rows[-1:]]):
+            followed = whole[0].edges if pulls and whole is not None else edges - waiting
+            yield Superstep(active, active_edges, (ended - began) / 1e9, followed, pull if pulls else push)
+            edges = active_edges
+
+    def _rows(self, row: Any, first: int, end: int) -> list[tuple[int, ...]]:
+        """What the supersteps [first, end) have counted, which `row` is about, and whether they pull.
+
+        `push_few` has written what each of its supersteps did.
+        """
+        if row["chosen"] != PUSHES_FEW:
+            return [
+                (*(int(row[name]) for name in ("active_edges", "active", "nanoseconds")), 0, row["chosen"] == PULLS)
+            ]
+        if first == end:
+            name = self.launches.launcher.device.name
+            raise DeviceError(f"{name} has not run a kernel that was launched (push_few); {FALLBACK}")
+        log = np.zeros(end - first, self.launches.launcher.layouts.superstep)
+        place = self.launches.arrays.address("supersteps") + first * log.itemsize
+        self.launches.driver.memcpy_dtoh(log.view(np.uint8), place)
+        return [(*each, False) for each in log.tolist()]
+
+
+def few_blocks(device: Device) -> int:
+    """Blocks of `push_few`; 0 if the device may be too small for the cluster."""
+    if not device.has_clusters:
+        return 1
+    return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0

@@ -1,0 +1,165 @@
+"""Several supersteps without the host, on a device simulated with NumPy: what is launched, recorded, and left."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch import policy
+from garaph_py.executor.gpu import chain, header
+from garaph_py.executor.modes import PULL, PUSH
+from tests.support import numpy_push, twins
+from tests.support.numpy_gpu import KERNELS, Eager, Lengths, failing_once, held_after, when_iterations_begin
+
+from ...support.runs import run_with
+
+EDGES = twins.skewed(4, 9000, 12000)
+PATH = 12
+"""Vertices of a path that leads to the other edges: the frontier is small, then large, then small."""
+
+
+@pytest.fixture
+def graph():
+    edges = twins.beside_path(PATH, EDGES)
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(1, 9, len(edges.sources), np.int32)
+    joined = np.append(edges.sources, PATH - 1), np.append(edges.targets, PATH + int(EDGES.out_degrees.argmax()))
+    return gp.from_edges(*joined, np.append(lengths, np.int32(1)), vertices=range(edges.n), directed=False)
+
+
+@pytest.fixture
+def few_edges(monkeypatch):
+    """Bounds so small that a run over 12,000 edges goes both ways."""
+    monkeypatch.setattr(policy, "DEVICE_FEW_EDGES", 200)
+    monkeypatch.setattr(header, "FEW_EDGES", 100 / (header.FEW_BLOCKS * header.FEW_THREADS))
+
+
+def rows_of(found):
+    return [(row.mode, row.active, row.f, row.edges, row.groups[0].mode) for row in found.stats.iterations]
+
+
+def steps_of(driver):
+    """How often the host asked the device for what a chain has done."""
+    return [name for name, _ in driver.launched].count("choose") // chain.LENGTH
+
+
+@pytest.mark.usefixtures("few_edges")
+def test_one_chain_pushes_pulls_and_pushes_again(device_for, graph):
+    """The supersteps are those that the host would have decided for one by one."""
+    program = Eager(0)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    for _ in range(2):  # the second run finds all pages in one piece
+        driver.launched.clear()
+        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        np.testing.assert_array_equal(found.values, expected.values)
+    single = run_with(program, graph, device="gpu", sync=True, gather="auto", iterations=1000)
+    assert rows_of(found) == rows_of(single)
+    modes = [row.mode for row in found.stats.iterations]
+    assert modes.count(PULL) >= 2
+    assert (modes[0], modes[-1]) == (PUSH, PUSH)
+    assert steps_of(driver) < len(modes) / 3
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.usefixtures("few_edges")
+def test_reasons_name_the_bound(device_for, graph):
+    program = Eager(0)
+    device_for(program, graph)
+    run_with(program, graph, device="gpu", sync=True, gather="auto")
+    rows = run_with(program, graph, device="gpu", sync=True, gather="auto").stats.iterations
+    bound = int(policy.DEVICE_PUSH_THRESHOLD * graph.m)
+    said = {(row.mode, row.why) for row in rows[1:]}
+    assert said >= {
+        (PUSH, f"at most {bound} edges lead from active vertices"),
+        (PULL, f"more than {bound} edges lead from active vertices"),
+    }
+
+
+@pytest.mark.usefixtures("few_edges")
+@pytest.mark.parametrize("length", [1, 2, 3, 12])
+def test_a_chain_may_have_any_length(device_for, graph, monkeypatch, length):
+    for module in chain, "garaph_py.executor.gpu.executor":
+        target = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{target}.LENGTH", length)
+    program = Eager(0)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    for _ in range(2):
+        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert [(row.active, row.f) for row in found.stats.iterations] == [
+            (row.active, row.f) for row in expected.stats.iterations
+        ]
+    assert steps_of(driver) >= 1
+
+
+@pytest.mark.usefixtures("few_edges")
+def test_pulls_of_all_edges_end_a_chain(device_for, graph):
+    """The host launches a pull that does not end early page by page."""
+    program = Lengths(0)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    run_with(program, graph, device="gpu")
+    driver.launched.clear()
+    found = run_with(program, graph, device="gpu")
+    np.testing.assert_array_equal(found.values, expected.values)
+    modes = [row.mode for row in found.stats.iterations]
+    assert PULL in modes
+    names = [name for name, _ in driver.launched]
+    assert names.count("apply_vertices") >= modes.count(PULL)
+    assert "push_few" in names
+
+
+@pytest.mark.usefixtures("few_edges", "gpu_is_faster")
+def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, graph, monkeypatch):
+    program = Eager(0)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    for helps in True, False:
+        monkeypatch.setattr("garaph_py.dispatch.rates.Rates.cpu_helps", helps)
+        driver = device_for(program, graph)
+        run_with(program, graph, device="hybrid", sync=True, gather="auto")
+        driver.launched.clear()
+        found = run_with(program, graph, device="hybrid", sync=True, gather="auto")
+        np.testing.assert_array_equal(found.values, expected.values)
+        modes = [row.mode for row in found.stats.iterations]
+        assert (steps_of(driver) <= modes.count(PULL)) == (not helps)
+
+
+@pytest.mark.usefixtures("few_edges")
+@pytest.mark.parametrize("left", [1, 2, 5, 9, 14, 22, 40, 60])
+def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
+    """It fails in the first chain, a few accesses to its memory later: in a push, a pull, or between them."""
+    program, begun = Eager(0), []
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    run_with(program, graph, device="gpu", sync=True, gather="auto")
+    accesses = failing_once(driver, "array")
+
+    def begin():
+        begun.append(None)
+        accesses[0] = left if len(begun) == 1 else 0
+
+    when_iterations_begin(monkeypatch, begin)
+    found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+    assert found.stats.device == "cpu"
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_a_kernel_that_has_not_run_is_an_error(device_for, graph, monkeypatch):
+    """Then the CPU goes on."""
+    program = Eager(0)
+    device_for(program, graph)
+    monkeypatch.setitem(KERNELS, "push_few", lambda *_: None)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+    assert "has not run a kernel that was launched (push_few)" in str(found.stats.note)
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_a_kernel_that_is_not_chosen_does_nothing(device_for, graph):
+    program = Eager(0)
+    driver = device_for(program, graph)
+    run_with(program, graph, device="gpu", sync=True, gather="auto")
+    assert {"choose", "push_few"} <= {name for name, _ in driver.launched}
+    assert "push_queue" not in {name for name, _ in driver.launched}
+    assert KERNELS["choose"] is numpy_push.choose
