@@ -207,9 +207,12 @@ def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, C
         measured(graph._arrays, kernel.launcher, timed.device, budget, pinned)
         pinned.close()
 
+    def pack() -> None:
+        kernel.edges.pack(kernel.streams, kernel.launcher, kernel._kept.memory, kernel.address("starts"))
+
     return [
         ("measure", measure),
-        ("pack, pages stay", kernel.pack),
+        ("pack, pages stay", pack),
         (f"CPU, {pool.size} threads", lambda: graph._arrays.in_edges.encoded(PACKED, pool)),
     ]
 
@@ -303,8 +306,9 @@ def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
     pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
     components: list[tuple[VertexProgram, int | None]] = [(gp.apps.ConnectedComponents(), None)]
     return [
-        (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), *([] if graph.directed else components),
-        (pagerank, 10),
+        (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), (gp.apps.SSWP(source), None),
+        *([] if graph.directed else components), (pagerank, 10),
+        (gp.apps.DeltaPageRank(weighted=False), None),
     ]  # fmt: skip
 
 
