@@ -1,9 +1,8 @@
 // Several supersteps of pushes while the frontier is small, by the blocks of one cluster: what a superstep takes is then
 // the latency of memory and of two barriers, not that of a launch. It ends when a frontier is empty, has more than
-// FEW_LISTS vertices or FEW_EDGES out-edges for each thread, after MOST_SUPERSTEPS, or after LONGEST_LAUNCH
-// nanoseconds. The first frontier is in `queue`, the last one in the bitmap `next_frontier`. If the program has
-// priorities and new values are visible at once, vertices may wait in the queue (priority.cuh), but not in the first
-// superstep.
+// FEW_LISTS vertices or FEW_EDGES out-edges for each thread, or where `choose` would end the chain. The first frontier is
+// in `queue`, the last one in the bitmap `next_frontier`, which list_frontier has cleared. If the program has priorities
+// and new values are visible at once, vertices may wait in the queue (priority.cuh), but not in the first superstep.
 // Launch: FEW_BLOCKS blocks of FEW_THREADS; before compute capability 9.0, which has no clusters, one block.
 // Shared memory: none.
 #include "chosen.cuh"

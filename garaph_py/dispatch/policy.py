@@ -97,7 +97,7 @@ class _Rules:
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
             return make_sums(seen)
-        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device, ahead=ahead_of(seen))
+        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
@@ -225,10 +225,9 @@ def suits_device_push(seen: Observation) -> bool:
 def ahead_of(seen: Observation) -> Ahead | None:
     """How a GPU may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
     can_push = seen.pushes if seen.ratio is None else seen.device_pushes
-    if not seen.is_relaxation or not can_push or (seen.ratio is None and seen.device != GPU):
+    is_on_gpu = seen.device == GPU or seen.ratio is not None
+    if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
         return None
-    if seen.forced_mode is not None:
-        return Ahead(seen.edges, False) if seen.forced_mode == PUSH else None
     most = max(int(device_push_bound(seen) * seen.edges), DEVICE_FEW_EDGES)
     return Ahead(most, seen.ratio is None or not seen.cpu_helps)
 

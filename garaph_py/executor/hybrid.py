@@ -37,6 +37,7 @@ from .protocol import (
     PageDecision,
     PageResult,
     StepResult,
+    Superstep,
     merged,
 )
 from .shared import Member, SharedPages, missing
@@ -159,6 +160,8 @@ class HybridExecutor:
         elif self.device == BOTH and not self._shares_pages:
             self.device = GPU
         if self.device == GPU:
+            if len(self._working) > 1 and decision.ahead is not None:  # the devices would share its pulls
+                decision = decision._replace(ahead=decision.ahead._replace(pulls=False))
             return self._step_on_device(self._working[0], state, decision)
         followed = self.begin(state, decision.mode)
         pages = self._process(state, decision)
@@ -179,8 +182,11 @@ class HybridExecutor:
         started = work_clock()
         done = member.executor.step(state, decision)
         self._differ = ANYWHERE
-        is_one = decision.mode in (PULL, NOTIFY_PULL) and not any(page.earlier for page in done.pages)
-        measure(member, done.pages, work_clock() - started if is_one else None)
+        took = work_clock() - started
+        if chained := [step for page in done.pages for step in page.earlier]:
+            measure_chain(member, chained)
+        else:
+            measure(member, done.pages, took if decision.mode in (PULL, NOTIFY_PULL) else None)
         return StepResult(done.pages, done.followed, GPU, (member.rates,))
 
     def begin(self, state: State, mode: str) -> int:
@@ -439,6 +445,13 @@ def measure(member: Member, results: Collection[PageResult], seconds: float | No
         edges = sum(result.edges for result in results)
         copied = sum(result.edges for result in results if result.to_device)
         member.sharing = member.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied)
+
+
+def measure_chain(member: Member, steps: list[Superstep]) -> None:
+    """The same from those of several supersteps that have pulled; they had all edges at hand."""
+    pulls = [step for step in steps if step.how.direction == PULL]
+    if seconds := sum(step.seconds for step in pulls):
+        member.sharing = member.rates.measured(gpu_edges=sum(step.followed for step in pulls), gpu_seconds=seconds)
 
 
 def edge_bounds(members: list[Member], edges: int) -> list[float]:

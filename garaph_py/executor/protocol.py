@@ -74,7 +74,7 @@ class Sharing(Protocol):
 
 
 class Ahead(NamedTuple):
-    """How a device that works alone may go on after the iteration, without a decision on each (relaxations only).
+    """How a device that does a relaxation alone may go on after the iteration, without a decision on each one.
 
     Attributes
     ----------

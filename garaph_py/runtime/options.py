@@ -355,7 +355,7 @@ def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
 
 
 def gpu_may_chain(options: RunOptions) -> bool:
-    """Whether a GPU may do several iterations in one launch: nobody looks at the state in between."""
+    """Whether a GPU may do several iterations without the host: nobody looks at the state in between."""
     return options.iterations is None and options.check != FINITE and options.checkpoint is None
 
 

@@ -75,11 +75,12 @@ def is_idle(driver, context, page):
 
 def choose(driver, context, page):
     last, own = driver.array(page["before"], driver.layouts.tally, 1)[0], tally_of(driver, page)
-    own["since"], own["nanoseconds"] = 1, last["nanoseconds"] + 1000
+    own["since"], own["nanoseconds"] = 1, last["nanoseconds"] + 1000  # each superstep takes a microsecond
     own["supersteps"] = last["supersteps"]
     pulled = last["chosen"] == header.PULLS and context["next_values"] != context["values"]
     own["swapped"] = last["swapped"] ^ np.uint32(pulled)
-    if not last["chosen"] or not last["active"] or last["supersteps"] >= header.MOST_SUPERSTEPS:
+    late = own["nanoseconds"][0] > header.LONGEST_LAUNCH
+    if late or not last["chosen"] or not last["active"] or last["supersteps"] >= header.MOST_SUPERSTEPS:
         return
     if last["active_edges"] > page["most_pushed"]:
         own["chosen"] = header.PULLS * page["pulls"]

@@ -1,14 +1,15 @@
-"""Several supersteps without the host, which would take longer than the work of each.
+"""Several supersteps that the host launches ahead: to decide on one takes it longer than most supersteps take.
 
-The host launches the kernels of some supersteps one after the other, those of a push as well as those of a pull, and
-each has its own counts. Before each superstep, the kernel `choose` reads what the last one has counted, and chooses a
-direction by the policy's bound (`Decision.ahead`); kernels of the other direction then end at once. While the
-frontier is small, one launch of `push_few` does many supersteps. Nothing is chosen any more once no vertex is active,
-or after some time, so that the host can copy the state or stop the run.
+The host launches the kernels of some supersteps one after the other, those of a push as well as those of a pull. Each
+superstep has its own counts. Before it, the kernel `choose` reads what the last one has counted, and chooses a
+direction by the policy's bound (`Decision.ahead`); kernels of the other direction then end at once. While the frontier
+is small, one launch of `push_few` does many supersteps. Nothing is chosen any more once no vertex is active, where a
+superstep would pull but may not, or after some time, so that the host can copy the state or stop the run.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,17 +25,15 @@ from ..protocol import Ahead, PageDecision, PageResult, Superstep
 from ..state import State
 from .device import FALLBACK, Device
 from .gather import Gather
-from .header import FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
+from .header import CHAIN_LENGTH, FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
 from .launch import decoding
 from .launches import Launches
+from .memory import DeviceMemory
 from .push import Lists, list_frontier, lists_of
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
 
-LENGTH = 6
-"""Supersteps that are launched together, those of `push_few` counted as one: a BFS over an R-MAT graph takes five. One
-that does nothing takes about 15 microseconds."""
 LEAST_MULTIPROCESSORS = 32
 """Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
@@ -50,12 +49,18 @@ class Chain:
     gather : Gather
         For those that pull.
     tallies : int
-        Address of the counts of `LENGTH` + 1 supersteps.
+        Address of the counts of `CHAIN_LENGTH` + 1 supersteps.
     """
 
     launches: Launches
     gather: Gather
     tallies: int
+
+    @classmethod
+    def of(cls, launches: Launches, gather: Gather, memory: DeviceMemory) -> Chain:
+        """A chain with counts in the device's `memory`."""
+        nbytes = (1 + CHAIN_LENGTH) * launches.launcher.layouts.tally.itemsize
+        return cls(launches, gather, memory.allocate("chain", nbytes))
 
     def __call__(self, state: State, mode: str, ahead: Ahead) -> list[PageResult]:
         """Do some supersteps, and make the new values and the last frontier the current ones.
@@ -72,6 +77,7 @@ class Chain:
         list of PageResult
             One result, which has all supersteps but the last as its `earlier`; none if not all edges are at hand.
         """
+        began = time.perf_counter()
         whole = self.launches.in_one_launch(self.gather, self.launches.pages) if ahead.pulls else None
         lists = None if mode == PULL and whole is None else lists_of(self.launches)
         if lists is None:
@@ -79,6 +85,7 @@ class Chain:
         self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
         rows = self._first_rows(state)
         self.launches.driver.memcpy_htod(self.tallies, rows.view(np.uint8))
+        preparing = time.perf_counter() - began
         self._launch(ahead.push_edges, lists, whole)
         self.launches.driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
         done = rows[1 : 1 + np.count_nonzero(rows["chosen"][1:])]
@@ -86,6 +93,7 @@ class Chain:
         steps = list(self._supersteps(done, state.active_edges, lists, whole))
         if not steps:
             return []
+        steps[0] = steps[0]._replace(seconds=steps[0].seconds + preparing)
         last, active = steps[-1], int(done["active"][-1])
         result = PageResult(last.followed, active, last.active_edges, active, None)
         result.how, result.earlier, result.to_device = last.how, steps[:-1], lists.copied
@@ -93,7 +101,7 @@ class Chain:
 
     def _first_rows(self, state: State) -> Array:
         """The counts of all supersteps, of which none has been chosen, after one that has left the `state`."""
-        rows = np.zeros(1 + LENGTH, self.launches.launcher.layouts.tally)
+        rows = np.zeros(1 + CHAIN_LENGTH, self.launches.launcher.layouts.tally)
         rows["chosen"][0], rows["active"][0], rows["active_edges"][0] = PUSHES, state.active_count, state.active_edges
         return rows
 
@@ -102,7 +110,7 @@ class Chain:
         blocks = few_blocks(launcher.device)
         pushes = self._tasks(lists.task, push_edges, whole is not None, blocks * FEW_THREADS)
         pulls = None if whole is None else self._tasks(self.launches.tasks.of(*whole), push_edges, True, 0)
-        for k in range(LENGTH):
+        for k in range(CHAIN_LENGTH):
             task = pushes[k : k + 1]
             launcher.on_few("choose", 1, 1, stream, task)
             task["page"]["wanted"] = PUSHES | PUSHES_FEW
@@ -118,9 +126,9 @@ class Chain:
 
     def _tasks(self, task: Array, push_edges: int, pulls: bool, few_threads: int) -> Array:
         """The arguments of each superstep's kernels: the frontiers change places after each."""
-        tasks = np.repeat(task, LENGTH)
+        tasks = np.repeat(task, CHAIN_LENGTH)
         page, context = tasks["page"], tasks["context"]
-        page["before"] = self.tallies + np.arange(LENGTH) * self.launches.launcher.layouts.tally.itemsize
+        page["before"] = self.tallies + np.arange(CHAIN_LENGTH) * self.launches.launcher.layouts.tally.itemsize
         page["tally"] = page["before"] + self.launches.launcher.layouts.tally.itemsize
         page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls, few_threads
         for name, other in ("frontier", "next_frontier"), ("next_frontier", "frontier"):

@@ -25,7 +25,7 @@ from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, S
 from ..state import State
 from ..step import StepByParts
 from . import staging
-from .chain import LENGTH, Chain
+from .chain import Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
@@ -257,8 +257,7 @@ class GpuExecutor(StepByParts):
             self._launches = Launches(
                 self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
             )
-            counts = self._kept.memory.allocate("chain", (LENGTH + 1) * tally.itemsize)
-            self._chain = Chain(self._launches, self.gather, counts)
+            self._chain = Chain.of(self._launches, self.gather, self._kept.memory)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:

@@ -29,6 +29,9 @@ MANY_EDGES = 2
 """Edges for each thread of `push_few` above which vertices wait for others of smaller priority. Up to so many in all,
 8,192, a superstep takes hardly longer than without any. Simulated with 7 microseconds a superstep and 3 edges a
 nanosecond, SSSP over road-rome and a grid takes 5 to 25 % longer with 4, and up to a quarter longer with 1."""
+CHAIN_LENGTH = 6
+"""Supersteps that are launched together; those that one launch of `push_few` does count as one. A BFS over an R-MAT
+graph takes five. Each that does nothing takes about 80 microseconds, in which the host launches its kernels (H200)."""
 MOST_SUPERSTEPS = 4096
 """Supersteps that are launched together; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000

@@ -13,7 +13,7 @@ from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
 from .edges import EdgeLayout
-from .header import CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
+from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
@@ -205,4 +205,4 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     reported = max(bound.reports.itemsize, bound.value.itemsize)
     needed += (min(n, REPORT_VERTICES) + 2 * WORD) * reported + len(ranks.hubs) * launcher.layouts.hub.itemsize
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
-    return needed + pages * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES
+    return needed + (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES

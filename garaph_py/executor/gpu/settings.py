@@ -47,7 +47,7 @@ class Settings:
     pushes : bool
         Iterations may push, so a directed graph's out-edges are worth room, and so are sums to push deltas to.
     chains : bool
-        A launch may do several supersteps: nobody looks at the state in between.
+        The GPU may do several supersteps without the host: nobody looks at the state in between.
     """
 
     memory: int | None = None

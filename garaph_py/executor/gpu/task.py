@@ -29,16 +29,16 @@ PAGE = arguments((
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
-    Argument("since", "u64", "when the first of these began, in nanoseconds"),
+    Argument("since", "u64", "when the first superstep that was launched with this one began, in nanoseconds"),
     Argument("partial", "Partial", "the page's part of the total"),
     Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
     Argument("queued", "u32", "vertices in `queue`"),
     Argument("pieces", "u32", "pieces of their long edge lists"),
     Argument("chosen", "u32", "what the superstep does: PUSHES, PUSHES_FEW, PULLS; 0 if nothing"),
-    Argument("supersteps", "u32", "supersteps so far, of those that were launched together"),
+    Argument("supersteps", "u32", "supersteps up to this one, of those that were launched together"),
     Argument("nanoseconds", "u32", "when this one began, after `since`"),
-    Argument("swapped", "u32", "1 if `values` and `next_values` have changed places since then"),
+    Argument("swapped", "u32", "1 if `values` and `next_values` have changed places since `since`"),
 )
 LIST_PIECE = (
     Argument("place", "u32", "place of the vertex in `queue`"),

@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
+from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import chain, header
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
@@ -39,7 +40,7 @@ def rows_of(found):
 
 def steps_of(driver):
     """How often the host asked the device for what a chain has done."""
-    return [name for name, _ in driver.launched].count("choose") // chain.LENGTH
+    return [name for name, _ in driver.launched].count("choose") // header.CHAIN_LENGTH
 
 
 @pytest.mark.usefixtures("few_edges")
@@ -78,9 +79,7 @@ def test_reasons_name_the_bound(device_for, graph):
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("length", [1, 2, 3, 12])
 def test_a_chain_may_have_any_length(device_for, graph, monkeypatch, length):
-    for module in chain, "garaph_py.executor.gpu.executor":
-        target = module if isinstance(module, str) else module.__name__
-        monkeypatch.setattr(f"{target}.LENGTH", length)
+    monkeypatch.setattr(chain, "CHAIN_LENGTH", length)
     program = Eager(0)
     driver = device_for(program, graph)
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
@@ -91,6 +90,40 @@ def test_a_chain_may_have_any_length(device_for, graph, monkeypatch, length):
             (row.active, row.f) for row in expected.stats.iterations
         ]
     assert steps_of(driver) >= 1
+
+
+@pytest.mark.usefixtures("few_edges")
+def test_a_chain_ends_after_some_time(device_for, graph, monkeypatch):
+    """The clock of the simulated device goes on by a microsecond with each superstep."""
+    program = Eager(0)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    counts = []
+    for nanoseconds in 10_000_000, 1500:
+        monkeypatch.setattr(header, "LONGEST_LAUNCH", nanoseconds)
+        monkeypatch.setattr(header, "FEW_LISTS", 0)  # each superstep has its own kernels
+        run_with(program, graph, device="gpu", sync=True, gather="auto")
+        driver.launched.clear()
+        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert [row.number for row in found.stats.iterations] == list(range(len(expected.stats.iterations)))
+        counts.append(steps_of(driver))
+    assert counts[0] < counts[1]
+
+
+@pytest.mark.usefixtures("few_edges", "gpu_is_faster")
+def test_pulls_in_a_chain_are_measured(device_for, graph, monkeypatch):
+    """A hybrid run learns the GPU's rate from them, except from the last superstep of a chain, whose time is unknown."""
+    program, seen, measured = Eager(0), [], Rates.measured
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "cpu_helps", False)
+    run_with(program, graph, device="hybrid", sync=True, gather="auto")
+    monkeypatch.setattr(Rates, "measured", lambda self, **what: seen.append(what) or measured(self, **what))
+    rows = run_with(program, graph, device="hybrid", sync=True, gather="auto").stats.iterations
+    pulls = sum(row.mode == PULL for row in rows)
+    assert (pulls - len(seen)) * graph.m <= sum(what["gpu_edges"] for what in seen) <= pulls * graph.m
+    assert seen
+    assert all(what["gpu_seconds"] > 0 for what in seen)
 
 
 @pytest.mark.usefixtures("few_edges")
@@ -115,7 +148,7 @@ def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, gra
     program = Eager(0)
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
     for helps in True, False:
-        monkeypatch.setattr("garaph_py.dispatch.rates.Rates.cpu_helps", helps)
+        monkeypatch.setattr(Rates, "cpu_helps", helps)
         device_for(program, graph)
         run_with(program, graph, device="hybrid", sync=True, gather="auto")
         found = run_with(program, graph, device="hybrid", sync=True, gather="auto")
