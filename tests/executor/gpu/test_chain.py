@@ -113,7 +113,7 @@ def test_a_chain_ends_after_some_time(device_for, graph, monkeypatch):
 
 @pytest.mark.usefixtures("few_edges", "gpu_is_faster")
 def test_pulls_in_a_chain_are_measured(device_for, graph, monkeypatch):
-    """A hybrid run learns the GPU's rate from them, except from the last superstep of a chain, whose time is unknown."""
+    """A hybrid run learns the GPU's rate from all but the last superstep of a chain, whose time is unknown."""
     program, seen, measured = Eager(0), [], Rates.measured
     device_for(program, graph)
     monkeypatch.setattr(Rates, "cpu_helps", False)
