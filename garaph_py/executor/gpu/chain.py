@@ -106,10 +106,12 @@ class Chain:
         return rows
 
     def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> None:
+        """Launch the kernels of all supersteps."""
         launcher, stream = self.launches.launcher, lists.stream
-        blocks = few_blocks(launcher.device)
-        pushes = self._tasks(lists.task, push_edges, whole is not None, blocks * FEW_THREADS)
-        pulls = None if whole is None else self._tasks(self.launches.tasks.of(*whole), push_edges, True, 0)
+        blocks, pushes = few_blocks(launcher.device), self._tasks(lists.task)
+        pulls = None if whole is None else (whole[0], self._tasks(self.launches.tasks.of(*whole)))
+        page = pushes["page"]
+        page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls is not None, blocks * FEW_THREADS
         for k in range(CHAIN_LENGTH):
             task = pushes[k : k + 1]
             launcher.on_few("choose", 1, 1, stream, task)
@@ -120,17 +122,18 @@ class Chain:
                 launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
             task["page"]["wanted"] = PUSHES
             launcher.on_all(decoding("push_queue", task), stream, task)
-            if whole is not None and pulls is not None:
-                pulls["page"]["wanted"] = PULLS
-                self.gather.launch(whole[0], pulls[k : k + 1], stream)
+            if pulls is not None:
+                every, tasks = pulls
+                task = tasks[k : k + 1]
+                task["page"]["wanted"] = PULLS
+                self.gather.launch(every, task, stream)
 
-    def _tasks(self, task: Array, push_edges: int, pulls: bool, few_threads: int) -> Array:
-        """The arguments of each superstep's kernels: the frontiers change places after each."""
-        tasks = np.repeat(task, CHAIN_LENGTH)
+    def _tasks(self, task: Array) -> Array:
+        """The argument `task` for each superstep, with its counts; the frontiers change places after each."""
+        tasks, size = np.repeat(task, CHAIN_LENGTH), self.launches.launcher.layouts.tally.itemsize
         page, context = tasks["page"], tasks["context"]
-        page["before"] = self.tallies + np.arange(CHAIN_LENGTH) * self.launches.launcher.layouts.tally.itemsize
-        page["tally"] = page["before"] + self.launches.launcher.layouts.tally.itemsize
-        page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls, few_threads
+        page["before"] = self.tallies + np.arange(CHAIN_LENGTH) * size
+        page["tally"] = page["before"] + size
         for name, other in ("frontier", "next_frontier"), ("next_frontier", "frontier"):
             context[name][1::2] = task["context"][other]
         return tasks
@@ -166,9 +169,8 @@ class Chain:
         `push_few` has written what each of its supersteps did.
         """
         if row["chosen"] != PUSHES_FEW:
-            return [
-                (*(int(row[name]) for name in ("active_edges", "active", "nanoseconds")), 0, row["chosen"] == PULLS)
-            ]
+            counts = (int(row[name]) for name in ("active_edges", "active", "nanoseconds"))
+            return [(*counts, 0, row["chosen"] == PULLS)]
         if first == end:
             name = self.launches.launcher.device.name
             raise DeviceError(f"{name} has not run a kernel that was launched (push_few); {FALLBACK}")

@@ -28,6 +28,16 @@ def graph():
 
 
 @pytest.fixture
+def expected(graph):
+    return run_with(Eager(0), graph, device="cpu", mode=PULL, sync=True)
+
+
+def search(graph, device="gpu", **how):
+    """A run whose pulls end early."""
+    return run_with(Eager(0), graph, device=device, sync=True, gather="auto", **how)
+
+
+@pytest.fixture
 def few_edges(monkeypatch):
     """Bounds so small that a run over 12,000 edges goes both ways."""
     monkeypatch.setattr(policy, "DEVICE_FEW_EDGES", 200)
@@ -40,20 +50,18 @@ def rows_of(found):
 
 def steps_of(driver):
     """How often the host asked the device for what a chain has done."""
-    return [name for name, _ in driver.launched].count("choose") // header.CHAIN_LENGTH
+    return [name for name, _ in driver.launched].count("choose") // chain.CHAIN_LENGTH
 
 
 @pytest.mark.usefixtures("few_edges")
-def test_one_chain_pushes_pulls_and_pushes_again(device_for, graph):
+def test_one_chain_pushes_pulls_and_pushes_again(device_for, graph, expected):
     """The supersteps are those that the host would have decided for one by one."""
-    program = Eager(0)
-    driver = device_for(program, graph)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    driver = device_for(Eager(0), graph)
     for _ in range(2):  # the second run finds all pages in one piece
         driver.launched.clear()
-        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        found = search(graph)
         np.testing.assert_array_equal(found.values, expected.values)
-    single = run_with(program, graph, device="gpu", sync=True, gather="auto", iterations=1000)
+    single = search(graph, iterations=1000)
     assert rows_of(found) == rows_of(single)
     modes = [row.mode for row in found.stats.iterations]
     assert modes.count(PULL) >= 2
@@ -64,10 +72,9 @@ def test_one_chain_pushes_pulls_and_pushes_again(device_for, graph):
 
 @pytest.mark.usefixtures("few_edges")
 def test_reasons_name_the_bound(device_for, graph):
-    program = Eager(0)
-    device_for(program, graph)
-    run_with(program, graph, device="gpu", sync=True, gather="auto")
-    rows = run_with(program, graph, device="gpu", sync=True, gather="auto").stats.iterations
+    device_for(Eager(0), graph)
+    search(graph)
+    rows = search(graph).stats.iterations
     bound = int(policy.DEVICE_PUSH_THRESHOLD * graph.m)
     said = {(row.mode, row.why) for row in rows[1:]}
     assert said >= {
@@ -78,13 +85,11 @@ def test_reasons_name_the_bound(device_for, graph):
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("length", [1, 2, 3, 12])
-def test_a_chain_may_have_any_length(device_for, graph, monkeypatch, length):
+def test_a_chain_may_have_any_length(device_for, graph, expected, monkeypatch, length):
     monkeypatch.setattr(chain, "CHAIN_LENGTH", length)
-    program = Eager(0)
-    driver = device_for(program, graph)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    driver = device_for(Eager(0), graph)
     for _ in range(2):
-        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        found = search(graph)
         np.testing.assert_array_equal(found.values, expected.values)
         assert [(row.active, row.f) for row in found.stats.iterations] == [
             (row.active, row.f) for row in expected.stats.iterations
@@ -93,18 +98,16 @@ def test_a_chain_may_have_any_length(device_for, graph, monkeypatch, length):
 
 
 @pytest.mark.usefixtures("few_edges")
-def test_a_chain_ends_after_some_time(device_for, graph, monkeypatch):
+def test_a_chain_ends_after_some_time(device_for, graph, expected, monkeypatch):
     """The clock of the simulated device goes on by a microsecond with each superstep."""
-    program = Eager(0)
-    driver = device_for(program, graph)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    driver = device_for(Eager(0), graph)
     counts = []
     for nanoseconds in 10_000_000, 1500:
         monkeypatch.setattr(header, "LONGEST_LAUNCH", nanoseconds)
         monkeypatch.setattr(header, "FEW_LISTS", 0)  # each superstep has its own kernels
-        run_with(program, graph, device="gpu", sync=True, gather="auto")
+        search(graph)
         driver.launched.clear()
-        found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+        found = search(graph)
         np.testing.assert_array_equal(found.values, expected.values)
         assert [row.number for row in found.stats.iterations] == list(range(len(expected.stats.iterations)))
         counts.append(steps_of(driver))
@@ -114,12 +117,12 @@ def test_a_chain_ends_after_some_time(device_for, graph, monkeypatch):
 @pytest.mark.usefixtures("few_edges", "gpu_is_faster")
 def test_pulls_in_a_chain_are_measured(device_for, graph, monkeypatch):
     """A hybrid run learns the GPU's rate from all but the last superstep of a chain, whose time is unknown."""
-    program, seen, measured = Eager(0), [], Rates.measured
-    device_for(program, graph)
+    seen, measured = [], Rates.measured
+    device_for(Eager(0), graph)
     monkeypatch.setattr(Rates, "cpu_helps", False)
-    run_with(program, graph, device="hybrid", sync=True, gather="auto")
+    search(graph, "hybrid")
     monkeypatch.setattr(Rates, "measured", lambda self, **what: seen.append(what) or measured(self, **what))
-    rows = run_with(program, graph, device="hybrid", sync=True, gather="auto").stats.iterations
+    rows = search(graph, "hybrid").stats.iterations
     pulls = sum(row.mode == PULL for row in rows)
     assert (pulls - len(seen)) * graph.m <= sum(what["gpu_edges"] for what in seen) <= pulls * graph.m
     assert seen
@@ -144,14 +147,12 @@ def test_pulls_of_all_edges_end_a_chain(device_for, graph):
 
 
 @pytest.mark.usefixtures("few_edges", "gpu_is_faster")
-def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, graph, monkeypatch):
-    program = Eager(0)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, graph, expected, monkeypatch):
     for helps in True, False:
         monkeypatch.setattr(Rates, "cpu_helps", helps)
-        device_for(program, graph)
-        run_with(program, graph, device="hybrid", sync=True, gather="auto")
-        found = run_with(program, graph, device="hybrid", sync=True, gather="auto")
+        device_for(Eager(0), graph)
+        search(graph, "hybrid")
+        found = search(graph, "hybrid")
         np.testing.assert_array_equal(found.values, expected.values)
         chained = [row for row in found.stats.iterations if row.mode == PULL and row.why.startswith("more than")]
         assert bool(chained) == (not helps)
@@ -159,12 +160,11 @@ def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, gra
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("left", [1, 2, 5, 9, 14, 22, 40, 60])
-def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
+def test_a_failing_device_costs_no_answer(device_for, graph, expected, monkeypatch, left):
     """It fails in the first chain, a few accesses to its memory later: in a push, a pull, or between them."""
-    program, begun = Eager(0), []
-    driver = device_for(program, graph)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
-    run_with(program, graph, device="gpu", sync=True, gather="auto")
+    begun = []
+    driver = device_for(Eager(0), graph)
+    search(graph)
     accesses = failing_once(driver, "array")
 
     def begin():
@@ -172,17 +172,15 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
         accesses[0] = left if len(begun) == 1 else 0
 
     when_iterations_begin(monkeypatch, begin)
-    found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+    found = search(graph)
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-def test_a_kernel_that_has_not_run_is_an_error(device_for, graph, monkeypatch):
+def test_a_kernel_that_has_not_run_is_an_error(device_for, graph, expected, monkeypatch):
     """Then the CPU goes on."""
-    program = Eager(0)
-    device_for(program, graph)
+    device_for(Eager(0), graph)
     monkeypatch.setitem(KERNELS, "push_few", lambda *_: None)
-    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
-    found = run_with(program, graph, device="gpu", sync=True, gather="auto")
+    found = search(graph)
     assert "has not run a kernel that was launched (push_few)" in str(found.stats.note)
     np.testing.assert_array_equal(found.values, expected.values)
