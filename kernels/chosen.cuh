@@ -1,4 +1,4 @@
-// Kernels that the host launches ahead of the choice what the superstep does (choose.cu).
+// For kernels that the host launches before it is known what their superstep does (choose.cu).
 #pragma once
 
 #include "garaph_generated.cuh"

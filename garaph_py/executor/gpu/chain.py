@@ -164,9 +164,9 @@ class Chain:
             edges = active_edges
 
     def _rows(self, row: Any, first: int, end: int) -> list[tuple[int, ...]]:
-        """What the supersteps [first, end) have counted, which `row` is about, and whether they pull.
+        """What each of the supersteps [first, end) has counted, and whether it pulled.
 
-        `push_few` has written what each of its supersteps did.
+        `row` has the counts of one superstep, or those of the last one that `push_few` did, which has a log of all.
         """
         if row["chosen"] != PUSHES_FEW:
             counts = (int(row[name]) for name in ("active_edges", "active", "nanoseconds"))
