@@ -75,7 +75,8 @@ class Chain:
         Returns
         -------
         list of PageResult
-            One result, which has all supersteps but the last as its `earlier`; none if not all edges are at hand.
+            One result, whose `earlier` has all supersteps but the last; none if the chain could not do even one:
+            kernels cannot read all edges, or the first superstep is a pull that may not be in a chain.
         """
         began = time.perf_counter()
         whole = self.launches.in_one_launch(self.gather, self.launches.pages) if ahead.pulls else None

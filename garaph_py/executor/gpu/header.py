@@ -33,9 +33,9 @@ CHAIN_LENGTH = 6
 """Supersteps that are launched together; those that one launch of `push_few` does count as one. A BFS over an R-MAT
 graph takes five. Each that does nothing takes about 80 microseconds, in which the host launches its kernels (H200)."""
 MOST_SUPERSTEPS = 4096
-"""Supersteps that are launched together; the GPU keeps 24 bytes about each."""
+"""Supersteps after which a chain ends, those inside `push_few` included; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
-"""Nanoseconds after which no superstep of these begins, so that the host can stop the run, or copy its state."""
+"""Nanoseconds after its first superstep when a chain ends, so that the host can stop the run, or copy its state."""
 PUSHES, PUSHES_FEW, PULLS = 1, 2, 4
 """What a superstep may do, where several are launched together (kernels/choose.cu); sums of these are sets."""
 CLASSES = 256
