@@ -7,7 +7,7 @@
 __device__ __forceinline__ void push_page(const Context& c, const Page& p) {
   Activated done{0, 0};
   auto activated = [&](u32 u, Value) { count_active(c, u, done); };
-  push_queued(c, p, relaxing(c, activated));
+  push_queued(c, p, relaxing(c, c.next_frontier, activated));
   add_to_tally(p, done);
 }
 

@@ -29,11 +29,13 @@ __device__ __forceinline__ bool relax(const Context& c, Value* at, Value old, Ac
   return true;
 }
 
-// Put vertex `u`, whose value has changed, into the next frontier; return whether it was not there yet.
-__device__ __forceinline__ bool put_in_frontier(const Context& c, u32 u) {
+// Set bit `u` of a bitmap; return whether it was 0.
+__device__ __forceinline__ bool mark(u32* bits, u32 u) {
   u32 bit = 1u << (u & 31);
-  return !(atomicOr(&c.next_frontier[u >> 5], bit) & bit);
+  return !(atomicOr(&bits[u >> 5], bit) & bit);
 }
+
+__device__ __forceinline__ void unmark(u32* bits, u32 u) { atomicAnd(&bits[u >> 5], ~(1u << (u & 31))); }
 
 // The vertices that a thread has activated.
 struct Activated {
@@ -46,23 +48,18 @@ __device__ __forceinline__ void count_active(const Context& c, u32 u, Activated&
   done.edges += c.out_offsets[u + 1] - c.out_offsets[u];
 }
 
-// What relaxes the targets of edges (push_lists.cuh): of the edges that activate a vertex u, one calls activated(u, x);
-// x is the value that this edge gave to u, as far as it knows.
+// What relaxes the targets of edges (push_lists.cuh): of the edges that activate a vertex u, one marks it in the bitmap
+// `marked` and calls activated(u, x); x is the value that this edge gave to u, as far as it knows.
 template <class Activate>
-__device__ __forceinline__ auto relaxing(const Context& c, Activate& activated) {
-  return [&](u32 u, Value seen, Accumulator y, u32) {
-    if (relax(c, &c.values[u], seen, y) && put_in_frontier(c, u)) activated(u, combine(seen, y));
+__device__ __forceinline__ auto relaxing(const Context& c, u32* marked, Activate& activated) {
+  return [&c, marked, &activated](u32 u, Value seen, Accumulator y, u32) {
+    if (relax(c, &c.values[u], seen, y) && mark(marked, u)) activated(u, combine(seen, y));
   };
 }
 
-// The sum of what the threads of a warp have activated, in lane 0.
+// The sum of what the threads of a warp have activated, in every lane.
 __device__ __forceinline__ Activated sum_over_warp(Activated done) {
-#pragma unroll
-  for (int s = 16; s; s >>= 1) {
-    done.count += __shfl_down_sync(FULL_MASK, done.count, s);
-    done.edges += __shfl_down_sync(FULL_MASK, done.edges, s);
-  }
-  return done;
+  return {sum_over_warp(done.count), sum_over_warp(done.edges)};
 }
 
 // Add what a warp has activated to the tally.

@@ -41,6 +41,20 @@ __device__ __forceinline__ T warp_reduce(T x, Sum sum) {
   return x;
 }
 
+// The sum of all lanes' `x`, in every lane. Before compute capability 8.0 there is no instruction for it.
+__device__ __forceinline__ u32 sum_over_warp(u32 x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(FULL_MASK, x);
+#else
+  return warp_reduce(x, [](u32 y, u32 z) { return y + z; });
+#endif
+}
+
+// The same; each is less than 2^43.
+__device__ __forceinline__ u64 sum_over_warp(u64 x) {
+  return sum_over_warp((u32)x & 0xFFFF) + ((u64)sum_over_warp((u32)(x >> 16)) << 16);
+}
+
 // Read a value that other blocks have written to `at`. The load bypasses the L1 cache, which may hold an old value.
 template <class T>
 __device__ __forceinline__ T ld_cg(const T* at) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -12,18 +13,18 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import ProgramError
-from ..executor.modes import PULL, PUSH
 from ..executor.protocol import (
     Decision,
     Executor,
     PageDecision,
-    PageResult,
     StepResult,
+    Supersteps,
     SupportsPriority,
     sum_partials,
 )
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
+from ..output.history import History, Unmade
 from ..program import BoundProgram, VertexProgram
 from ..program.fields import TRUTHS
 from ..program.monoids import largest
@@ -59,8 +60,8 @@ class Loop:
 
     Attributes
     ----------
-    done : list of Iteration
-        The records of all iterations that were committed.
+    done : History
+        All iterations that were committed.
     """
 
     bound: BoundProgram
@@ -72,7 +73,7 @@ class Loop:
     heartbeat: Heartbeat
     before: int = 0
     after: Callable[[State, int], None] | None = None
-    done: list[events.Iteration] = field(default_factory=list)
+    done: History = field(default_factory=History)
 
     def run(self, executor: Executor, state: State) -> bool:
         """Iterate until no vertex is active, the program has converged, or the limit is reached.
@@ -94,11 +95,13 @@ class Loop:
                 return True
             if limit is not None and number >= limit:
                 return False
-            for record in self._iterate(executor, state, scheduler, number):
-                self.done.append(record)
-                self.listener(record)
-                if buckets is not None:
-                    buckets.followed += record.edges
+            done = self._iterate(executor, state, scheduler, number)
+            self.done.add(done)
+            if self.listener is not events.ignore:
+                for record in self.done.records()[number - self.before :]:
+                    self.listener(record)
+            if buckets is not None and isinstance(done, events.Iteration):
+                buckets.followed += done.edges
             if self.after is not None:
                 self.after(state, self.before + len(self.done))
         return True
@@ -113,8 +116,10 @@ class Loop:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
         return None
 
-    def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> list[events.Iteration]:
-        """Do one iteration, or several if the executor does several at once; return their records."""
+    def _iterate(
+        self, executor: Executor, state: State, scheduler: Scheduler, number: int
+    ) -> events.Iteration | Unmade:
+        """Do one iteration, or several if the executor does several at once."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         read, missing = source.bytes_read, missing_bytes(state, self.vertices)
         seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
@@ -135,7 +140,11 @@ class Loop:
         record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
-        return several(record, seen, decision, pages[0]) if pages and pages[0].earlier else [record]
+        if not pages or (steps := pages[0].supersteps) is None:
+            return record
+        edges = np.append(seen.active_edges, steps.active_edges[:-1])
+        make = partial(several, record, seen, decision, steps)
+        return Unmade(np.append(seen.active, steps.active[:-1]), edges / seen.edges, make)
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
@@ -150,9 +159,7 @@ class Loop:
         )  # fmt: skip
 
 
-def several(
-    last: events.Iteration, seen: Observation, decision: Decision, result: PageResult
-) -> list[events.Iteration]:
+def several(last: events.Iteration, seen: Observation, decision: Decision, steps: Supersteps) -> list[events.Iteration]:
     """The records of the supersteps that an executor has done at once, from `last`, that of all of them as one.
 
     What was copied to the device was copied before the first superstep. The last one gets the time that the executor
@@ -162,27 +169,26 @@ def several(
     number, started, left = last.number, last.started, last.seconds
     active, edges, bound = seen.active, seen.active_edges, decision.ahead.push_edges if decision.ahead else 0
     pushes, pulls = (f"{how} {bound} edges lead from active vertices" for how in ("at most", "more than"))
-    whys = {PUSH: pushes, PULL: pulls}
-    for step in result.earlier:  # there may be thousands
-        mode, device, transfer = step.how
-        why = whys[mode] if records else decision.why
-        if mode == PUSH and step.followed < edges:
+    ways = (steps.push, pushes), (steps.pull, pulls)
+    columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled
+    for *now, seconds, followed, pulled in zip(*(column.tolist() for column in columns), strict=True):
+        how, why = ways[pulled]
+        why = why if records else decision.why
+        if not pulled and followed < edges:
             why += IN_ORDER
-        group = events.PageGroup(mode, device, transfer, 1, step.followed)
+        group = events.PageGroup(*how, 1, followed)
         records.append(events.Iteration(
-            number, mode, edges / seen.edges, active, step.followed, last.pages, last.pages_skipped, step.seconds,
+            number, how.direction, edges / seen.edges, active, followed, last.pages, last.pages_skipped, seconds,
             last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
         ))  # fmt: skip
-        number, started, left = number + 1, started + step.seconds, left - step.seconds
-        active, edges = step.active, step.active_edges
-    (group,) = last.groups
-    why = whys[group.mode] + IN_ORDER * (group.mode == PUSH and last.edges < edges)
-    end = last._replace(
-        number=number, mode=group.mode, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started,
-        why=why, to_device=0,
+        number, started, left = number + 1, started + seconds, left - seconds
+        active, edges = now
+    records[-1] = records[-1]._replace(
+        seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk,
+        compile_seconds=last.compile_seconds,
     )  # fmt: skip
     records[0] = records[0]._replace(to_device=last.to_device)
-    return [*records, end]
+    return records
 
 
 def missing_bytes(state: State, vertices: int) -> int:

@@ -37,7 +37,7 @@ from .protocol import (
     PageDecision,
     PageResult,
     StepResult,
-    Superstep,
+    Supersteps,
     merged,
 )
 from .shared import Member, SharedPages, missing
@@ -183,7 +183,8 @@ class HybridExecutor:
         done = member.executor.step(state, decision)
         self._differ = ANYWHERE
         took = work_clock() - started
-        if chained := [step for page in done.pages for step in page.earlier]:
+        chained = done.pages[0].supersteps if done.pages else None
+        if chained is not None:
             measure_chain(member, chained)
         else:
             measure(member, done.pages, took if decision.mode in (PULL, NOTIFY_PULL) else None)
@@ -447,11 +448,12 @@ def measure(member: Member, results: Collection[PageResult], seconds: float | No
         member.sharing = member.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied)
 
 
-def measure_chain(member: Member, steps: list[Superstep]) -> None:
-    """The same from those of several supersteps that have pulled; they had all edges at hand."""
-    pulls = [step for step in steps if step.how.direction == PULL]
-    if seconds := sum(step.seconds for step in pulls):
-        member.sharing = member.rates.measured(gpu_edges=sum(step.followed for step in pulls), gpu_seconds=seconds)
+def measure_chain(member: Member, steps: Supersteps) -> None:
+    """The same from those of several supersteps that have pulled, but the last; they had all edges at hand."""
+    pulled = steps.pulled[:-1]
+    if seconds := float(steps.seconds[:-1][pulled].sum()):
+        edges = int(steps.followed[:-1][pulled].sum())
+        member.sharing = member.rates.measured(gpu_edges=edges, gpu_seconds=seconds)
 
 
 def edge_bounds(members: list[Member], edges: int) -> list[float]:

@@ -6,7 +6,7 @@ An executor carries out iterations: on the CPU, on a GPU, or on a host and its d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -121,26 +121,35 @@ class Decision(NamedTuple):
     ahead: Ahead | None = None
 
 
-class Superstep(NamedTuple):
-    """What one of several supersteps did, which an executor has done at once.
+@dataclass(frozen=True)
+class Supersteps:
+    """What several supersteps did that an executor has done at once: arrays with a number for each, in their order.
 
     Attributes
     ----------
-    active, active_edges : int
+    active, active_edges : ndarray of int64
         Number of vertices that were active at its end, and the sum of their out-degrees.
-    seconds : float
-    followed : int
+    seconds : ndarray of float64
+        The last one's is 0: the executor has not measured it.
+    followed : ndarray of int64
         Out-edges followed: those of the vertices that were active at its beginning, unless some of these had to wait
         for others of smaller priority; in a pull, all edges.
-    how : PageDecision
-        How the edges were processed.
+    pulled : ndarray of bool
+        Whether it pulled.
+    push, pull : PageDecision
+        How edges were processed in those that pushed, and in those that pulled.
     """
 
-    active: int
-    active_edges: int
-    seconds: float
-    followed: int
-    how: PageDecision
+    active: Array
+    active_edges: Array
+    seconds: Array
+    followed: Array
+    pulled: Array
+    push: PageDecision
+    pull: PageDecision
+
+    def __len__(self) -> int:
+        return len(self.active)
 
 
 @dataclass
@@ -161,8 +170,8 @@ class PageResult:
         Bytes copied to the GPU's memory and back.
     how : PageDecision or None
         How the page was processed; None if it was processed as the decision says for all pages.
-    earlier : sequence of Superstep
-        Supersteps that the executor has done before the one that this result is about, if it did several at once.
+    supersteps : Supersteps or None
+        If the executor did several at once: all of them. The rest of this result is then about the last one.
     """
 
     edges: int
@@ -174,7 +183,7 @@ class PageResult:
     to_device: int = 0
     from_device: int = 0
     how: PageDecision | None = None
-    earlier: Sequence[Superstep] = ()
+    supersteps: Supersteps | None = None
 
 
 @dataclass

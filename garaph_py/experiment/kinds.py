@@ -19,6 +19,7 @@ from .. import events
 from ..graph import Graph
 from ..graph.order import ORDERS
 from ..io.read import read
+from ..output.history import History
 from ..output.stats import Stats
 from ..program import VertexProgram
 from ..runtime import options
@@ -124,7 +125,7 @@ def iteration_column(name: str) -> str:
 def columns_of_iterations() -> dict[str, type]:
     """The types of the columns of `Stats.columns`, by the columns' names in the results."""
     hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
-    names = Stats([], False, 0.0, 0).columns()
+    names = Stats(History(), False, 0.0, 0).columns()
     return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
 
 
@@ -144,7 +145,7 @@ def measure_run(
     started = time.perf_counter()
     stats = runtime.execute(combination.program, graph, RunOptions(**combination.given)).stats
     total = time.perf_counter() - started
-    done = len(stats.iterations)
+    done = len(stats.history)
     row = {
         "seconds": stats.seconds,
         "compile_seconds": stats.compile_seconds,

@@ -371,7 +371,7 @@ class Result:
         write_whole(path, lambda file: np.save(file, self.values, allow_pickle=False))
 
     def _state(self) -> str:
-        count = len(self.stats.iterations)
+        count = len(self.stats.history)
         how = "converged" if self.stats.converged else "stopped"
         return f"{len(self):,} values, {how} after {count} iteration{'s' * (count != 1)}"
 

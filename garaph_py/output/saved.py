@@ -19,6 +19,7 @@ from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..io.formats.format import check_memory, malformed
 from ..io.formats.parquet import plain
 from ..system.files import did_you_mean_file
+from .history import History
 from .result import FORMULA, UNREACHED, Result
 from .stats import Stats
 
@@ -112,7 +113,7 @@ def from_npy(path: Path) -> Result:
 
 def result_of(ids: VertexIds, values: Array, unreached: float | None) -> Result:
     """A result of which only ids and values are known."""
-    return Result(values, ids, Stats([], False, 0.0, 0), "a saved result", (), unreached)
+    return Result(values, ids, Stats(History(), False, 0.0, 0), "a saved result", (), unreached)
 
 
 READERS = {".parquet": from_parquet, ".csv": from_csv, ".npy": from_npy}

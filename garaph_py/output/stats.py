@@ -9,6 +9,7 @@ from ..codec.arrays import RAW
 from ..errors import ParameterError
 from ..events import COLUMNS, Iteration
 from ..system.sizes import show_bytes, show_seconds
+from .history import History
 from .table import table
 
 
@@ -18,7 +19,8 @@ class Stats:
 
     Attributes
     ----------
-    iterations : list of events.Iteration
+    history : History
+        The iterations; `iterations` has their records.
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float
@@ -45,7 +47,7 @@ class Stats:
         How many bytes of the graph the run found there, so that it neither made nor copied them.
     """
 
-    iterations: list[Iteration]
+    history: History
     converged: bool
     seconds: float
     threads: int
@@ -57,6 +59,11 @@ class Stats:
     why: str | None = None
     device_bytes: int = 0
     found_bytes: int = 0
+
+    @property
+    def iterations(self) -> list[Iteration]:
+        """The records of all iterations, as `events.Iteration`."""
+        return self.history.records()
 
     @property
     def edges(self) -> int:

@@ -22,6 +22,7 @@ from ..errors import GaraphError, NumberError, ProgramError
 from ..executor.modes import PULL
 from ..graph import Graph
 from ..native.references import rebuild
+from ..output.history import History
 from ..output.stats import Stats
 from ..pages.passes import listed
 from ..program import BoundProgram, monoids
@@ -57,13 +58,13 @@ def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: 
     run = Interpreter(bound, graph, () if options.check == OFF else TESTS)
     while run.active and not run.has_converged(len(done)):
         if len(done) == options.iterations:
-            return run.report(), Stats(done, False, time.perf_counter() - began, 1, encoding=graph.encoding)
+            return run.report(), Stats(History(done), False, time.perf_counter() - began, 1, encoding=graph.encoding)
         started, active, f = time.perf_counter(), len(run.active), run.active_edges / max(graph.m, 1)
         edges = run.iterate(len(done))
         seconds, start = time.perf_counter() - started, started - began
         done.append(events.Iteration(len(done), PULL, f, active, edges, 1, 0, seconds, started=start, why="debug"))
         on_event(done[-1])
-    return run.report(), Stats(done, True, time.perf_counter() - began, 1, encoding=graph.encoding)
+    return run.report(), Stats(History(done), True, time.perf_counter() - began, 1, encoding=graph.encoding)
 
 
 WIDER = {

@@ -32,9 +32,8 @@ CPU_STEP = 3e-5
 GPU_STEP = 1.5e-4
 """Fixed time (s) of an iteration on the GPU. An iteration of a single page takes 120 to 220 microseconds
 (docs/results/gpu.md)."""
-GPU_FEW_STEP = 1e-5
-"""The same of an iteration in a launch of many: 4 to 8 microseconds on the GPU, and 2 for its record
-(docs/results/gpu.md)."""
+GPU_FEW_STEP = 5e-6
+"""The same of an iteration in a launch of many (docs/results/gpu.md, "Whole calls")."""
 CPU_VERTEX = 2e-9
 """Time (s) per vertex that a call on the CPU takes beyond its iterations: 24 to 60 ms for 16.8 M vertices
 (docs/results/gpu.md, "Whole calls")."""

@@ -11,6 +11,8 @@ from functools import partial
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
@@ -216,9 +218,9 @@ def remember(
     found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)
     starting = 0.0 if found is None or verdict.there.has_context else planning
     measured = Measured(
-        chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.iterations),
-        stats.compile_seconds, starting, sum(row.active for row in stats.iterations),
-        sum(row.f * graph.m <= DEVICE_FEW_EDGES for row in stats.iterations),
+        chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.history),
+        stats.compile_seconds, starting, int(stats.history.column("active").sum()),
+        int(np.count_nonzero(stats.history.column("f") * graph.m <= DEVICE_FEW_EDGES)),
     )  # fmt: skip
     learned.learn(graph, called, verdict, measured, None if found is None else found.architecture)
 

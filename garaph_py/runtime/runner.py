@@ -207,9 +207,9 @@ class Runner:
         iterations, self._has_ended = self._copies.restore(state), False
         if iterations is None:
             self._state = None
-            loop.done.clear()
+            loop.done.keep(0)
             return "the CPU begins again"
-        del loop.done[iterations - loop.before :]
+        loop.done.keep(iterations - loop.before)
         return f"the CPU goes on from iteration {iterations}"
 
     def _run_on_cpu(self) -> Array:

@@ -21,6 +21,7 @@ import garaph_py as gp
 from garaph_py.cli import run, show
 from garaph_py.events import Iteration
 from garaph_py.executor.gpu import device
+from garaph_py.output.history import History
 from garaph_py.output.stats import Stats
 from garaph_py.storage import write
 from tests.support.command import Shell
@@ -255,7 +256,7 @@ def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixt
         Iteration(1, "notify-pull", 0.1, 9, 0, 0, 1, 0.1, "gpu", 0, 0),
         Iteration(2, "pull", 1.0, 9, 1000, 1, 0, 0.1, "cpu"),
     ]
-    stats = Stats(rows, True, 0.3, 2, "cpu", "NVIDIA X failed")
+    stats = Stats(History(rows), True, 0.3, 2, "cpu", "NVIDIA X failed")
     show.iterations(stats)
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading.endswith("  device  bytes/edge")

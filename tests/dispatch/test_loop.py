@@ -10,7 +10,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import ProgramError
 from garaph_py.events import Iteration, PageGroup
 from garaph_py.executor.modes import PULL, PUSH
-from garaph_py.executor.protocol import Ahead, Decision, PageDecision, PageResult, Superstep
+from garaph_py.executor.protocol import Ahead, Decision, PageDecision, Supersteps
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
 from ..support.runs import run_with
@@ -63,17 +63,18 @@ DECISION = Decision(PUSH, "few", "gpu", ahead=Ahead(60, True))
 PUSHED, PULLED = PageDecision(PUSH, "gpu", "resident"), PageDecision(PULL, "gpu", "resident")
 
 
-def after(*earlier):
-    """The result of a step after `earlier` ones."""
-    return PageResult(80, 0, 0, 0, None, how=PUSHED, earlier=earlier)
+def steps(*rows):
+    """Supersteps, each given by its active vertices, their out-edges, its seconds, edges and direction."""
+    active, active_edges, seconds, followed, modes = map(np.array, zip(*rows, strict=True))
+    return Supersteps(active, active_edges, seconds, followed, modes == PULL, PUSHED, PULLED)
 
 
 def test_each_superstep_of_a_launch_has_a_record():
     rows = several(
-        LAST, SEEN, DECISION, after(Superstep(10, 90, 0.25, 25, PUSHED), Superstep(20, 50, 0.125, 100, PULLED))
+        LAST, SEEN, DECISION, steps((10, 90, 0.25, 25, PUSH), (20, 50, 0.125, 100, PULL), (0, 0, 0.0, 50, PUSH))
     )
     assert [row.number for row in rows] == [5, 6, 7]
-    assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.9, 100), (20, 0.5, 80)]
+    assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.9, 100), (20, 0.5, 50)]
     assert [(row.started, row.seconds) for row in rows] == [(7.0, 0.25), (7.25, 0.125), (7.375, 0.625)]
     assert [row.mode for row in rows] == [PUSH, PULL, PUSH]
     assert [row.groups for row in rows] == [(PageGroup(row.mode, "gpu", "resident", 1, row.edges),) for row in rows]
@@ -83,13 +84,13 @@ def test_each_superstep_of_a_launch_has_a_record():
 
 
 def test_edges_were_copied_before_the_first_superstep():
-    rows = several(LAST, SEEN, DECISION, after(Superstep(10, 40, 0.25, 25, PUSHED)))
+    rows = several(LAST, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH)))
     assert [row.to_device for row in rows] == [640, 0]
 
 
 def test_a_record_says_if_vertices_had_to_wait():
     rows = several(
-        LAST, SEEN, DECISION, after(Superstep(10, 40, 0.25, 25, PUSHED), Superstep(20, 90, 0.125, 30, PUSHED))
+        LAST, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (20, 90, 0.125, 30, PUSH), (0, 0, 0.0, 80, PUSH))
     )
     assert [(row.f, row.edges, row.groups[0].edges) for row in rows] == [(0.25, 25, 25), (0.4, 30, 30), (0.9, 80, 80)]
     order = "at most 60 edges lead from active vertices; vertices of the least priority first"

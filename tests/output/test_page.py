@@ -12,6 +12,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.events import Iteration, Span
+from garaph_py.output.history import History
 from garaph_py.output.page import page
 from garaph_py.output.stats import Stats
 from tests.support.reports import EVIL, Reader
@@ -28,7 +29,7 @@ def long_run(count: int, **more: object) -> Stats:
         )
         for k in range(count)
     ]
-    return Stats(rows, True, 0.1 * count, 2, **more)
+    return Stats(History(rows), True, 0.1 * count, 2, **more)
 
 
 def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.events import Iteration
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.output.history import History
 from garaph_py.output.result import Result
 from garaph_py.output.stats import Stats
 from tests.support import twins
 
 from ..support.runs import run_with
 
-STATS = Stats([], True, 0.0, 1)
+STATS = Stats(History(), True, 0.0, 1)
 NAMES = ["zoë", "a", "", 'quote"d', "e, f"]
 
 
@@ -368,7 +369,7 @@ def test_stats_say_why_and_print_as_a_table():
 
 def test_a_long_table_is_cut_and_alpha_shown_where_there_is_one():
     rows = [Iteration(k, "pull", 1.0, 9, 100, 1, 0, 0.1, "cpu+gpu", alpha=0.25) for k in range(100)]
-    heading, *lines = str(Stats(rows, True, 1.0, 2)).splitlines()
+    heading, *lines = str(Stats(History(rows), True, 1.0, 2)).splitlines()
     assert heading.endswith("device  bytes/edge   alpha")
     assert len(lines) == 11
     assert lines[6] == "      ...  (90 more)"

@@ -7,11 +7,12 @@ import pytest
 
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.output.history import History
 from garaph_py.output.result import Result
 from garaph_py.output.saved import read_result
 from garaph_py.output.stats import Stats
 
-STATS = Stats([], True, 0.0, 1)
+STATS = Stats(History(), True, 0.0, 1)
 NAMES = StringIds(["a", "=1+1", "'=x", "d"])
 
 

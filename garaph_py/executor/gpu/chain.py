@@ -10,9 +10,7 @@ superstep would pull but may not, or after some time, so that the host can copy 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ import numpy.typing as npt
 from ...errors import DeviceError
 from ...pages.layout import Page
 from ..modes import GPU, PULL, PUSH
-from ..protocol import Ahead, PageDecision, PageResult, Superstep
+from ..protocol import Ahead, PageDecision, PageResult, Supersteps
 from ..state import State
 from .device import FALLBACK, Device
 from .gather import Gather
@@ -75,7 +73,7 @@ class Chain:
         Returns
         -------
         list of PageResult
-            One result, whose `earlier` has all supersteps but the last; none if the chain could not do even one:
+            One result, with all supersteps if there were several; none if the chain could not do even one:
             kernels cannot read all edges, or the first superstep is a pull that may not be in a chain.
         """
         began = time.perf_counter()
@@ -91,13 +89,14 @@ class Chain:
         self.launches.driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
         done = rows[1 : 1 + np.count_nonzero(rows["chosen"][1:])]
         self._exchange(state, done)
-        steps = list(self._supersteps(done, state.active_edges, lists, whole))
-        if not steps:
+        if not len(done):
             return []
-        steps[0] = steps[0]._replace(seconds=steps[0].seconds + preparing)
-        last, active = steps[-1], int(done["active"][-1])
-        result = PageResult(last.followed, active, last.active_edges, active, None)
-        result.how, result.earlier, result.to_device = last.how, steps[:-1], lists.copied
+        steps = self._supersteps(done, state.active_edges, lists, whole)
+        steps.seconds[0] += preparing
+        active = int(steps.active[-1])
+        result = PageResult(int(steps.followed[-1]), active, int(steps.active_edges[-1]), active, None)
+        result.how, result.to_device = steps.pull if steps.pulled[-1] else steps.push, lists.copied
+        result.supersteps = steps if len(steps) > 1 else None
         return [result]
 
     def _first_rows(self, state: State) -> Array:
@@ -147,38 +146,38 @@ class Chain:
         if state.synchronous and np.count_nonzero(done["chosen"] == PULLS) % 2:
             arrays.swap("values", "next_values")
 
-    def _supersteps(
-        self, done: Array, edges: int, lists: Lists, whole: tuple[Page, Buffer] | None
-    ) -> Iterator[Superstep]:
-        """What each superstep of `done` was; `edges` led from the vertices that were active at first.
-
-        The last one gets no time.
-        """
-        rows, ends = [], done["supersteps"].tolist()
-        for row, first, end in zip(done, [0, *ends], ends, strict=False):
-            rows += self._rows(row, first, end)
+    def _supersteps(self, done: Array, edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> Supersteps:
+        """What each superstep of `done` was; `edges` led from the vertices that were active at first."""
+        ends = done["supersteps"].tolist()
+        logs = [self._log(row, first, end) for row, first, end in zip(done, [0, *ends], ends, strict=False)]
+        log, pulled = np.concatenate(logs), np.repeat(done["chosen"] == PULLS, list(map(len, logs)))
+        began, active_edges = log["nanoseconds"].astype(np.int64), log["active_edges"].astype(np.int64)
+        followed = np.append(edges, active_edges[:-1]) - log["waiting_edges"].astype(np.int64)
         push = PageDecision(PUSH, GPU, lists.way)
         pull = push if whole is None else PageDecision(PULL, GPU, self.launches.streams.way_of(whole[0], 0))
-        for (active_edges, active, began, waiting, pulls), (_, _, ended, *_) in pairwise([*rows, *rows[-1:]]):
-            followed = whole[0].edges if pulls and whole is not None else edges - waiting
-            yield Superstep(active, active_edges, (ended - began) / 1e9, followed, pull if pulls else push)
-            edges = active_edges
+        if whole is not None:
+            followed[pulled] = whole[0].edges
+        seconds = np.append(np.diff(began), 0) / 1e9
+        return Supersteps(log["active"].astype(np.int64), active_edges, seconds, followed, pulled, push, pull)
 
-    def _rows(self, row: Any, first: int, end: int) -> list[tuple[int, ...]]:
-        """What each of the supersteps [first, end) has counted, and whether it pulled.
+    def _log(self, row: Any, first: int, end: int) -> Array:
+        """What each of the supersteps [first, end) has counted.
 
         `row` has the counts of one superstep, or those of the last one that `push_few` did, which has a log of all.
         """
+        layout = self.launches.launcher.layouts.superstep
         if row["chosen"] != PUSHES_FEW:
-            counts = (int(row[name]) for name in ("active_edges", "active", "nanoseconds"))
-            return [(*counts, 0, row["chosen"] == PULLS)]
+            log = np.zeros(1, layout)
+            for name in "active_edges", "active", "nanoseconds":
+                log[name] = row[name]
+            return log
         if first == end:
             name = self.launches.launcher.device.name
             raise DeviceError(f"{name} has not run a kernel that was launched (push_few); {FALLBACK}")
-        log = np.zeros(end - first, self.launches.launcher.layouts.superstep)
+        log = np.zeros(end - first, layout)
         place = self.launches.arrays.address("supersteps") + first * log.itemsize
         self.launches.driver.memcpy_dtoh(log.view(np.uint8), place)
-        return [(*each, False) for each in log.tolist()]
+        return log
 
 
 def few_blocks(device: Device) -> int:

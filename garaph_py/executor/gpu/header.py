@@ -31,7 +31,8 @@ MANY_EDGES = 2
 nanosecond, SSSP over road-rome and a grid takes 5 to 25 % longer with 4, and up to a quarter longer with 1."""
 CHAIN_LENGTH = 6
 """Supersteps that are launched together; those that one launch of `push_few` does count as one. A BFS over an R-MAT
-graph takes five. Each that does nothing takes about 80 microseconds, in which the host launches its kernels (H200)."""
+graph takes five. Each that does nothing takes 40 to 70 microseconds, in which the host launches its kernels (H100 and
+H200 hosts)."""
 MOST_SUPERSTEPS = 4096
 """Supersteps after which a chain ends, those inside `push_few` included; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000

@@ -166,7 +166,7 @@ def array_sizes(
     if can_push(bound, graph):
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
-        arrays["least"] = 2 * bound.value.itemsize
+        arrays["least"] = 3 * bound.value.itemsize
     if bound.finds_parents:
         arrays["class_edges"] = 2 * 8 * CLASSES
         if not synchronous:  # otherwise the second array of values has them
