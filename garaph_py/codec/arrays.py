@@ -5,7 +5,7 @@ An array of edges holds the other endpoints of edges, or the edges' values. It h
 an array asks for these properties and does not test its class:
 
 ========== ============================= =====================================
-codec      in memory                     on disk (storage/reader.py)
+codec      in memory                     on disk (storage/readers.py)
 ========== ============================= =====================================
 ``raw``    `RawArray`                    ``RawArrayReader``
 ``packed`` `codec.format.Packed`         ``PackedArrayReader``

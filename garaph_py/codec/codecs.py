@@ -1,8 +1,8 @@
 """The codecs of edge arrays: how each one encodes and decodes. A new codec is one more entry here.
 
 Other modules have tables of their own, keyed by the same names: ``READERS`` in executor/cpu/edges.py, ``LAYOUTS`` in
-executor/gpu/edges.py, ``READERS`` in storage/reader.py (arrays on disk), and ``STORED`` in storage/encode.py (blocks to
-write).
+executor/gpu/edges.py, ``READERS`` in storage/readers.py (arrays on disk), and ``STORED`` in storage/encode.py (blocks
+to write).
 """
 
 from __future__ import annotations

@@ -75,10 +75,11 @@ class MemoryPlan:
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         parents = PARENT_BYTES * graph.n * components
         alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
+        searches = not bound.updates_all_vertices
         return cls(
-            MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles),
-            MemoryNeeds(on_gpu, apart=True),
-            MemoryNeeds(together, apart=True, pushes=pushes),
+            MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles, searches=searches),
+            MemoryNeeds(on_gpu, apart=True, searches=searches),
+            MemoryNeeds(together, apart=True, pushes=pushes, searches=searches),
         )
 
     def hybrid(self, devices: int) -> MemoryNeeds:

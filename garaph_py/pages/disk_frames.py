@@ -71,7 +71,7 @@ class PageBuffer:
             if staged is not None:
                 self.blocks.place(read, staged, self.data, self.plan)
             if read.is_part:
-                self.blocks.check_part(read, self.data)
+                self.blocks.take_part(read, self.data, self.plan, self.records)
             else:
                 for block in read.blocks:
                     self.take(block)

@@ -23,6 +23,8 @@ from .layout import PAGE_EDGES
 
 OUT_SHARE = 5
 """Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
+PARTS_SHARE = 5
+"""What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/5 of the memory for edges."""
 SPARE_BYTES = 1 << 22
 """Bytes of a run's memory that are reserved for small objects, which are not counted."""
 CHECKER_BLOCKS = 2
@@ -51,6 +53,8 @@ class MemoryNeeds:
         Whether the run also reads the values of out-edges.
     tiles : int
         Bytes for tiles; 0 if the run makes none. A run with tiles reads out-edges to make them, and no other edges.
+    searches : bool
+        Whether iterations may read the lists of a few vertices.
     verifies : bool
         Whether the pass verifies an answer. Only the error's text depends on it.
     """
@@ -60,6 +64,7 @@ class MemoryNeeds:
     apart: bool = False
     pushes: bool = False
     tiles: int = 0
+    searches: bool = False
     verifies: bool = False
 
 
@@ -80,6 +85,9 @@ class EdgeMemory:
         Bytes of everything except edges and tiles.
     into, out : int
         Bytes for in-edges and for out-edges. With tiles there are no pages of in-edges, and both are the same memory.
+    keeps_parts : bool
+        Whether arrays keep what it takes to read parts of their blocks (`ArrayReader.keep_parts`), which `taken` then
+        includes.
 
     Raises
     ------
@@ -101,8 +109,16 @@ class EdgeMemory:
         left = self._memory - self.taken - needs.tiles
         if left <= 0:
             raise self.too_little()
+        parts = sum(array.parts_nbytes for array in self.arrays()) if needs.searches and not needs.tiles else 0
+        self.keeps_parts = 0 < parts <= left // PARTS_SHARE and self._least() <= left - parts
+        if self.keeps_parts:
+            self.taken, left = self.taken + parts, left - parts
         self.out = left * self._out_parts // OUT_SHARE
         self.into = left if needs.tiles else left - self.out
+
+    def arrays(self) -> list[ArrayReader]:
+        """All arrays that are read."""
+        return list(dict.fromkeys([*self.in_arrays(), *(self.out_arrays() if self.apart else [])]))
 
     def in_arrays(self) -> list[ArrayReader]:
         """The arrays of in-edges that are read."""
@@ -112,6 +128,16 @@ class EdgeMemory:
         """The arrays of out-edges that are read."""
         return arrays_on_disk(self._arrays.out_edges, self._reads_values and self.needs.pushes)
 
+    def _least(self, in_least: int = 0) -> int:
+        """The least memory for edges, in bytes, of which the shares of in-edges and out-edges suffice."""
+        arrays, out_least = self._arrays, 0
+        if self._in_parts:
+            in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets, self.needs.readers))
+        if self._out_parts:
+            out_least = least_room(self.out_arrays(), arrays.out_edges.offsets)
+        shares = (in_least * bool(self._in_parts), self._in_parts), (out_least, self._out_parts)
+        return max(-(-nbytes * OUT_SHARE // max(parts, 1)) for nbytes, parts in shares)
+
     def too_little(self, in_least: int = 0) -> GraphError:
         """The error that says how much memory the run needs.
 
@@ -120,13 +146,7 @@ class EdgeMemory:
         in_least : int
             Bytes that in-edges are known to need, if that is more than the smallest pages need.
         """
-        arrays, needs, out_least = self._arrays, self.needs, 0
-        if self._in_parts:
-            in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets, needs.readers))
-        if self._out_parts:
-            out_least = least_room(self.out_arrays(), arrays.out_edges.offsets)
-        shares = (in_least * bool(self._in_parts), self._in_parts), (out_least, self._out_parts)
-        least = max(-(-nbytes * OUT_SHARE // max(parts, 1)) for nbytes, parts in shares)
+        arrays, needs, least = self._arrays, self.needs, self._least(in_least)
         total = self.taken + needs.tiles + least
         vertices = f"{show_bytes(self.taken)} of memory for the vertices and its own buffers"
         what, otherwise = "the run", ""

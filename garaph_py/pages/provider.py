@@ -71,6 +71,8 @@ class SourceFactory:
         self._close()
         if self._arrays.on_disk:
             self._memory = EdgeMemory(self._arrays, self._reads_values, needs)
+            for array in self._memory.arrays():
+                array.keep_parts(self._memory.keeps_parts)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,

@@ -64,7 +64,7 @@ from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
 from .lists import Lists, StoredLists
 from .manifest import Manifest
 from .progress import Progress
-from .reader import array_reader
+from .readers import array_reader
 from .write import HERE, Destination, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]

@@ -11,16 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.arrays import PACKED, RAW, EdgeArray, RawArray
-from ..codec.blocks import OFFSETS_OF, PackedBlocks
-from ..codec.checked import begins_where
-from ..codec.format import RECORD, RUN, Placed
+from ..codec.arrays import EdgeArray
+from ..codec.format import RECORD
 from ..system.memory import on_own_pages
-from .blocks import MISMATCH, BlockReader
+from .blocks import BlockReader
 from .check import Constraints as Rule
 from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
-from .sectors import SECTOR, cut, sums
 
 Array = npt.NDArray[Any]
 
@@ -128,7 +125,16 @@ class ArrayReader:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of memory that the array takes, besides `parts_nbytes`."""
         return 0
+
+    @property
+    def parts_nbytes(self) -> int:
+        """Bytes of memory for what `keep_parts` keeps."""
+        return 0
+
+    def keep_parts(self, wanted: bool) -> None:
+        """Whether to keep in memory what it takes to read parts of blocks, once these have been checked."""
 
     def slice(self, first: int, last: int) -> EdgeArray:
         """Elements [first, last), read and checked by the calling thread; see `EdgeArray.slice`.
@@ -257,8 +263,10 @@ class ArrayReader:
             self._check_once(block, stored)
             self._checked[block] = True
 
-    def check_part(self, read: ReadRequest, data: Array) -> None:
+    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
         """Compare a part of a block in `data` with the checksums of its sectors, computed when the block was checked.
+
+        Its records, if the codec has any, are written to their place in `records`.
 
         Raises
         ------
@@ -281,158 +289,3 @@ class ArrayReader:
         wrong, problem = broken_joints(self.array, self._continues[blocks], self._bases[blocks], before)
         if wrong.any():
             raise self.reader.damage(int(blocks[np.argmax(wrong)]), problem)
-
-
-class RawArrayReader(ArrayReader):
-    """A raw array on disk. Parts of its blocks can be read alone: see storage/sectors.py."""
-
-    codec = RAW
-    unit = 1
-
-    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
-        super().__init__(reader, rule, k)
-        aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
-        self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
-        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory for the checksums of sectors."""
-        return self._sums.nbytes
-
-    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
-        first, size = (span.start if len(span) else 0), self.array.block_bytes
-        if ranges is not None and self._sectors:
-            blocks, parts = self._parts(ranges, first)
-        elif ranges is not None:
-            blocks = self._touched(span, ranges)
-        reads = [self._read(group, first) for group in self._adjoining(blocks)] + parts
-        return ReadPlan(first, span.stop, [k * size for k in range(len(span))], reads, size * len(span) + ALIGNMENT)
-
-    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
-        """What to read for `ranges`: whole blocks, and parts of other blocks. The buffer begins with block `first`.
-
-        A block is read whole if it has not been checked yet, or all of its sectors are wanted.
-        """
-        width = self.dtype.itemsize
-        parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
-        blocks = parts[:, 0] // self._sectors
-        whole = ~self._checked[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
-        missing = np.unique(blocks[whole])
-        reads = []
-        rest = ~np.isin(blocks, missing)
-        for block, (begin, end) in zip(blocks[rest].tolist(), parts[rest].tolist(), strict=True):
-            within, nbytes = (begin - block * self._sectors) * SECTOR, (end - begin) * SECTOR
-            needed = min(nbytes, int(self._lengths[block]) - within)
-            place = (block - first) * self.array.block_bytes + within
-            offset = int(self._starts[block]) + within
-            reads.append(ReadRequest(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
-        return missing.tolist(), reads
-
-    def _read(self, group: list[int], first: int) -> ReadRequest:
-        """Plan one read of adjacent blocks, each to its own place in a buffer that begins with block `first`."""
-        begin, end, offset = self._bounds_on_disk(group)
-        nbytes, size = -(-(end - offset) // ALIGNMENT) * ALIGNMENT, self.array.block_bytes
-        pieces: list[tuple[int, int]] = []
-        if size % ALIGNMENT == 0 and begin == offset:
-            pieces = [((block - first) * size, size) for block in group[:-1]]
-            pieces.append(((group[-1] - first) * size, nbytes - len(pieces) * size))
-        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, pieces)
-
-    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> RawArray:
-        begin, size = plan.first * self.block_elements, self.dtype.itemsize
-        return RawArray(data[(first - begin) * size : (last - begin) * size].view(self.dtype))
-
-    def _check_once(self, block: int, stored: Array) -> None:
-        elements, (first, _) = stored.view(self.dtype), self.array.bounds(block)
-        if fault := self._rule.fault(first, elements):
-            raise self.reader.damage(block, fault[1], element=fault[0])
-        if self._rule.lists is not None:
-            self._continues[block] = self._rule.lists.continues(first)
-            self._bases[block], self._ends[block] = elements[0], elements[-1]
-        if self._sectors:
-            noted = sums(stored)
-            self._sums[block * self._sectors :][: len(noted)] = noted
-
-    def check_part(self, read: ReadRequest, data: Array) -> None:
-        (block,), ((at, _),) = read.blocks, read.pieces
-        within = read.offset - int(self._starts[block])
-        found = sums(data[at : at + read.needed])
-        wrong = self._sums[block * self._sectors + within // SECTOR :][: len(found)] != found
-        if wrong.any():
-            element = (within + int(np.argmax(wrong)) * SECTOR) // self.dtype.itemsize
-            raise self.reader.damage(block, MISMATCH, element=element)
-
-
-class PackedArrayReader(ArrayReader):
-    """A packed array on disk. Its blocks are decoded in the buffer of the read; only their records are copied."""
-
-    codec = PACKED
-    unit = RUN
-
-    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
-        super().__init__(reader, rule, k)
-        blocks = PackedBlocks(self.array.name, self.dtype)
-        self._words_at = blocks.words_at
-
-    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        first = span.start if len(span) else 0
-        blocks = list(span[1:] if skip else span) if ranges is None else self._touched(span, ranges)
-        at, reads, place = [0] * len(span), [], 0
-        if skip and len(span):
-            place = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
-        for group in self._adjoining(blocks):
-            read = self._read(group, place)
-            for block in group:
-                at[block - first] = place + int(self._starts[block]) - read.offset
-            reads.append(read)
-            place += read.nbytes
-        return ReadPlan(first, span.stop, at, reads, place + ALIGNMENT)
-
-    def _read(self, group: list[int], place: int) -> ReadRequest:
-        """Plan one read of adjacent blocks, to the position `place` in the buffer."""
-        _, end, offset = self._bounds_on_disk(group)
-        nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
-        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, [(place, nbytes)])
-
-    def records_bytes(self, span: range) -> int:
-        return len(span) * self.block_elements // RUN * RECORD.itemsize
-
-    def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
-        place = block - plan.first
-        first, found = place * self.block_elements // RUN, self.records(block, data, plan.at[place])
-        records[first : first + len(found)] = found
-
-    def records(self, block: int, data: Array, at: int) -> Array:
-        """The records of a block that begins at `at` in `data`; their words count from the beginning of `data`."""
-        begin, end = self.array.bounds(block)
-        records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
-        records["first_word"] += (at + self._words_at(end - begin)) // 4
-        return records
-
-    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
-        begin = plan.first * self.block_elements
-        own = records[(first - begin) // RUN : -(-(last - begin) // RUN)]
-        return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
-
-    def _check_once(self, block: int, stored: Array) -> None:
-        piece = self.reader.decode(block, stored.data, None)
-        assert piece is not None
-        if problem := self._rule.excess(piece.most):
-            raise self.reader.damage(block, problem)
-        if piece.masks is not None and self._rule.lists is not None:
-            begin, end = self.array.bounds(block)
-            if not begins_where(self._rule.lists.offsets, begin, end, piece.masks):
-                problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
-                raise self.reader.damage(block, problem)
-        self._bases[block], self._continues[block], self._ends[block] = piece.base, piece.continues, piece.last
-
-
-READERS: dict[str, type[ArrayReader]] = {reader.codec: reader for reader in (RawArrayReader, PackedArrayReader)}
-"""Readers by codec. A codec has the same name as the encoding of its blocks (docs/format.md)."""
-
-
-def array_reader(reader: BlockReader, rule: Rule, k: float = 1.0) -> ArrayReader:
-    """Make the array whose blocks `reader` reads; see `ArrayReader`."""
-    return READERS[reader.array.encoding[0]](reader, rule, k)

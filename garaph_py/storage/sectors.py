@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,12 @@ def cut(runs: Array, step: int) -> Array:
     return np.stack((np.maximum(starts, runs[which, 0]), np.minimum(starts + step, runs[which, 1])), axis=1)
 
 
-def sums(stored: Array) -> Array:
-    """A checksum (uint32, the low half of XXH3-64) of each sector; the last sector may be shorter."""
-    bounds = range(0, len(stored), SECTOR)
-    return np.array([xxhash.xxh3_64_intdigest(stored[at : at + SECTOR].data) & 0xFFFFFFFF for at in bounds], np.uint32)
+def sums(stored: Array, lead: int = 0) -> Array:
+    """A checksum (uint32, the low half of XXH3-64) of each sector; the last sector may be shorter.
+
+    The first one is shorter by `lead` bytes, those of its sector in the file that come before.
+    """
+    bounds = [0, *range(SECTOR - lead, len(stored), SECTOR), len(stored)]
+    return np.array([
+        xxhash.xxh3_64_intdigest(stored[begin:end].data) & 0xFFFFFFFF for begin, end in pairwise(bounds)
+    ], np.uint32)  # fmt: skip

@@ -69,7 +69,7 @@ class Run:
             before=len(self.records),
         )  # fmt: skip
         ended = loop.run(self.executor, state)
-        self.records += loop.done
+        self.records += loop.done.records()
         return ended
 
     def decision(self, state, policy=POLICIES["auto"], mode=None):

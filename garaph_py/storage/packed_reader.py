@@ -1,0 +1,210 @@
+"""`PackedArrayReader`: packed arrays on disk, of which runs can be read alone once their block has been checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.arrays import PACKED
+from ..codec.blocks import OFFSETS_OF, WORD, PackedBlocks
+from ..codec.checked import begins_where
+from ..codec.format import RECORD, RUN, Placed
+from .blocks import MISMATCH, BlockReader
+from .check import Constraints as Rule
+from .disks import ALIGNMENT
+from .reader import ArrayReader, ReadPlan, ReadRequest
+from .sectors import SECTOR, cut, sums
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What it takes to read parts of packed blocks.
+
+    Attributes
+    ----------
+    blocks : ndarray of bool
+        The blocks of which this is known, because they have been checked.
+    records : ndarray of RECORD, shape (runs,)
+        `first_word` counts from the block's own first word.
+    sums : ndarray of uint32
+        A checksum of each sector of the data file that holds bytes of the block; of these bytes only.
+    """
+
+    blocks: Array
+    records: Array
+    sums: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartRequest(ReadRequest):
+    """A read of a part of a block.
+
+    Attributes
+    ----------
+    runs : range
+        The runs that it covers, counted from the block's first.
+    known : Known
+        What is known of the block.
+    """
+
+    runs: range
+    known: Known
+
+
+class PackedArrayReader(ArrayReader):
+    """A packed array on disk. Its blocks are decoded in the buffer of the read; only their records are copied.
+
+    After `keep_parts`, what it takes to read single runs of a block stays in memory once the block has been checked.
+    """
+
+    codec = PACKED
+    unit = RUN
+
+    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
+        super().__init__(reader, rule, k)
+        blocks = PackedBlocks(self.array.name, self.dtype)
+        self._words_at, self._runs = blocks.words_at, self.block_elements // RUN  # runs of a block
+        counts = np.minimum(len(self) - np.arange(self.array.blocks) * self.block_elements, self.block_elements)
+        self._words = self._starts + blocks.words_at(counts)  # where the words of each block begin in its data file
+        sectors = -(-(self._starts + self._lengths) // SECTOR) - self._starts // SECTOR
+        self._sums_at = np.append(0, np.cumsum(sectors))  # where the sums of each block's sectors begin
+        self._known: Known | None = None
+
+    @property
+    def parts_nbytes(self) -> int:
+        return -(-len(self) // RUN) * RECORD.itemsize + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
+
+    def keep_parts(self, wanted: bool) -> None:
+        if not wanted:
+            self._known = None  # reads that are under way still have it
+        elif self._known is None:
+            records, sums_ = np.zeros(-(-len(self) // RUN), RECORD), np.zeros(self._sums_at[-1], np.uint32)
+            self._known = Known(np.zeros(self.array.blocks, np.bool_), records, sums_)
+
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
+        first, blocks, known = span.start if len(span) else 0, list(span[1:] if skip else span), self._known
+        parts = np.empty((0, 3), np.int64)
+        if ranges is not None:
+            parts = self._parts(ranges)
+            whole = np.ones(len(parts), np.bool_) if known is None else ~known.blocks[parts[:, 0]]
+            blocks, parts = np.unique(parts[whole, 0]).tolist(), parts[~whole]
+        at, reads, place = [0] * len(span), [], 0
+        if skip and len(span):
+            place = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
+        for group in self._adjoining(blocks):
+            read = self._read(group, place)
+            for block in group:
+                at[block - first] = place + int(self._starts[block]) - read.offset
+            reads.append(read)
+            place += read.nbytes
+        if known is not None and len(parts):
+            for read in self._reads_of(parts, known, place):
+                reads.append(read)
+                place += read.nbytes
+        return ReadPlan(first, span.stop, at, reads, place + ALIGNMENT)
+
+    def _parts(self, ranges: Array) -> Array:
+        """The runs with elements of the `ranges`: block, first run and one past the last, counted from the block's."""
+        runs = cut(np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1), self._runs)
+        blocks = runs[:, 0] // self._runs
+        return np.column_stack((blocks, runs - (blocks * self._runs)[:, None]))
+
+    def _reads_of(self, parts: Array, known: Known, place: int) -> Iterator[PartRequest]:
+        """The reads of the sectors that hold `parts` of blocks, to the buffer from `place` on.
+
+        Parts of a block whose sectors adjoin are read at once.
+        """
+        blocks, firsts, lasts = parts.T
+        records, words = blocks * self._runs, self._words[blocks]
+        last = known.records[records + lasts - 1]
+        begins = (words + WORD * known.records["first_word"][records + firsts]) // SECTOR * SECTOR
+        ends = words + WORD * (last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64))
+        ends = -(-ends // SECTOR) * SECTOR
+        begin = np.append(True, (blocks[1:] != blocks[:-1]) | (begins[1:] > ends[:-1]))
+        first, last = np.flatnonzero(begin), np.flatnonzero(np.append(begin[1:], True))
+        columns = blocks[first], firsts[first], lasts[last], begins[first], ends[last]
+        for block, run, stop, offset, end in zip(*(column.tolist() for column in columns), strict=True):
+            nbytes, needed = end - offset, min(end, int(self._starts[block] + self._lengths[block])) - offset
+            pieces = [(place, nbytes)]
+            yield PartRequest(
+                int(self._disks[block]),
+                offset,
+                nbytes,
+                needed,
+                [block],
+                pieces,
+                True,
+                runs=range(run, stop),
+                known=known,
+            )
+            place += nbytes
+
+    def _read(self, group: list[int], place: int) -> ReadRequest:
+        """Plan one read of adjacent blocks, to the position `place` in the buffer."""
+        _, end, offset = self._bounds_on_disk(group)
+        nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
+        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, [(place, nbytes)])
+
+    def check(self, block: int, data: Array, at: int) -> None:
+        super().check(block, data, at)
+        known = self._known
+        if known is None or known.blocks[block]:
+            return
+        begin, end = self.array.bounds(block)
+        found = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD)
+        known.records[block * self._runs :][: len(found)] = found
+        sectors = slice(self._sums_at[block], self._sums_at[block + 1])
+        known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block] % SECTOR))
+        known.blocks[block] = True
+
+    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
+        assert isinstance(read, PartRequest)
+        (block,), ((at, _),) = read.blocks, read.pieces
+        start = int(self._starts[block])
+        before = max(start - read.offset, 0)  # bytes of other blocks
+        found = sums(data[at + before : at + read.needed], (read.offset + before) % SECTOR)
+        sector = int(self._sums_at[block]) + read.offset // SECTOR - start // SECTOR
+        if (read.known.sums[sector : sector + len(found)] != found).any():
+            raise self.reader.damage(block, MISMATCH)
+        runs = slice(read.runs.start, read.runs.stop)
+        own = read.known.records[block * self._runs :][runs].copy()
+        own["first_word"] += (at + int(self._words[block]) - read.offset) // WORD
+        records[(block - plan.first) * self._runs :][runs] = own
+
+    def records_bytes(self, span: range) -> int:
+        return len(span) * self._runs * RECORD.itemsize
+
+    def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
+        place = block - plan.first
+        first, found = place * self.block_elements // RUN, self.records(block, data, plan.at[place])
+        records[first : first + len(found)] = found
+
+    def records(self, block: int, data: Array, at: int) -> Array:
+        """The records of a block that begins at `at` in `data`; their words count from the beginning of `data`."""
+        begin, end = self.array.bounds(block)
+        records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
+        records["first_word"] += (at + self._words_at(end - begin)) // 4
+        return records
+
+    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
+        begin = plan.first * self.block_elements
+        own = records[(first - begin) // RUN : -(-(last - begin) // RUN)]
+        return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
+
+    def _check_once(self, block: int, stored: Array) -> None:
+        piece = self.reader.decode(block, stored.data, None)
+        assert piece is not None
+        if problem := self._rule.excess(piece.most):
+            raise self.reader.damage(block, problem)
+        if piece.masks is not None and self._rule.lists is not None:
+            begin, end = self.array.bounds(block)
+            if not begins_where(self._rule.lists.offsets, begin, end, piece.masks):
+                problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
+                raise self.reader.damage(block, problem)
+        self._bases[block], self._continues[block], self._ends[block] = piece.base, piece.continues, piece.last

@@ -1,0 +1,99 @@
+"""`RawArrayReader`: raw arrays on disk, of which sectors can be read alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.arrays import RAW, RawArray
+from .blocks import MISMATCH, BlockReader
+from .check import Constraints as Rule
+from .disks import ALIGNMENT
+from .reader import ArrayReader, ReadPlan, ReadRequest
+from .sectors import SECTOR, cut, sums
+
+Array = npt.NDArray[Any]
+
+
+class RawArrayReader(ArrayReader):
+    """A raw array on disk. Parts of its blocks can be read alone: see storage/sectors.py."""
+
+    codec = RAW
+    unit = 1
+
+    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
+        super().__init__(reader, rule, k)
+        aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
+        self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
+        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory for the checksums of sectors."""
+        return self._sums.nbytes
+
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
+        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
+        first, size = (span.start if len(span) else 0), self.array.block_bytes
+        if ranges is not None and self._sectors:
+            blocks, parts = self._parts(ranges, first)
+        elif ranges is not None:
+            blocks = self._touched(span, ranges)
+        reads = [self._read(group, first) for group in self._adjoining(blocks)] + parts
+        return ReadPlan(first, span.stop, [k * size for k in range(len(span))], reads, size * len(span) + ALIGNMENT)
+
+    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
+        """What to read for `ranges`: whole blocks, and parts of other blocks. The buffer begins with block `first`.
+
+        A block is read whole if it has not been checked yet, or all of its sectors are wanted.
+        """
+        width = self.dtype.itemsize
+        parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
+        blocks = parts[:, 0] // self._sectors
+        whole = ~self._checked[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
+        missing = np.unique(blocks[whole])
+        reads = []
+        rest = ~np.isin(blocks, missing)
+        for block, (begin, end) in zip(blocks[rest].tolist(), parts[rest].tolist(), strict=True):
+            within, nbytes = (begin - block * self._sectors) * SECTOR, (end - begin) * SECTOR
+            needed = min(nbytes, int(self._lengths[block]) - within)
+            place = (block - first) * self.array.block_bytes + within
+            offset = int(self._starts[block]) + within
+            reads.append(ReadRequest(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
+        return missing.tolist(), reads
+
+    def _read(self, group: list[int], first: int) -> ReadRequest:
+        """Plan one read of adjacent blocks, each to its own place in a buffer that begins with block `first`."""
+        begin, end, offset = self._bounds_on_disk(group)
+        nbytes, size = -(-(end - offset) // ALIGNMENT) * ALIGNMENT, self.array.block_bytes
+        pieces: list[tuple[int, int]] = []
+        if size % ALIGNMENT == 0 and begin == offset:
+            pieces = [((block - first) * size, size) for block in group[:-1]]
+            pieces.append(((group[-1] - first) * size, nbytes - len(pieces) * size))
+        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, pieces)
+
+    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> RawArray:
+        begin, size = plan.first * self.block_elements, self.dtype.itemsize
+        return RawArray(data[(first - begin) * size : (last - begin) * size].view(self.dtype))
+
+    def _check_once(self, block: int, stored: Array) -> None:
+        elements, (first, _) = stored.view(self.dtype), self.array.bounds(block)
+        if fault := self._rule.fault(first, elements):
+            raise self.reader.damage(block, fault[1], element=fault[0])
+        if self._rule.lists is not None:
+            self._continues[block] = self._rule.lists.continues(first)
+            self._bases[block], self._ends[block] = elements[0], elements[-1]
+        if self._sectors:
+            noted = sums(stored)
+            self._sums[block * self._sectors :][: len(noted)] = noted
+
+    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
+        (block,), ((at, _),) = read.blocks, read.pieces
+        within = read.offset - int(self._starts[block])
+        found = sums(data[at : at + read.needed])
+        wrong = self._sums[block * self._sectors + within // SECTOR :][: len(found)] != found
+        if wrong.any():
+            element = (within + int(np.argmax(wrong)) * SECTOR) // self.dtype.itemsize
+            raise self.reader.damage(block, MISMATCH, element=element)

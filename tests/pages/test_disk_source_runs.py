@@ -1,0 +1,153 @@
+"""Reading a few packed edges from disk: which runs are read, and what they are checked against."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.codec.format import GROUP, LISTS, RUN, Packed, decode
+from garaph_py.errors import DamagedGraphError
+from garaph_py.pages import memory
+from garaph_py.storage import directory as store
+from garaph_py.storage.sectors import SECTOR
+from tests.support.stored_graphs import hub, opened
+
+from ..support.runs import run_with
+
+PACKED = pytest.mark.parametrize("saved", [(False, "packed"), (True, "packed")], indirect=True, ids=str)
+
+
+def alone(elements):
+    """What is wanted of a page: these elements, each by itself."""
+
+    def wanted(page):
+        own = np.array([e for e in elements if page.first_edge <= e < page.last_edge], np.int64)
+        return np.column_stack((own, own + 1))
+
+    return wanted
+
+
+def decoded(edges, offsets, element):
+    """One of the packed `edges` of a page."""
+    run = element // RUN
+    own = edges.sources.runs(run - edges.first_edge // RUN, run - edges.first_edge // RUN + 1)
+    place = int(own.records["first_word"][0])
+    words = edges.sources.words[place : place + int(own.records["widths"].sum()) + GROUP]
+    begins = np.isin(np.arange(run * RUN, (run + 1) * RUN), offsets)
+    return decode(Packed(own.records, words, own.length, own.dtype), begins, LISTS)[element % RUN]
+
+
+def read(source, offsets, elements):
+    """The wanted elements of all pages, and how many bytes were read for them."""
+    before, found = source.bytes_read, {}
+    source.prefetch(source.pages, alone(elements))
+    for page in source.pages:
+        edges = source.edges(page)
+        found |= {e: decoded(edges, offsets, e) for e in elements if page.first_edge <= e < page.last_edge}
+        source.release(page)
+    return found, source.bytes_read - before
+
+
+def read_all(source):
+    """Read all pages, and keep what it takes to read parts."""
+    source._arrays[0].keep_parts(True)
+    source.stays = [False] * len(source.pages)
+    source.prefetch(source.pages)
+    for page in source.pages:
+        source.edges(page)
+        source.release(page)
+
+
+@PACKED
+def test_of_blocks_that_have_been_checked_runs_are_read(saved, source):
+    graph, _, _ = saved
+    into = graph._arrays.in_edges
+    pages = source(150_000, page_edges=10_000)
+    elements = [0, 5, RUN - 1, 7 * RUN, 8 * RUN + 3, graph.m // 2, graph.m - 1]
+    read_all(pages)
+    found, nbytes = read(pages, into.offsets, elements)
+    assert found == {e: int(into.neighbours[e]) for e in elements}
+    assert nbytes <= 3 * SECTOR * len(elements)  # a run has up to 4 KiB, in any place
+    pages._arrays[0].keep_parts(False)
+    again, blocks = read(pages, into.offsets, elements)
+    assert again == found
+    assert blocks >= nbytes
+
+
+@PACKED
+def test_every_run_can_be_read_alone(saved, source):
+    graph, _, _ = saved
+    into = graph._arrays.in_edges
+    pages = source(150_000, page_edges=10_000)
+    read_all(pages)
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
+        found, _ = read(pages, into.offsets, elements)
+        assert found == {e: int(into.neighbours[e]) for e in elements}
+
+
+@PACKED
+def test_damage_in_a_run_is_found_where_it_is_read(saved, source):
+    graph, _, _ = saved
+    offsets = graph._arrays.in_edges.offsets
+    pages = source(150_000, page_edges=10_000)
+    read_all(pages)
+    stored = pages._arrays[0]
+    block = stored.array.blocks // 2
+    data, start = stored.reader.paths[stored._disks[block]], int(stored._words[block])
+    whole, element = data.read_bytes(), block * stored.block_elements
+    try:
+        data.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+        read(pages, offsets, [0, graph.m - 1])
+        with pytest.raises(DamagedGraphError, match=rf"{data.name}: block {block}, at byte .*checksum"):
+            read(pages, offsets, [element])
+    finally:
+        data.write_bytes(whole)
+
+
+@PACKED
+def test_a_read_under_way_keeps_what_it_needs(saved, source):
+    """Another run of the graph may decide to keep nothing."""
+    graph, _, _ = saved
+    into = graph._arrays.in_edges
+    pages = source(150_000, page_edges=10_000)
+    read_all(pages)
+    pages.prefetch(pages.pages, alone([3 * RUN]))
+    pages._arrays[0].keep_parts(False)
+    assert decoded(pages.edges(pages.pages[0]), into.offsets, 3 * RUN) == into.neighbours[3 * RUN]
+
+
+@PACKED
+def test_parts_are_kept_where_they_leave_room(saved):
+    _, path, _ = saved
+    needs = memory.MemoryNeeds(0, searches=True)
+    seen = []
+    for room in range(60_000, 400_000, 4000):
+        arrays = opened(path, room)._arrays
+        try:
+            divided = memory.EdgeMemory(arrays, False, needs)
+        except gp.errors.GraphError:
+            assert not any(seen)
+            continue
+        seen.append(divided.keeps_parts)
+        parts = sum(array.parts_nbytes for array in divided.arrays()) * divided.keeps_parts
+        assert divided.taken + divided.into + divided.out <= arrays.memory
+        assert not divided.keeps_parts or divided.taken >= parts > 0
+    assert seen == sorted(seen)
+    assert any(seen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+def test_few_vertices_read_few_sectors(tmp_path, monkeypatch, directed):
+    graph = gp.rmat(15, 16, directed=directed, weights=(1, 255))
+    store.save(graph, tmp_path / "graph", encoding="packed", block_bytes=1 << 16)
+    stored, how = opened(tmp_path / "graph", 500_000), {"device": "cpu", "mode": "notify-pull", "sync": True}
+    expected = run_with(gp.apps.SSSP(hub(graph)), graph, device="cpu", sync=True)
+    read = []
+    for share in memory.PARTS_SHARE, 10**9:
+        monkeypatch.setattr(memory, "PARTS_SHARE", share)
+        found = run_with(gp.apps.SSSP(hub(graph)), stored, **how)
+        np.testing.assert_array_equal(found.values, expected.values)
+        read.append(found.stats.iterations[-1].from_disk)
+    assert 0 < read[0] < read[1] / 2
