@@ -105,7 +105,7 @@ def dd(path: str) -> float:
 
 def source_of(edges: Any, room: int, sources: SourceFactory) -> DiskPageSource:
     """A source of `edges`, which stay on disk, with `room` bytes of memory for pages."""
-    return DiskPageSource(arrays_on_disk(edges), edges.offsets, room, sources.disks, edges.k)
+    return DiskPageSource(arrays_on_disk(edges), edges.offsets, room, sources.disks)
 
 
 def scan(path: str, room: int) -> float:
@@ -141,7 +141,8 @@ def lists(path: str, repeats: int) -> None:
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
     with SourceFactory(graph, False) as sources, closing(source_of(out, 64 << 20, sources)) as source:
         source.stays = [False] * len(source.pages)
-        rule = int(access_bytes(k) * graph.m / array.stored_bytes)
+        array.keep_parts(True)
+        rule, adjoining = (int(nbytes * graph.m / array.stored_bytes) for nbytes in (access_bytes(k), 2 * SECTOR))
 
         def wanted(vertices: Any, step: int, page: Page) -> Any:
             low, high = np.searchsorted(vertices, (page.first_vertex, page.last_vertex))
@@ -173,10 +174,8 @@ def lists(path: str, repeats: int) -> None:
                     else:
                         vertices = np.unique(np.searchsorted(offsets, rng.integers(graph.m, size=count), "right") - 1)
                     f += float((offsets[vertices + 1] - offsets[vertices]).sum()) / graph.m / repeats
-                    blocks = measure(vertices, array.elements, 1)
-                    sectors = (
-                        measure(vertices, 1, 2 * SECTOR // array.dtype.itemsize) if share < 1e-2 else (0.0, 0.0, 0.0)
-                    )
+                    blocks = measure(vertices, array.block_elements, 1)
+                    sectors = measure(vertices, 1, adjoining) if share < 1e-2 else (0.0, 0.0, 0.0)
                     rows.append([blocks, sectors, measure(vertices, 1, rule), measure(None, 1, 1)])
                 best = [[min(column) for column in zip(*way, strict=True)] for way in zip(*rows, strict=True)]
                 cells = " | ".join(f"{wall:.1f} ({cpu:.0f}), {read:.1f}" if wall else "" for wall, cpu, read in best)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from ..codec.arrays import EdgeArray
 from ..codec.format import RECORD, RUN
 from ..errors import GraphError
+from ..storage.aio import Scatter
 from ..storage.disks import Batch, Request
-from ..storage.reader import ArrayReader, ReadPlan, ReadRequest
+from ..storage.reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from ..system.memory import on_own_pages
 from ..system.sizes import show_bytes
 from .layout import Page, layout
@@ -44,11 +46,11 @@ class PageBuffer:
     blocks: ArrayReader
     data: Array
     records: Array = field(default_factory=lambda: np.empty(0, RECORD))
-    plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], 0))
+    plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], [], 0))
     whole: bool = False
     borrows: bool = False
 
-    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
+    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest | PartReads]:
         """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads."""
         room = len(self.data) - self.blocks.records_bytes(span)
         self.plan = self.blocks.plan(span, borrows, ranges)
@@ -58,26 +60,27 @@ class PageBuffer:
         self.whole, self.borrows = ranges is None, borrows
         self.records = self.data[room:].view(RECORD)
         self.records[:] = 0  # the records of blocks that are not read stay 0
-        return self.plan.reads
+        return [*self.plan.reads, *self.plan.parts]
 
-    def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
+    def request(self, read: ReadRequest | PartReads, batch: Batch, page: Page) -> Request:
         """Turn `read` into a request to its disk."""
+        path = self.blocks.reader.paths[read.disk]
+        if isinstance(read, PartReads):
+            parts = Scatter(self.data, read.offsets, read.nbytes, read.places, read.needed)
+            check = partial(self.blocks.take_parts, read, self.data, self.plan, self.records)
+            return Request(path, int(read.offsets[0]), [], 0, check, batch, page.number, parts)
         views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
         if not views:
             staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
             views = [staged.data]
 
-        def check() -> None:
+        def take() -> None:
             if staged is not None:
                 self.blocks.place(read, staged, self.data, self.plan)
-            if read.is_part:
-                self.blocks.take_part(read, self.data, self.plan, self.records)
-            else:
-                for block in read.blocks:
-                    self.take(block)
+            for block in read.blocks:
+                self.take(block)
 
-        path = self.blocks.reader.paths[read.disk]
-        return Request(path, read.offset, views, read.needed, check, batch, page.number)
+        return Request(path, read.offset, views, read.needed, take, batch, page.number)
 
     def take(self, block: int) -> None:
         """Check a block that has been read."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..codec.format import RUN
 from ..storage.disks import Batch, Disk
-from ..storage.reader import ArrayReader, ReadRequest
+from ..storage.reader import ArrayReader, PartReads, ReadRequest
 from ..storage.sectors import access_bytes, worth_reading
 from ..system import interrupts
 from ..system.memory import on_own_pages
@@ -241,7 +241,7 @@ class DiskPageSource:
         ranges = None
         if self._wanted is not None and not frame.stays:
             ranges = worth_reading(self._wanted(page), self._access, page.edges)
-        reads = list[tuple[PageBuffer, ReadRequest]]()
+        reads = list[tuple[PageBuffer, ReadRequest | PartReads]]()
         for k, buffer in enumerate(frame.buffers):
             span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
             if k and not self._reads_values and not frame.stays:

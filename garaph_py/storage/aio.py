@@ -9,22 +9,35 @@ import os
 import struct
 import sys
 from contextlib import suppress
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
 
 Key = TypeVar("Key")
 
 DEPTH = 8
 """Reads in flight at once: enough to keep a disk busy while the thread handles finished reads."""
+SCATTER = 32
+"""Parts of a `Scatter` in flight at once, as one of these reads."""
 SYSCALL_NUMBERS = {
     "x86_64": {"io_setup": 206, "io_destroy": 207, "io_getevents": 208, "io_submit": 209},
     "aarch64": {"io_setup": 0, "io_destroy": 1, "io_getevents": 4, "io_submit": 2},
 }
 SYSCALLS = SYSCALL_NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux" and sys.maxsize >> 32 else {}
 """Numbers of the system calls on this machine; empty if they are not known."""
-PREADV = 7
-"""The command IOCB_CMD_PREADV: read into a vector of buffers."""
+PREAD, PREADV = 0, 7
+"""The commands IOCB_CMD_PREAD and IOCB_CMD_PREADV: read into one buffer, or into a vector of buffers."""
 IOCB = struct.Struct("=QIIHhIQQqQII")
 """struct iocb: request number, -, -, command, -, file descriptor, address and length of the vector, offset, -, -, -."""
+IOCBS = np.dtype([
+    ("number", "<u8"), ("-1", "<u8"), ("command", "<u2"), ("-2", "<u2"), ("file", "<u4"), ("address", "<u8"),
+    ("nbytes", "<u8"), ("offset", "<i8"), ("-3", "<u8", 2),
+])  # fmt: skip
+"""The same struct, for many at once."""
 EVENT = struct.Struct("=QQqq")
 """struct io_event: request number, -, bytes read or negative errno, -."""
 IDLE_CONTEXTS: list[int] = []
@@ -35,6 +48,58 @@ ABANDONED_BUFFERS: list[object] = []
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Parts of a file, each of which is read to a place of its own in memory.
+
+    Attributes
+    ----------
+    data : ndarray of uint8
+        The memory.
+    offsets, nbytes, places : ndarray of int64, shape (k,)
+        For each part: its first byte in the file, its size, and its place in `data`.
+    needed : ndarray of int64, shape (k,)
+        The bytes that the file must have there; the rest is read only because of the alignment.
+    """
+
+    data: npt.NDArray[np.uint8]
+    offsets: Array
+    nbytes: Array
+    places: Array
+    needed: Array
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def cut(self, first: int, last: int) -> Scatter:
+        """Parts [first, last)."""
+        own = (array[first:last] for array in (self.offsets, self.nbytes, self.places, self.needed))
+        return Scatter(self.data, *own)
+
+    def view(self, part: int) -> memoryview:
+        """The memory of a part."""
+        return self.data[self.places[part] : self.places[part] + self.nbytes[part]].data
+
+
+@dataclass(eq=False)
+class Scattered(Generic[Key]):
+    """A `Scatter` that is being read.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first part's read.
+    left : int
+        Reads in flight.
+    """
+
+    key: Key
+    parts: Scatter
+    first: int
+    results: Array
+    left: int
 
 
 class Reads(Generic[Key]):
@@ -51,12 +116,18 @@ class Reads(Generic[Key]):
     def __init__(self) -> None:
         self._context = take_context()
         self.depth = DEPTH if self._context else 1
-        self._numbers, self._events = itertools.count(), ctypes.create_string_buffer(EVENT.size * self.depth)
-        self._in_flight = dict[int, tuple[Key, list[memoryview]]]()  # keeps the buffers alive
-        self._ended: list[tuple[Key, int]] = []  # results of reads that ended within `begin`
+        self._next, self._events = 0, ctypes.create_string_buffer(EVENT.size * self.depth * SCATTER)
+        self._in_flight = dict[int, tuple[Key, list[memoryview]] | Scattered[Key]]()  # keeps the buffers alive
+        self._ended: list[tuple[Key, int | Array]] = []  # results of reads that ended within `begin`
 
-    def begin(self, key: Key, handle: int, views: list[memoryview], offset: int) -> None:
-        """Begin to read bytes from `offset` on into consecutive `views`; `wait` returns the result with `key`."""
+    def begin(self, key: Key, handle: int, views: list[memoryview] | Scatter, offset: int = 0) -> None:
+        """Begin to read bytes from `offset` on into consecutive `views`; `wait` returns the result with `key`.
+
+        Or begin to read the parts of a `Scatter`, at most `SCATTER`.
+        """
+        if isinstance(views, Scatter):
+            self._begin_scatter(key, handle, views)
+            return
         try:
             if self._context:
                 self._submit(key, handle, views, offset)
@@ -68,7 +139,7 @@ class Reads(Generic[Key]):
     def _submit(self, key: Key, handle: int, views: list[memoryview], offset: int) -> None:
         pairs = [(ctypes.addressof(ctypes.c_char.from_buffer(view)), len(view)) for view in views if len(view)]
         vector = (ctypes.c_size_t * (2 * len(pairs)))(*itertools.chain.from_iterable(pairs))
-        number, place = next(self._numbers), ctypes.addressof(vector)
+        number, place = self._take_numbers(1), ctypes.addressof(vector)
         one = ctypes.c_char_p(IOCB.pack(number, 0, 0, PREADV, 0, handle, place, len(pairs), offset, 0, 0, 0))
         self._in_flight[number] = key, views
         try:
@@ -77,17 +148,56 @@ class Reads(Generic[Key]):
             del self._in_flight[number]
             raise
 
-    def wait(self) -> list[tuple[Key, int]]:
+    def _take_numbers(self, count: int) -> int:
+        """The first of `count` numbers that no other read has."""
+        first = self._next
+        self._next += count
+        return first
+
+    def _begin_scatter(self, key: Key, handle: int, parts: Scatter) -> None:
+        count = len(parts)
+        assert 0 < count <= SCATTER
+        first = self._take_numbers(count)
+        whole = Scattered(key, parts, first, np.full(count, -errno.EAGAIN), count)
+        if not self._context:
+            whole.results[:] = [try_read(handle, parts.view(k), int(parts.offsets[k])) for k in range(count)]
+            self._ended.append((key, whole.results))
+            return
+        iocbs = np.zeros(count, IOCBS)
+        iocbs["number"], iocbs["command"], iocbs["file"] = np.arange(first, first + count), PREAD, handle
+        iocbs["address"] = parts.data.ctypes.data + parts.places
+        iocbs["nbytes"], iocbs["offset"] = parts.nbytes, parts.offsets
+        places = iocbs.ctypes.data + IOCBS.itemsize * np.arange(count)
+        self._in_flight.update(dict.fromkeys(range(first, first + count), whole))
+        begun = 0
+        with suppress(OSError):  # the parts that the kernel refuses have ended with -EAGAIN
+            begun = call("io_submit", self._context, count, places.ctypes.data)
+        for number in range(first + begun, first + count):
+            self._end(number, -errno.EAGAIN, self._ended)
+
+    def _end(self, number: int, result: int, ended: list[tuple[Key, int | Array]]) -> None:
+        """Note the result of a read that has ended, in `ended` if it is not one of those that are still in flight."""
+        read = self._in_flight.pop(number)
+        if not isinstance(read, Scattered):
+            ended.append((read[0], result))
+            return
+        read.results[number - read.first] = result
+        read.left -= 1
+        if not read.left:
+            ended.append((read.key, read.results))
+
+    def wait(self) -> list[tuple[Key, int | Array]]:
         """Wait for at least one read, if any is in flight; return the key and the result of each read that has ended.
 
-        A result is the number of bytes read (0 at the end of the file), or -errno.
+        A result is the number of bytes read (0 at the end of the file), or -errno; that of a `Scatter`, which ends with
+        its last part, an array of these. The list may be empty if only some parts have ended.
         """
         ended, self._ended = self._ended, []
         if self._in_flight:
-            place = ctypes.addressof(self._events)
-            count = call("io_getevents", self._context, 0 if ended else 1, self.depth, place, 0)
+            place, most = ctypes.addressof(self._events), self.depth * SCATTER
+            count = call("io_getevents", self._context, 0 if ended else 1, most, place, 0)
             for number, _, result, _ in EVENT.iter_unpack(self._events.raw[: count * EVENT.size]):
-                ended.append((self._in_flight.pop(number)[0], result))
+                self._end(number, result, ended)
         return ended
 
     def close(self) -> None:
@@ -107,13 +217,21 @@ class Reads(Generic[Key]):
             self._context = 0
 
 
+def try_read(handle: int, view: memoryview, offset: int) -> int:
+    """Read into `view`; return the number of bytes read, or -errno."""
+    try:
+        return os.preadv(handle, [view], offset)
+    except OSError as error:
+        return -(error.errno or errno.EIO)
+
+
 def take_context() -> int:
     """An AIO context, idle or new; 0 if the kernel refuses to make one."""
     with suppress(IndexError):
         return IDLE_CONTEXTS.pop()
     context = ctypes.c_ulong(0)
     try:
-        call("io_setup", DEPTH, ctypes.addressof(context))
+        call("io_setup", DEPTH * SCATTER, ctypes.addressof(context))
     except OSError:
         return 0
     return context.value

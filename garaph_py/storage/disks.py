@@ -15,20 +15,26 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import DamagedGraphError, DeviceError, GraphError
 from ..events import Span
 from ..native.threads import available_cores
 from ..system.threads import start
 from ..system.watchdog import Heartbeat
-from .aio import Reads
+from .aio import SCATTER, Reads, Scatter
 from .files import close
 
 T = TypeVar("T")
+Array = npt.NDArray[Any]
 
 Steps = Generator[tuple[int, list[memoryview], int], int, T]
 """Generator of the reads of a request: it yields file descriptor, buffers and offset, and receives the bytes read."""
+AllSteps = Generator[tuple[int, list[memoryview] | Scatter, int], Any, T]
+"""The same; for a `Scatter` it receives an array."""
 
 ALIGNMENT = 1 << 12
 """Alignment of direct I/O, in bytes: offsets, lengths and addresses are multiples of it."""
@@ -87,6 +93,8 @@ class Request:
     batch : Batch
     label : int
         Number of the page, for traces and the watchdog.
+    parts : Scatter or None
+        What to read instead, if it is not one part of the file; `offset` is then that of the first.
     """
 
     path: Path
@@ -96,6 +104,7 @@ class Request:
     check: Callable[[], None]
     batch: Batch
     label: int
+    parts: Scatter | None = None
 
 
 class Disk(Heartbeat):
@@ -117,7 +126,7 @@ class Disk(Heartbeat):
         self.bytes_read = 0
         self._spans, self._queue, self._changed = spans, deque[Request](), threading.Condition()
         self._closed, self._files = False, dict[Path, int]()
-        self._in_flight = dict[Request, Steps[None]]()
+        self._in_flight = dict[Request, AllSteps[None]]()
         self._failure: GraphError | None = None  # why the reader thread has ended
         self._last = 0  # when the last request ended (ns): spans in a trace must not overlap
         self._thread: threading.Thread | None = None
@@ -216,13 +225,13 @@ class Disk(Heartbeat):
             self._advance(reads, request, None)
         return bool(busy or self._in_flight or not self._closed)
 
-    def _advance(self, reads: Reads[Request], request: Request, result: int | None) -> bool:
+    def _advance(self, reads: Reads[Request], request: Request, result: int | Array | None) -> bool:
         """Begin the next read of a request after one that returned `result`; return whether the request is complete."""
         steps = self._in_flight[request]
         try:
             if result is None:
                 step = next(steps)
-            elif result < 0:
+            elif isinstance(result, int) and result < 0:
                 step = steps.throw(OSError(-result, os.strerror(-result)))
             else:
                 step = steps.send(result)
@@ -236,14 +245,17 @@ class Disk(Heartbeat):
             request.batch.end(error)
             return False
 
-    def _read(self, request: Request) -> Steps[None]:
+    def _read(self, request: Request) -> AllSteps[None]:
         """The reads of a request. After an error they start again, up to `TRIES` attempts in total."""
         began = time.perf_counter_ns()
         self.doing = "reading page", request.label, "at", request.offset
         for attempt in range(1, TRIES + 1):
             try:
                 handle = self._handle(request.path)
-                count = yield from steps_of(handle, request.views, request.offset, request.needed)
+                if request.parts is None:
+                    count = yield from steps_of(handle, request.views, request.offset, request.needed)
+                else:
+                    count = yield from steps_of_parts(handle, request.parts, request.path)
                 break
             except OSError as error:
                 if attempt == TRIES:
@@ -314,6 +326,20 @@ def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> 
         if not step:
             return done + count
         views = after(views, step)
+
+
+def steps_of_parts(handle: int, parts: Scatter, path: Path) -> AllSteps[int]:
+    """The reads of all parts, some at a time. Parts that were not read as a whole are read again, each by itself."""
+    total = 0
+    for first in range(0, len(parts), SCATTER):
+        some = parts.cut(first, first + SCATTER)
+        counts = yield handle, some, 0
+        for k in np.flatnonzero(counts < some.needed).tolist():
+            counts[k] = yield from steps_of(handle, [some.view(k)], int(some.offsets[k]), int(some.needed[k]))
+            if counts[k] < some.needed[k]:
+                raise DamagedGraphError(path, "ends before its last block", offset=int(some.offsets[k] + counts[k]))
+        total += int(counts.sum())
+    return total
 
 
 def after(views: list[memoryview], count: int) -> list[memoryview]:

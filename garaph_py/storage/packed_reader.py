@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,10 @@ from ..codec.arrays import PACKED
 from ..codec.blocks import OFFSETS_OF, WORD, PackedBlocks
 from ..codec.checked import begins_where
 from ..codec.format import RECORD, RUN, Placed
-from .blocks import MISMATCH, BlockReader
+from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
-from .reader import ArrayReader, ReadPlan, ReadRequest
+from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, sums
 
 Array = npt.NDArray[Any]
@@ -41,19 +40,19 @@ class Known:
     sums: Array
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartRequest(ReadRequest):
-    """A read of a part of a block.
+@dataclass(frozen=True)
+class PackedPartReads(PartReads):
+    """The same of packed blocks.
 
     Attributes
     ----------
-    runs : range
-        The runs that it covers, counted from the block's first.
+    runs : ndarray of int64, shape (k, 2)
+        The first run of each part, and one past its last, counted from the array's first.
     known : Known
-        What is known of the block.
+        What is known of the blocks.
     """
 
-    runs: range
+    runs: Array
     known: Known
 
 
@@ -89,11 +88,11 @@ class PackedArrayReader(ArrayReader):
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         first, blocks, known = span.start if len(span) else 0, list(span[1:] if skip else span), self._known
-        parts = np.empty((0, 3), np.int64)
+        runs = np.empty((0, 2), np.int64)
         if ranges is not None:
-            parts = self._parts(ranges)
-            whole = np.ones(len(parts), np.bool_) if known is None else ~known.blocks[parts[:, 0]]
-            blocks, parts = np.unique(parts[whole, 0]).tolist(), parts[~whole]
+            runs = cut(np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1), self._runs)
+            whole = np.ones(len(runs), np.bool_) if known is None else ~known.blocks[runs[:, 0] // self._runs]
+            blocks, runs = np.unique(runs[whole, 0] // self._runs).tolist(), runs[~whole]
         at, reads, place = [0] * len(span), [], 0
         if skip and len(span):
             place = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
@@ -103,47 +102,28 @@ class PackedArrayReader(ArrayReader):
                 at[block - first] = place + int(self._starts[block]) - read.offset
             reads.append(read)
             place += read.nbytes
-        if known is not None and len(parts):
-            for read in self._reads_of(parts, known, place):
-                reads.append(read)
-                place += read.nbytes
-        return ReadPlan(first, span.stop, at, reads, place + ALIGNMENT)
+        parts = [] if known is None else self._parts(runs, known, place)
+        place += sum(int(some.nbytes.sum()) for some in parts)
+        return ReadPlan(first, span.stop, at, reads, parts, place + ALIGNMENT)
 
-    def _parts(self, ranges: Array) -> Array:
-        """The runs with elements of the `ranges`: block, first run and one past the last, counted from the block's."""
-        runs = cut(np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1), self._runs)
-        blocks = runs[:, 0] // self._runs
-        return np.column_stack((blocks, runs - (blocks * self._runs)[:, None]))
+    def _parts(self, runs: Array, known: Known, place: int) -> list[PackedPartReads]:
+        """The reads of the sectors that hold `runs`, to the buffer from `place` on.
 
-    def _reads_of(self, parts: Array, known: Known, place: int) -> Iterator[PartRequest]:
-        """The reads of the sectors that hold `parts` of blocks, to the buffer from `place` on.
-
-        Parts of a block whose sectors adjoin are read at once.
+        Each range of runs is in one block. Ranges whose sectors adjoin are read at once.
         """
-        blocks, firsts, lasts = parts.T
-        records, words = blocks * self._runs, self._words[blocks]
-        last = known.records[records + lasts - 1]
-        begins = (words + WORD * known.records["first_word"][records + firsts]) // SECTOR * SECTOR
-        ends = words + WORD * (last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64))
-        ends = -(-ends // SECTOR) * SECTOR
-        begin = np.append(True, (blocks[1:] != blocks[:-1]) | (begins[1:] > ends[:-1]))
-        first, last = np.flatnonzero(begin), np.flatnonzero(np.append(begin[1:], True))
-        columns = blocks[first], firsts[first], lasts[last], begins[first], ends[last]
-        for block, run, stop, offset, end in zip(*(column.tolist() for column in columns), strict=True):
-            nbytes, needed = end - offset, min(end, int(self._starts[block] + self._lengths[block])) - offset
-            pieces = [(place, nbytes)]
-            yield PartRequest(
-                int(self._disks[block]),
-                offset,
-                nbytes,
-                needed,
-                [block],
-                pieces,
-                True,
-                runs=range(run, stop),
-                known=known,
-            )
-            place += nbytes
+        blocks, last = runs[:, 0] // self._runs, known.records[runs[:, 1] - 1]
+        begins = self._words[blocks] + WORD * known.records["first_word"][runs[:, 0]]
+        ends = self._words[blocks] + WORD * (last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64))
+        begins, ends = begins // SECTOR * SECTOR, -(-ends // SECTOR) * SECTOR
+        apart = (blocks[1:] != blocks[:-1]) | (begins[1:] > ends[:-1])
+        firsts, lasts = (np.flatnonzero(np.insert(apart, at, True)[: len(runs)]) for at in (0, len(apart)))
+        blocks, begins, ends = blocks[firsts], begins[firsts], ends[lasts]
+        runs, sizes = np.column_stack((runs[firsts, 0], runs[lasts, 1])), ends - begins
+        places = place + np.cumsum(sizes) - sizes
+        return [
+            PackedPartReads(**vars(reads), runs=runs[own], known=known)
+            for reads, own in self._by_disk(blocks, begins, ends, places)
+        ]
 
     def _read(self, group: list[int], place: int) -> ReadRequest:
         """Plan one read of adjacent blocks, to the position `place` in the buffer."""
@@ -160,22 +140,18 @@ class PackedArrayReader(ArrayReader):
         found = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD)
         known.records[block * self._runs :][: len(found)] = found
         sectors = slice(self._sums_at[block], self._sums_at[block + 1])
-        known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block] % SECTOR))
+        known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block]))
         known.blocks[block] = True
 
-    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
-        assert isinstance(read, PartRequest)
-        (block,), ((at, _),) = read.blocks, read.pieces
-        start = int(self._starts[block])
-        before = max(start - read.offset, 0)  # bytes of other blocks
-        found = sums(data[at + before : at + read.needed], (read.offset + before) % SECTOR)
-        sector = int(self._sums_at[block]) + read.offset // SECTOR - start // SECTOR
-        if (read.known.sums[sector : sector + len(found)] != found).any():
-            raise self.reader.damage(block, MISMATCH)
-        runs = slice(read.runs.start, read.runs.stop)
-        own = read.known.records[block * self._runs :][runs].copy()
-        own["first_word"] += (at + int(self._words[block]) - read.offset) // WORD
-        records[(block - plan.first) * self._runs :][runs] = own
+    def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
+        assert isinstance(parts, PackedPartReads)
+        self._check_sums(parts, data, parts.known.sums, self._sums_at)
+        counts = parts.runs[:, 1] - parts.runs[:, 0]
+        of = np.repeat(np.arange(len(counts)), counts)
+        runs = parts.runs[of, 0] + np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+        own = parts.known.records[runs]
+        own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
+        records[runs - plan.first * self._runs] = own
 
     def records_bytes(self, span: range) -> int:
         return len(span) * self._runs * RECORD.itemsize

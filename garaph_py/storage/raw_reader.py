@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import RAW, RawArray
-from .blocks import MISMATCH, BlockReader
+from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
-from .reader import ArrayReader, ReadPlan, ReadRequest
+from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, sums
 
 Array = npt.NDArray[Any]
@@ -27,6 +27,7 @@ class RawArrayReader(ArrayReader):
         super().__init__(reader, rule, k)
         aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
         self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
+        self._sums_at = np.arange(self.array.blocks) * self._sectors  # where the sums of each block's sectors begin
         self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
 
     @property
@@ -35,16 +36,17 @@ class RawArrayReader(ArrayReader):
         return self._sums.nbytes
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
+        blocks, parts = list(span[1:] if skip else span), list[PartReads]()
         first, size = (span.start if len(span) else 0), self.array.block_bytes
         if ranges is not None and self._sectors:
             blocks, parts = self._parts(ranges, first)
         elif ranges is not None:
             blocks = self._touched(span, ranges)
-        reads = [self._read(group, first) for group in self._adjoining(blocks)] + parts
-        return ReadPlan(first, span.stop, [k * size for k in range(len(span))], reads, size * len(span) + ALIGNMENT)
+        reads = [self._read(group, first) for group in self._adjoining(blocks)]
+        at = [k * size for k in range(len(span))]
+        return ReadPlan(first, span.stop, at, reads, parts, size * len(span) + ALIGNMENT)
 
-    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
+    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[PartReads]]:
         """What to read for `ranges`: whole blocks, and parts of other blocks. The buffer begins with block `first`.
 
         A block is read whole if it has not been checked yet, or all of its sectors are wanted.
@@ -54,15 +56,12 @@ class RawArrayReader(ArrayReader):
         blocks = parts[:, 0] // self._sectors
         whole = ~self._checked[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
         missing = np.unique(blocks[whole])
-        reads = []
         rest = ~np.isin(blocks, missing)
-        for block, (begin, end) in zip(blocks[rest].tolist(), parts[rest].tolist(), strict=True):
-            within, nbytes = (begin - block * self._sectors) * SECTOR, (end - begin) * SECTOR
-            needed = min(nbytes, int(self._lengths[block]) - within)
-            place = (block - first) * self.array.block_bytes + within
-            offset = int(self._starts[block]) + within
-            reads.append(ReadRequest(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
-        return missing.tolist(), reads
+        blocks, parts = blocks[rest], parts[rest]
+        within = (parts - (blocks * self._sectors)[:, None]) * SECTOR  # bytes from the block's first
+        offsets, ends = (self._starts[blocks][:, None] + within).T
+        places = (blocks - first) * self.array.block_bytes + within[:, 0]
+        return missing.tolist(), [reads for reads, _ in self._by_disk(blocks, offsets, ends, places)]
 
     def _read(self, group: list[int], first: int) -> ReadRequest:
         """Plan one read of adjacent blocks, each to its own place in a buffer that begins with block `first`."""
@@ -89,11 +88,5 @@ class RawArrayReader(ArrayReader):
             noted = sums(stored)
             self._sums[block * self._sectors :][: len(noted)] = noted
 
-    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
-        (block,), ((at, _),) = read.blocks, read.pieces
-        within = read.offset - int(self._starts[block])
-        found = sums(data[at : at + read.needed])
-        wrong = self._sums[block * self._sectors + within // SECTOR :][: len(found)] != found
-        if wrong.any():
-            element = (within + int(np.argmax(wrong)) * SECTOR) // self.dtype.itemsize
-            raise self.reader.damage(block, MISMATCH, element=element)
+    def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
+        self._check_sums(parts, data, self._sums, self._sums_at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,10 +14,11 @@ import numpy.typing as npt
 from ..codec.arrays import EdgeArray
 from ..codec.format import RECORD
 from ..system.memory import on_own_pages
-from .blocks import BlockReader
+from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
 from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
+from .sectors import SECTOR, sums_of_parts
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +28,7 @@ MERGED_BYTES = 1 << 21
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """One read of a disk: blocks that are adjacent there, or a part of one block.
+    """One read of a disk: blocks that are adjacent there.
 
     Attributes
     ----------
@@ -36,14 +37,12 @@ class ReadRequest:
     offset, nbytes : int
         The bytes of the data file to read. Both are multiples of `ALIGNMENT`, so the read may exceed the blocks.
     needed : int
-        Bytes from `offset` to the end of the last block, or of the part.
+        Bytes from `offset` to the end of the last block.
     blocks : list of int
         Numbers of the blocks.
     pieces : list of (int, int)
         Consecutive destinations in the page's buffer: position and number of bytes. Empty if the alignment does not
         allow a direct read there; the read then needs a staging buffer.
-    is_part : bool
-        Whether the read covers only some sectors of a block. The whole block has been checked before.
     """
 
     disk: int
@@ -52,7 +51,32 @@ class ReadRequest:
     needed: int
     blocks: list[int]
     pieces: list[tuple[int, int]]
-    is_part: bool = False
+
+
+@dataclass(frozen=True)
+class PartReads:
+    """Reads of parts of blocks that have been checked before, all on one disk.
+
+    Attributes
+    ----------
+    disk : int
+        The number of the disk.
+    blocks : ndarray of int64, shape (k,)
+        The block of each part.
+    offsets, nbytes : ndarray of int64, shape (k,)
+        The bytes of the data file to read, whole sectors.
+    needed : ndarray of int64, shape (k,)
+        Bytes from the offset to the end of the block, or of the last sector.
+    places : ndarray of int64, shape (k,)
+        The position of each part in the page's buffer.
+    """
+
+    disk: int
+    blocks: Array
+    offsets: Array
+    nbytes: Array
+    needed: Array
+    places: Array
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,7 @@ class ReadPlan:
     at : list of int
         The position in the buffer of the stored bytes of each block.
     reads : list of ReadRequest
+    parts : list of PartReads
     nbytes : int
         Bytes of the buffer that the blocks take.
     """
@@ -73,6 +98,7 @@ class ReadPlan:
     last: int
     at: list[int]
     reads: list[ReadRequest]
+    parts: Sequence[PartReads]
     nbytes: int
 
 
@@ -263,16 +289,41 @@ class ArrayReader:
             self._check_once(block, stored)
             self._checked[block] = True
 
-    def take_part(self, read: ReadRequest, data: Array, plan: ReadPlan, records: Array) -> None:
-        """Compare a part of a block in `data` with the checksums of its sectors, computed when the block was checked.
+    def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
+        """Compare parts of blocks in `data` with the checksums of sectors, computed when the blocks were checked.
 
-        Its records, if the codec has any, are written to their place in `records`.
+        Their records, if the codec has any, are written to their places in `records`.
 
         Raises
         ------
         Damage
         """
         raise NotImplementedError
+
+    def _by_disk(self, blocks: Array, offsets: Array, ends: Array, places: Array) -> Iterator[tuple[PartReads, Array]]:
+        """The reads of parts [offset, end) of data files, for each disk, and which of all parts they are."""
+        needed = np.minimum(ends, self._starts[blocks] + self._lengths[blocks]) - offsets
+        for disk in np.unique(self._disks[blocks]).tolist():
+            own = np.flatnonzero(self._disks[blocks] == disk)
+            columns = (column[own] for column in (blocks, offsets, ends - offsets, needed, places))
+            yield PartReads(disk, *columns), own
+
+    def _check_sums(self, parts: PartReads, data: Array, sums: Array, at: Array) -> None:
+        """Compare the sectors of `parts` with the checksums `sums`; those of block b begin with number ``at[b]``.
+
+        Raises
+        ------
+        Damage
+        """
+        starts = self._starts[parts.blocks]
+        bounds = np.column_stack((np.maximum(parts.offsets, starts), parts.offsets + parts.needed))
+        found, sectors, of = sums_of_parts(data, bounds, parts.places - parts.offsets)
+        wrong = found != sums[at[parts.blocks][of] + sectors - (starts // SECTOR)[of]]
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            block, begin = int(parts.blocks[of[first]]), int(sectors[first]) * SECTOR
+            element = (begin - int(self._starts[block])) // self.dtype.itemsize
+            raise self.reader.damage(block, MISMATCH, element=element)
 
     def check_joints(self, first: int, last: int) -> None:
         """Check that each of the checked blocks [first, last) continues the previous one.
