@@ -78,7 +78,7 @@ class MemoryPlan:
         searches = not bound.updates_all_vertices
         return cls(
             MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles, searches=searches),
-            MemoryNeeds(on_gpu, apart=True, searches=searches),
+            MemoryNeeds(on_gpu, apart=True, searches=searches, whole_pages=True),
             MemoryNeeds(together, apart=True, pushes=pushes, searches=searches),
         )
 

@@ -50,6 +50,14 @@ class History:
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self.records() == other.records()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.records())
+
     def add(self, done: Iteration | Unmade) -> None:
         """Add what was done last."""
         if isinstance(done, Unmade):
@@ -73,7 +81,7 @@ class History:
         return records
 
     def column(self, name: str) -> Array:
-        """The field ``"active"`` or ``"f"`` of all iterations."""
+        """The field ``"active"`` or ``"f"`` of all iterations, as float64."""
         return np.concatenate([
             getattr(part, name) if isinstance(part, Unmade) else [getattr(record, name) for record in part]
             for part in self._parts

@@ -19,8 +19,9 @@ class Stats:
 
     Attributes
     ----------
+    iterations : list of events.Iteration
     history : History
-        The iterations; `iterations` has their records.
+        The iterations. Those that a GPU did without the host have records once somebody asks for `iterations`.
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float

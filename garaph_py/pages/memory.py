@@ -55,6 +55,8 @@ class MemoryNeeds:
         Bytes for tiles; 0 if the run makes none. A run with tiles reads out-edges to make them, and no other edges.
     searches : bool
         Whether iterations may read the lists of a few vertices.
+    whole_pages : bool
+        Whether in-edges are read by whole pages only.
     verifies : bool
         Whether the pass verifies an answer. Only the error's text depends on it.
     """
@@ -65,6 +67,7 @@ class MemoryNeeds:
     pushes: bool = False
     tiles: int = 0
     searches: bool = False
+    whole_pages: bool = False
     verifies: bool = False
 
 
@@ -85,8 +88,8 @@ class EdgeMemory:
         Bytes of everything except edges and tiles.
     into, out : int
         Bytes for in-edges and for out-edges. With tiles there are no pages of in-edges, and both are the same memory.
-    keeps_parts : bool
-        Whether arrays keep what it takes to read parts of their blocks (`ArrayReader.keep_parts`), which `taken` then
+    parts : list of ArrayReader
+        The arrays that keep what it takes to read parts of their blocks (`ArrayReader.keep_parts`), which `taken`
         includes.
 
     Raises
@@ -109,16 +112,37 @@ class EdgeMemory:
         left = self._memory - self.taken - needs.tiles
         if left <= 0:
             raise self.too_little()
-        parts = sum(array.parts_nbytes for array in self.arrays()) if needs.searches and not needs.tiles else 0
-        self.keeps_parts = 0 < parts <= left // PARTS_SHARE and self._least() <= left - parts
-        if self.keeps_parts:
-            self.taken, left = self.taken + parts, left - parts
+        self.parts = self._parts(left) if needs.searches and not needs.tiles else []
+        parts = self.parts_nbytes
+        self.taken, left = self.taken + parts, left - parts
         self.out = left * self._out_parts // OUT_SHARE
         self.into = left if needs.tiles else left - self.out
 
-    def arrays(self) -> list[ArrayReader]:
-        """All arrays that are read."""
-        return list(dict.fromkeys([*self.in_arrays(), *(self.out_arrays() if self.apart else [])]))
+    @property
+    def parts_nbytes(self) -> int:
+        """Bytes of what `parts` keep."""
+        return sum(array.parts_nbytes for array in self.parts)
+
+    def _parts(self, left: int) -> list[ArrayReader]:
+        """The arrays of which parts are read, with `left` bytes for that and for edges: those that do not fit anyway.
+
+        None if too little were left for edges.
+        """
+        sides = [(self.out_arrays(), self._out_parts)] if self.apart else []
+        if not self.needs.whole_pages:
+            sides.append((self.in_arrays(), self._in_parts))
+        found = [
+            array for arrays, share in sides for array in arrays
+            if sum(every.stored_bytes for every in arrays) > left * share // OUT_SHARE
+        ]  # fmt: skip
+        nbytes = sum(array.parts_nbytes for array in dict.fromkeys(found))
+        fits = 0 < nbytes <= left // PARTS_SHARE and self._least() <= left - nbytes
+        return list(dict.fromkeys(found)) if fits else []
+
+    def give_up_parts(self) -> None:
+        """Use the memory of `parts` for in-edges."""
+        self.taken, self.into = self.taken - self.parts_nbytes, self.into + self.parts_nbytes
+        self.parts = []
 
     def in_arrays(self) -> list[ArrayReader]:
         """The arrays of in-edges that are read."""

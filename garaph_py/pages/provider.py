@@ -71,8 +71,14 @@ class SourceFactory:
         self._close()
         if self._arrays.on_disk:
             self._memory = EdgeMemory(self._arrays, self._reads_values, needs)
-            for array in self._memory.arrays():
-                array.keep_parts(self._memory.keeps_parts)
+            self._keep_parts(self._memory)
+
+    def _keep_parts(self, memory: EdgeMemory) -> None:
+        """Have the arrays keep what it takes to read parts of them, or give it up, as `memory` says."""
+        kept = set(memory.parts)
+        for edges in (self._arrays.in_edges, self._arrays.out_edges):
+            for array in arrays_on_disk(edges, values=True):
+                array.keep_parts(array in kept)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
@@ -102,7 +108,11 @@ class SourceFactory:
                 memory.needs.readers,
             )  # fmt: skip
         except RoomError as error:
-            raise memory.too_little(error.least) from None
+            if not memory.parts:
+                raise memory.too_little(error.least) from None
+            memory.give_up_parts()
+            self._keep_parts(memory)
+            return self.into(page_edges, pages, elsewhere, on_allocate, edges)
         self._open.append(source)
         return source
 

@@ -84,7 +84,7 @@ class Scatter:
 
 
 @dataclass(eq=False)
-class Scattered(Generic[Key]):
+class ScatterInFlight(Generic[Key]):
     """A `Scatter` that is being read.
 
     Attributes
@@ -117,7 +117,7 @@ class Reads(Generic[Key]):
         self._context = take_context()
         self.depth = DEPTH if self._context else 1
         self._next, self._events = 0, ctypes.create_string_buffer(EVENT.size * self.depth * SCATTER)
-        self._in_flight = dict[int, tuple[Key, list[memoryview]] | Scattered[Key]]()  # keeps the buffers alive
+        self._in_flight = dict[int, tuple[Key, list[memoryview]] | ScatterInFlight[Key]]()  # keeps the buffers alive
         self._ended: list[tuple[Key, int | Array]] = []  # results of reads that ended within `begin`
 
     def begin(self, key: Key, handle: int, views: list[memoryview] | Scatter, offset: int = 0) -> None:
@@ -158,7 +158,7 @@ class Reads(Generic[Key]):
         count = len(parts)
         assert 0 < count <= SCATTER
         first = self._take_numbers(count)
-        whole = Scattered(key, parts, first, np.full(count, -errno.EAGAIN), count)
+        whole = ScatterInFlight(key, parts, first, np.full(count, -errno.EAGAIN), count)
         if not self._context:
             whole.results[:] = [try_read(handle, parts.view(k), int(parts.offsets[k])) for k in range(count)]
             self._ended.append((key, whole.results))
@@ -170,15 +170,21 @@ class Reads(Generic[Key]):
         places = iocbs.ctypes.data + IOCBS.itemsize * np.arange(count)
         self._in_flight.update(dict.fromkeys(range(first, first + count), whole))
         begun = 0
-        with suppress(OSError):  # the parts that the kernel refuses have ended with -EAGAIN
+        try:
             begun = call("io_submit", self._context, count, places.ctypes.data)
+        except OSError:
+            pass  # the parts that the kernel refuses have ended
+        except BaseException:
+            for number in range(first, first + count):
+                del self._in_flight[number]
+            raise
         for number in range(first + begun, first + count):
             self._end(number, -errno.EAGAIN, self._ended)
 
     def _end(self, number: int, result: int, ended: list[tuple[Key, int | Array]]) -> None:
         """Note the result of a read that has ended, in `ended` if it is not one of those that are still in flight."""
         read = self._in_flight.pop(number)
-        if not isinstance(read, Scattered):
+        if not isinstance(read, ScatterInFlight):
             ended.append((read[0], result))
             return
         read.results[number - read.first] = result
@@ -230,11 +236,11 @@ def take_context() -> int:
     with suppress(IndexError):
         return IDLE_CONTEXTS.pop()
     context = ctypes.c_ulong(0)
-    try:
-        call("io_setup", DEPTH * SCATTER, ctypes.addressof(context))
-    except OSError:
-        return 0
-    return context.value
+    for reads in DEPTH * SCATTER, DEPTH:  # there may be few left for all processes; then parts are read one by one
+        with suppress(OSError):
+            call("io_setup", reads, ctypes.addressof(context))
+            return context.value
+    return 0
 
 
 def call(name: str, *arguments: int) -> int:

@@ -246,29 +246,52 @@ class Disk(Heartbeat):
             return False
 
     def _read(self, request: Request) -> AllSteps[None]:
-        """The reads of a request. After an error they start again, up to `TRIES` attempts in total."""
+        """The reads of a request."""
         began = time.perf_counter_ns()
         self.doing = "reading page", request.label, "at", request.offset
-        for attempt in range(1, TRIES + 1):
-            try:
-                handle = self._handle(request.path)
-                if request.parts is None:
-                    count = yield from steps_of(handle, request.views, request.offset, request.needed)
-                else:
-                    count = yield from steps_of_parts(handle, request.parts, request.path)
-                break
-            except OSError as error:
-                if attempt == TRIES:
-                    problem = f"cannot be read ({error.strerror}), tried {TRIES} times; check the disk"
-                    raise DamagedGraphError(request.path, problem, offset=request.offset) from None
-                time.sleep(PAUSE * attempt)
-        if count < request.needed:
-            raise DamagedGraphError(request.path, "ends before its last block", offset=request.offset + count)
+        if request.parts is None:
+            count = yield from self._try(request.path, request.views, request.offset, request.needed)
+        else:
+            count = yield from self._read_parts(request.path, request.parts)
         self.bytes_read += count
         if self._spans is not None:
             ended = time.perf_counter_ns()
             self._spans.append(Span(self.name, "read", max(began, self._last), ended, {"bytes": count}))
             self._last = ended
+
+    def _try(self, path: Path, views: list[memoryview], offset: int, needed: int) -> Steps[int]:
+        """The reads that fill `views`. After an error they start again, up to `TRIES` attempts in total.
+
+        Raises
+        ------
+        DamagedGraphError
+        """
+        for attempt in range(1, TRIES + 1):
+            try:
+                count = yield from steps_of(self._handle(path), views, offset, needed)
+                break
+            except OSError as error:
+                if attempt == TRIES:
+                    problem = f"cannot be read ({error.strerror}), tried {TRIES} times; check the disk"
+                    raise DamagedGraphError(path, problem, offset=offset) from None
+                time.sleep(PAUSE * attempt)
+        if count < needed:
+            raise DamagedGraphError(path, "ends before its last block", offset=offset + count)
+        return count
+
+    def _read_parts(self, path: Path, parts: Scatter) -> AllSteps[int]:
+        """The reads of all parts, some at a time. Each part that was not read as a whole is tried again by itself."""
+        total = 0
+        for first in range(0, len(parts), SCATTER):
+            some = parts.cut(first, first + SCATTER)
+            try:
+                counts = yield self._handle(path), some, 0
+            except OSError:
+                counts = np.full(len(some), -1)
+            for k in np.flatnonzero(counts < some.needed).tolist():
+                counts[k] = yield from self._try(path, [some.view(k)], int(some.offsets[k]), int(some.needed[k]))
+            total += int(counts.sum())
+        return total
 
     def _handle(self, path: Path) -> int:
         if path not in self._files:
@@ -326,20 +349,6 @@ def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> 
         if not step:
             return done + count
         views = after(views, step)
-
-
-def steps_of_parts(handle: int, parts: Scatter, path: Path) -> AllSteps[int]:
-    """The reads of all parts, some at a time. Parts that were not read as a whole are read again, each by itself."""
-    total = 0
-    for first in range(0, len(parts), SCATTER):
-        some = parts.cut(first, first + SCATTER)
-        counts = yield handle, some, 0
-        for k in np.flatnonzero(counts < some.needed).tolist():
-            counts[k] = yield from steps_of(handle, [some.view(k)], int(some.offsets[k]), int(some.needed[k]))
-            if counts[k] < some.needed[k]:
-                raise DamagedGraphError(path, "ends before its last block", offset=int(some.offsets[k] + counts[k]))
-        total += int(counts.sum())
-    return total
 
 
 def after(views: list[memoryview], count: int) -> list[memoryview]:

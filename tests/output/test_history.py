@@ -1,5 +1,7 @@
 """The records of iterations, some of which are made when somebody looks."""
 
+import pickle
+
 import numpy as np
 
 from garaph_py.events import Iteration
@@ -42,6 +44,15 @@ def test_the_last_iterations_can_be_forgotten():
     found.keep(2)
     found.add(row(2))
     assert found.records() == [row(k) for k in range(3)]
+
+
+def test_histories_with_the_same_records_are_equal():
+    found, other = history([]), History([row(k) for k in range(5)])
+    assert found == other
+    assert repr(found) == repr([row(k) for k in range(5)])
+    assert pickle.loads(pickle.dumps(other)) == other
+    assert other != History()
+    assert other != other.records()
 
 
 def test_nothing_was_done():

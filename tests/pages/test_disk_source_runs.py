@@ -1,15 +1,19 @@
 """Reading a few packed edges from disk: which runs are read, and what they are checked against."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.codec.format import GROUP, LISTS, RUN, Packed, decode
-from garaph_py.errors import DamagedGraphError
+from garaph_py.errors import DamagedGraphError, GraphError
 from garaph_py.pages import memory
+from garaph_py.pages.layout import layout
+from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
-from tests.support.stored_graphs import hub, opened
+from tests.support.stored_graphs import hub, opened, with_memory
 
 from ..support.runs import run_with
 
@@ -119,22 +123,56 @@ def test_a_read_under_way_keeps_what_it_needs(saved, source):
 
 @PACKED
 def test_parts_are_kept_where_they_leave_room(saved):
+    """Not where memory is so short that a page would have none, nor where all edges fit."""
     _, path, _ = saved
-    needs = memory.MemoryNeeds(0, searches=True)
-    seen = []
-    for room in range(60_000, 400_000, 4000):
-        arrays = opened(path, room)._arrays
+    graph, seen = opened(path, 0), []
+    for room in range(10_000, 700_000, 2000):
         try:
-            divided = memory.EdgeMemory(arrays, False, needs)
-        except gp.errors.GraphError:
-            assert not any(seen)
+            divided = memory.EdgeMemory(with_memory(graph, room)._arrays, False, memory.MemoryNeeds(0, searches=True))
+        except GraphError:
+            assert not seen
             continue
-        seen.append(divided.keeps_parts)
-        parts = sum(array.parts_nbytes for array in divided.arrays()) * divided.keeps_parts
-        assert divided.taken + divided.into + divided.out <= arrays.memory
-        assert not divided.keeps_parts or divided.taken >= parts > 0
-    assert seen == sorted(seen)
-    assert any(seen)
+        seen.append(len(divided.parts) > 0)
+        assert divided.taken + divided.into + divided.out <= room
+        assert not divided.parts or divided.taken >= divided.parts_nbytes > 0
+    changes = [b for a, b in itertools.pairwise(seen) if a != b]
+    assert changes == [True, False]
+
+
+@PACKED
+def test_parts_are_given_up_for_pages_that_need_their_memory(saved):
+    """A run that can start with some memory can start with any larger amount, also with pages of its own."""
+    _, path, _ = saved
+    graph, started = opened(path, 0), []
+    needs = memory.MemoryNeeds(0, searches=True)
+    for room in range(40_000, 300_000, 2000):
+        given = with_memory(graph, room)
+        pages = layout(given._arrays.in_edges.offsets, 20_000)
+        with SourceFactory(given, False) as sources:
+            try:
+                sources.divide(needs)
+                sources.into(pages=pages, elsewhere=1)
+            except GraphError:
+                started.append(False)
+                continue
+            started.append(True)
+            assert sources.room <= room
+    assert started == sorted(started)
+    assert any(started)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
+def test_nothing_is_kept_of_arrays_that_the_next_run_does_not_read(saved):
+    graph, path, _ = saved
+    stored = opened(path, 150_000)
+    own, kept = stored._arrays, []
+    for program in gp.apps.SSSP(hub(graph)), gp.apps.BFS(hub(graph)):
+        gp.run(program, stored, device="cpu")
+        every = (*own.in_edges.arrays(), *own.out_edges.arrays())
+        kept.append([array._known is not None for array in every])
+    assert kept[0] == [True, True, True, True]
+    assert kept[1] == [False, False, True, False]  # the in-edges fit
 
 
 @pytest.mark.slow

@@ -115,9 +115,51 @@ def test_parts_that_fail_are_read_again(disk, path, kernel_reads, monkeypatch):
     assert are_right(parts, path)
 
 
+def test_a_part_that_cannot_be_read_is_named(disk, path, kernel_reads, monkeypatch):
+    """The others are not read again."""
+    wait, begin, parts, begun = Reads.wait, Reads.begin, some_parts(40), []
+
+    def begins(self, key, handle, views, offset=0):
+        begun.append(offset)
+        begin(self, key, handle, views, offset)
+
+    def waits(self):
+        ended = []
+        for key, result in wait(self):
+            if isinstance(result, np.ndarray) and len(result) < SCATTER:
+                result[35 - SCATTER] = -errno.EIO
+            ended.append((key, result if isinstance(result, np.ndarray) else -errno.EIO))
+        return ended
+
+    monkeypatch.setattr(Reads, "begin", begins)
+    monkeypatch.setattr(Reads, "wait", waits)
+    problem = r"cannot be read \(Input/output error\), tried 3"
+    with pytest.raises(DamagedGraphError, match=rf"data, byte {parts.offsets[35]}: {problem}"):
+        raise read(disk, path, parts)
+    assert begun == [0, 0, *[parts.offsets[35]] * disks.TRIES]
+
+
 def test_a_file_that_cannot_be_read_is_told(disk, path, kernel_reads, monkeypatch):
     failing(monkeypatch, lambda number: errno.EIO)
-    with pytest.raises(
-        DamagedGraphError, match=r"data, byte \d+: cannot be read \(Input/output error\), tried 3 times"
-    ):
-        raise read(disk, path, some_parts(10))
+    parts = some_parts(10)
+    problem = r"cannot be read \(Input/output error\), tried 3"
+    with pytest.raises(DamagedGraphError, match=rf"data, byte {parts.offsets[0]}: {problem}"):
+        raise read(disk, path, parts)
+
+
+def test_nothing_is_waited_for_where_the_call_itself_fails(path, monkeypatch):
+    reads = Reads()
+    if not reads._context:
+        pytest.skip("no asynchronous I/O")
+    real = aio.call
+
+    def call(name, *arguments):
+        if name == "io_submit":
+            raise MemoryError
+        return real(name, *arguments)
+
+    monkeypatch.setattr(aio, "call", call)
+    with path.open("rb") as file, pytest.raises(MemoryError):
+        reads.begin("a", file.fileno(), some_parts(5))
+    assert reads.wait() == []
+    reads.close()

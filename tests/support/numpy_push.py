@@ -209,15 +209,21 @@ def push_few(driver, context, page):
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
     order, edges = Order(context, header.MANY_EDGES * threads), 0
+    began, swapped = before, context.copy()
+    swapped["frontier"], swapped["next_frontier"] = context["next_frontier"], context["frontier"]
     for step in range(before, header.MOST_SUPERSTEPS):
         values = array_of(driver, context, "values", np.int64)[queue].copy()
         waits = order.priorities(values) > order.last
         waiting, queue, values = queue[waits], queue[~waits], values[~waits]
-        was, write = bits_of(driver, context, "next_frontier")
-        was[queue] = False
+        marked, cleared = (swapped, context) if (step - began) % 2 else (context, swapped)
+        was, write = bits_of(driver, cleared, "next_frontier")
+        was[np.append(queue, waiting)] = False
+        write(was)
+        was, write = bits_of(driver, marked, "next_frontier")
+        was[waiting] = True
         write(was)
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        queue = np.append(waiting, push_lists(driver, context, page, ranges, queue, values))
+        queue = np.append(waiting, push_lists(driver, marked, page, ranges, queue, values))
         left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
         log[step] = edges, len(queue), 1000 * step, left
         if len(queue):
@@ -226,6 +232,8 @@ def push_few(driver, context, page):
         is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
         if not len(queue) or not is_few:
             break
+    if (step - began) % 2:  # the last frontier is in the other bitmap
+        bits_of(driver, context, "next_frontier")[1](bits_of(driver, swapped, "next_frontier")[0])
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
