@@ -1,9 +1,9 @@
-// Several supersteps of pushes while the frontier is small, by the blocks of one cluster: what a superstep takes is then
-// the latency of memory and of a barrier, not that of a launch. It ends when a frontier is empty, has more than
-// FEW_LISTS vertices or FEW_EDGES out-edges for each thread, or where `choose` would end the chain. The first frontier is
-// in `queue` and in the bitmap `frontier`, the last one in the bitmap `next_frontier`, which list_frontier has cleared.
-// If the program has priorities and new values are visible at once, vertices may wait in the queue (priority.cuh), but
-// not in the first superstep.
+// Several supersteps of pushes while the frontier is small, by the blocks of one cluster: what a superstep takes is
+// then the latency of memory and of a barrier, not that of a launch. It ends when a frontier is empty, has more than
+// FEW_LISTS vertices or FEW_EDGES out-edges for each thread, or where `choose` would end the chain. The first frontier
+// is in `queue` and in the bitmap `frontier`, the last one in the bitmap `next_frontier`, which list_frontier has
+// cleared. If the program has priorities and new values are visible at once, vertices may wait in the queue
+// (priority.cuh), but not in the first superstep.
 // Launch: FEW_BLOCKS blocks of FEW_THREADS; before compute capability 9.0, which has no clusters, one block.
 // Shared memory: none.
 #include "chosen.cuh"
@@ -25,7 +25,8 @@ __device__ __forceinline__ void sync_cluster() {
 #endif
 }
 
-// Wait until all threads are here, and have loaded what their `word` depends on. They may not see yet what others wrote.
+// Wait until all threads are here, and have loaded what their `word` depends on: the first instruction, which never
+// sleeps, needs the word. They may not see yet what others wrote.
 __device__ __forceinline__ void meet_cluster(u32 word) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("{\n .reg .pred p;\n setp.eq.u32 p, %0, 1;\n @p nanosleep.u32 0;\n}" ::"r"(word) : "memory");
