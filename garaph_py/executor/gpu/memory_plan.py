@@ -132,8 +132,8 @@ def array_sizes(
 ) -> dict[str, int]:  # fmt: skip
     """Bytes of every array, except edges, that is allocated at the start.
 
-    `destinations` vertices have in-edges; `components` says whether the run finds connected components, `deltas`
-    whether iterations may push deltas, and `by_runs` whether kernels take edges by runs, and not only by lists.
+    `destinations` vertices have in-edges. `components` says whether the run finds connected components, `deltas`
+    whether iterations may push deltas. If `by_runs` is False, all kernels take edges by the lists of vertices.
     """
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD

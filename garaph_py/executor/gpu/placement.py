@@ -169,9 +169,9 @@ class Placer:
     def _by_lists(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of a run that needs few of the edges: kernels read those that do not fit from host memory.
 
-        A search takes edges by lists only, so it needs nothing that says where destinations begin among all edges. None
-        if the run needs nearly all edges, which are copied faster, if components are found in edges that all fit, or if
-        those that do not fit cannot be mapped.
+        Kernels of a search take edges by lists only, so nothing has to say where destinations begin among all edges.
+        There is no such placement for a run that needs nearly all edges (to copy them is faster), for components of a
+        graph whose edges all fit, and where edges that do not fit cannot be mapped.
         """
         bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
