@@ -29,9 +29,9 @@ class DeltaPageRank(RankProgram):
     personalization : per vertex
         As in `PageRank`.
     dtype : dtype
-        Type of the ranks: float64, or float32. float32 rounds a rank to some 1e-7 of it, and more often than once. If
-        that is more than ``tolerance / n`` for some ranks, rounding keeps them active, and the run may not end: then
-        take float64, a larger tolerance, or a limit of iterations.
+        Type of the ranks: float64, or float32. float32 rounds a rank by about 1e-7 of it, several times. If that is
+        more than ``tolerance / n`` for some ranks, rounding keeps them active, and the run may not end: then take
+        float64, a larger tolerance, or a limit of iterations.
 
     Returns
     -------

@@ -449,7 +449,7 @@ def measure(member: Member, results: Collection[PageResult], seconds: float | No
 
 
 def measure_chain(member: Member, steps: Supersteps) -> None:
-    """The same from those of several supersteps that have pulled, but the last; they had all edges at hand."""
+    """The same from the pulls among several supersteps, without the last superstep; no edges were copied."""
     pulled = steps.pulled[:-1]
     if seconds := float(steps.seconds[:-1][pulled].sum()):
         edges = int(steps.followed[:-1][pulled].sum())

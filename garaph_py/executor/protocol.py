@@ -123,7 +123,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Supersteps:
-    """What several supersteps did that an executor has done at once: arrays with a number for each, in their order.
+    """Several supersteps that an executor did at once: each array has one element for each of them, in order.
 
     Attributes
     ----------

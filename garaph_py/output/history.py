@@ -53,8 +53,6 @@ class History:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, History) and self.records() == other.records()
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return repr(self.records())
 
@@ -72,7 +70,7 @@ class History:
         del self.records()[count:]
 
     def records(self) -> list[Iteration]:
-        """The records of all iterations: the same list in every call, unless the first two are at the same time."""
+        """The records of all iterations: the same list in every call, unless two threads ask first at once."""
         if len(self._parts) > 1:
             made = [part.make() if isinstance(part, Unmade) else part for part in self._parts]
             self._parts = [list(chain.from_iterable(made))]
@@ -81,7 +79,7 @@ class History:
         return records
 
     def column(self, name: str) -> Array:
-        """The field ``"active"`` or ``"f"`` of all iterations, as float64."""
+        """The field ``"active"`` or ``"f"`` of all iterations, in order."""
         return np.concatenate([
             getattr(part, name) if isinstance(part, Unmade) else [getattr(record, name) for record in part]
             for part in self._parts

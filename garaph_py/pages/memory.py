@@ -124,20 +124,20 @@ class EdgeMemory:
         return sum(array.parts_nbytes for array in self.parts)
 
     def _parts(self, left: int) -> list[ArrayReader]:
-        """The arrays of which parts are read, with `left` bytes for that and for edges: those that do not fit anyway.
+        """The arrays to read by parts: those of a side whose edges exceed its share of `left` bytes.
 
-        None if too little were left for edges.
+        There are none if they would leave too little for edges.
         """
         sides = [(self.out_arrays(), self._out_parts)] if self.apart else []
         if not self.needs.whole_pages:
             sides.append((self.in_arrays(), self._in_parts))
-        found = [
-            array for arrays, share in sides for array in arrays
-            if sum(every.stored_bytes for every in arrays) > left * share // OUT_SHARE
-        ]  # fmt: skip
-        nbytes = sum(array.parts_nbytes for array in dict.fromkeys(found))
+        found = dict[ArrayReader, None]()  # in an undirected graph both sides have the same arrays
+        for arrays, share in sides:
+            if sum(array.stored_bytes for array in arrays) > left * share // OUT_SHARE:
+                found |= dict.fromkeys(arrays)
+        nbytes = sum(array.parts_nbytes for array in found)
         fits = 0 < nbytes <= left // PARTS_SHARE and self._least() <= left - nbytes
-        return list(dict.fromkeys(found)) if fits else []
+        return list(found) if fits else []
 
     def give_up_parts(self) -> None:
         """Use the memory of `parts` for in-edges."""

@@ -31,13 +31,11 @@ SYSCALLS = SYSCALL_NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux
 """Numbers of the system calls on this machine; empty if they are not known."""
 PREAD, PREADV = 0, 7
 """The commands IOCB_CMD_PREAD and IOCB_CMD_PREADV: read into one buffer, or into a vector of buffers."""
-IOCB = struct.Struct("=QIIHhIQQqQII")
-"""struct iocb: request number, -, -, command, -, file descriptor, address and length of the vector, offset, -, -, -."""
-IOCBS = np.dtype([
+IOCB = np.dtype([
     ("number", "<u8"), ("-1", "<u8"), ("command", "<u2"), ("-2", "<u2"), ("file", "<u4"), ("address", "<u8"),
-    ("nbytes", "<u8"), ("offset", "<i8"), ("-3", "<u8", 2),
+    ("length", "<u8"), ("offset", "<i8"), ("-3", "<u8", 2),
 ])  # fmt: skip
-"""The same struct, for many at once."""
+"""struct iocb: number of the read, command, file descriptor, address and length of the buffer or vector, offset."""
 EVENT = struct.Struct("=QQqq")
 """struct io_event: request number, -, bytes read or negative errno, -."""
 IDLE_CONTEXTS: list[int] = []
@@ -128,61 +126,49 @@ class Reads(Generic[Key]):
         if isinstance(views, Scatter):
             self._begin_scatter(key, handle, views)
             return
-        try:
-            if self._context:
-                self._submit(key, handle, views, offset)
-            else:
-                self._ended.append((key, os.preadv(handle, views, offset)))
-        except OSError as error:
-            self._ended.append((key, -(error.errno or errno.EIO)))
-
-    def _submit(self, key: Key, handle: int, views: list[memoryview], offset: int) -> None:
+        if not self._context:
+            self._ended.append((key, try_read(handle, views, offset)))
+            return
         pairs = [(ctypes.addressof(ctypes.c_char.from_buffer(view)), len(view)) for view in views if len(view)]
         vector = (ctypes.c_size_t * (2 * len(pairs)))(*itertools.chain.from_iterable(pairs))
-        number, place = self._take_numbers(1), ctypes.addressof(vector)
-        one = ctypes.c_char_p(IOCB.pack(number, 0, 0, PREADV, 0, handle, place, len(pairs), offset, 0, 0, 0))
-        self._in_flight[number] = key, views
-        try:
-            call("io_submit", self._context, 1, ctypes.addressof(one))  # copies the iocb
-        except BaseException:
-            del self._in_flight[number]
-            raise
-
-    def _take_numbers(self, count: int) -> int:
-        """The first of `count` numbers that no other read has."""
-        first = self._next
-        self._next += count
-        return first
+        iocbs = np.zeros(1, IOCB)
+        iocbs["command"], iocbs["file"], iocbs["offset"] = PREADV, handle, offset
+        iocbs["address"], iocbs["length"] = ctypes.addressof(vector), len(pairs)
+        self._submit(iocbs, (key, views))
 
     def _begin_scatter(self, key: Key, handle: int, parts: Scatter) -> None:
         count = len(parts)
         assert 0 < count <= SCATTER
-        first = self._take_numbers(count)
-        whole = ScatterInFlight(key, parts, first, np.full(count, -errno.EAGAIN), count)
         if not self._context:
-            whole.results[:] = [try_read(handle, parts.view(k), int(parts.offsets[k])) for k in range(count)]
-            self._ended.append((key, whole.results))
+            found = [try_read(handle, [parts.view(k)], int(parts.offsets[k])) for k in range(count)]
+            self._ended.append((key, np.array(found)))
             return
-        iocbs = np.zeros(count, IOCBS)
-        iocbs["number"], iocbs["command"], iocbs["file"] = np.arange(first, first + count), PREAD, handle
-        iocbs["address"] = parts.data.ctypes.data + parts.places
-        iocbs["nbytes"], iocbs["offset"] = parts.nbytes, parts.offsets
-        places = iocbs.ctypes.data + IOCBS.itemsize * np.arange(count)
-        self._in_flight.update(dict.fromkeys(range(first, first + count), whole))
-        begun = 0
+        iocbs = np.zeros(count, IOCB)
+        iocbs["command"], iocbs["file"], iocbs["offset"] = PREAD, handle, parts.offsets
+        iocbs["address"], iocbs["length"] = parts.data.ctypes.data + parts.places, parts.nbytes
+        self._submit(iocbs, ScatterInFlight(key, parts, self._next, np.zeros(count, np.int64), count))
+
+    def _submit(self, iocbs: Array, read: tuple[Key, list[memoryview]] | ScatterInFlight[Key]) -> None:
+        """Number reads, and hand them to the kernel; those that it refuses have ended."""
+        numbers = range(self._next, self._next + len(iocbs))
+        self._next = numbers.stop
+        iocbs["number"] = numbers
+        places = iocbs.ctypes.data + IOCB.itemsize * np.arange(len(iocbs))
+        self._in_flight.update(dict.fromkeys(numbers, read))
+        begun, refused = 0, errno.EAGAIN
         try:
-            begun = call("io_submit", self._context, count, places.ctypes.data)
-        except OSError:
-            pass  # the parts that the kernel refuses have ended
+            begun = call("io_submit", self._context, len(iocbs), places.ctypes.data)  # copies what it begins
+        except OSError as error:
+            refused = error.errno or errno.EIO
         except BaseException:
-            for number in range(first, first + count):
+            for number in numbers:
                 del self._in_flight[number]
             raise
-        for number in range(first + begun, first + count):
-            self._end(number, -errno.EAGAIN, self._ended)
+        for number in numbers[begun:]:
+            self._end(number, -refused, self._ended)
 
     def _end(self, number: int, result: int, ended: list[tuple[Key, int | Array]]) -> None:
-        """Note the result of a read that has ended, in `ended` if it is not one of those that are still in flight."""
+        """Note the result of a read that has ended; a `Scatter` gets to `ended` with its last part."""
         read = self._in_flight.pop(number)
         if not isinstance(read, ScatterInFlight):
             ended.append((read[0], result))
@@ -223,10 +209,10 @@ class Reads(Generic[Key]):
             self._context = 0
 
 
-def try_read(handle: int, view: memoryview, offset: int) -> int:
-    """Read into `view`; return the number of bytes read, or -errno."""
+def try_read(handle: int, views: list[memoryview], offset: int) -> int:
+    """Read into consecutive `views`; return the number of bytes read, or -errno."""
     try:
-        return os.preadv(handle, [view], offset)
+        return os.preadv(handle, views, offset)
     except OSError as error:
         return -(error.errno or errno.EIO)
 
@@ -236,7 +222,7 @@ def take_context() -> int:
     with suppress(IndexError):
         return IDLE_CONTEXTS.pop()
     context = ctypes.c_ulong(0)
-    for reads in DEPTH * SCATTER, DEPTH:  # there may be few left for all processes; then parts are read one by one
+    for reads in DEPTH * SCATTER, DEPTH:  # the limit is for all processes; parts that do not fit are read alone
         with suppress(OSError):
             call("io_setup", reads, ctypes.addressof(context))
             return context.value

@@ -16,7 +16,7 @@ from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
-from .sectors import SECTOR, cut, sums
+from .sectors import SECTOR, cut, numbers_in, sums
 
 Array = npt.NDArray[Any]
 
@@ -67,8 +67,7 @@ class PackedArrayReader(ArrayReader):
 
     def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
         super().__init__(reader, rule, k)
-        blocks = PackedBlocks(self.array.name, self.dtype)
-        self._words_at, self._runs = blocks.words_at, self.block_elements // RUN  # runs of a block
+        blocks, self._runs = PackedBlocks(self.array.name, self.dtype), self.block_elements // RUN  # runs of a block
         counts = np.minimum(len(self) - np.arange(self.array.blocks) * self.block_elements, self.block_elements)
         self._words = self._starts + blocks.words_at(counts)  # where the words of each block begin in its data file
         sectors = -(-(self._starts + self._lengths) // SECTOR) - self._starts // SECTOR
@@ -136,8 +135,7 @@ class PackedArrayReader(ArrayReader):
         known = self._known
         if known is None or known.blocks[block]:
             return
-        begin, end = self.array.bounds(block)
-        found = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD)
+        found = self._stored_records(block, data, at)
         known.records[block * self._runs :][: len(found)] = found
         sectors = slice(self._sums_at[block], self._sums_at[block + 1])
         known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block]))
@@ -146,9 +144,7 @@ class PackedArrayReader(ArrayReader):
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         assert isinstance(parts, PackedPartReads)
         self._check_sums(parts, data, parts.known.sums, self._sums_at)
-        counts = parts.runs[:, 1] - parts.runs[:, 0]
-        of = np.repeat(np.arange(len(counts)), counts)
-        runs = parts.runs[of, 0] + np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+        runs, of = numbers_in(*parts.runs.T)
         own = parts.known.records[runs]
         own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
         records[runs - plan.first * self._runs] = own
@@ -163,10 +159,14 @@ class PackedArrayReader(ArrayReader):
 
     def records(self, block: int, data: Array, at: int) -> Array:
         """The records of a block that begins at `at` in `data`; their words count from the beginning of `data`."""
-        begin, end = self.array.bounds(block)
-        records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
-        records["first_word"] += (at + self._words_at(end - begin)) // 4
+        records = self._stored_records(block, data, at).copy()
+        records["first_word"] += (at + int(self._words[block] - self._starts[block])) // WORD
         return records
+
+    def _stored_records(self, block: int, data: Array, at: int) -> Array:
+        """The records of a block that begins at `at` in `data`, as they are stored there."""
+        begin, end = self.array.bounds(block)
+        return data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD)
 
     def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
         begin = plan.first * self.block_elements

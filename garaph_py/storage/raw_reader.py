@@ -86,7 +86,7 @@ class RawArrayReader(ArrayReader):
             self._bases[block], self._ends[block] = elements[0], elements[-1]
         if self._sectors:
             noted = sums(stored)
-            self._sums[block * self._sectors :][: len(noted)] = noted
+            self._sums[self._sums_at[block] :][: len(noted)] = noted
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         self._check_sums(parts, data, self._sums, self._sums_at)

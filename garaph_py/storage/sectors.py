@@ -57,10 +57,16 @@ def worth_reading(ranges: Array, access: int, elements: int) -> Array | None:
 
 def cut(runs: Array, step: int) -> Array:
     """Cut runs of sectors at the multiples of `step`; int64, shape (parts, 2)."""
-    counts = (runs[:, 1] - 1) // step - runs[:, 0] // step + 1
-    which = np.repeat(np.arange(len(runs)), counts)
-    starts = (runs[which, 0] // step + np.arange(len(which)) - (np.cumsum(counts) - counts)[which]) * step
+    multiples, which = numbers_in(runs[:, 0] // step, -(-runs[:, 1] // step))
+    starts = multiples * step
     return np.stack((np.maximum(starts, runs[which, 0]), np.minimum(starts + step, runs[which, 1])), axis=1)
+
+
+def numbers_in(firsts: Array, lasts: Array) -> tuple[Array, Array]:
+    """The numbers in each of the ranges [first, last), one range after the other, and which range each is in."""
+    counts = lasts - firsts
+    which = np.repeat(np.arange(len(counts)), counts)
+    return firsts[which] + np.arange(len(which)) - (np.cumsum(counts) - counts)[which], which
 
 
 def sums(stored: Array, begin: int = 0) -> Array:
@@ -88,10 +94,7 @@ def sums_of_parts(data: Array, bounds: Array, shifts: Array) -> tuple[Array, Arr
     sectors, parts : ndarray of int64
         The number of each sector in the file, and of the part that it belongs to.
     """
-    firsts = bounds[:, 0] // SECTOR
-    counts = -(-bounds[:, 1] // SECTOR) - firsts
-    parts = np.repeat(np.arange(len(bounds)), counts)
-    sectors = firsts[parts] + np.arange(len(parts)) - (np.cumsum(counts) - counts)[parts]
+    sectors, parts = numbers_in(bounds[:, 0] // SECTOR, -(-bounds[:, 1] // SECTOR))
     begins = np.maximum(sectors * SECTOR, bounds[parts, 0]) + shifts[parts]
     ends = np.minimum(sectors * SECTOR + SECTOR, bounds[parts, 1]) + shifts[parts]
     view, digest = data.data, xxhash.xxh3_64_intdigest

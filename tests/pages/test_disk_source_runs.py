@@ -13,21 +13,11 @@ from garaph_py.pages.layout import layout
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
-from tests.support.stored_graphs import hub, opened, with_memory
+from tests.support.stored_graphs import alone, hub, opened, with_memory
 
 from ..support.runs import run_with
 
 PACKED = pytest.mark.parametrize("saved", [(False, "packed"), (True, "packed")], indirect=True, ids=str)
-
-
-def alone(elements):
-    """What is wanted of a page: these elements, each by itself."""
-
-    def wanted(page):
-        own = np.array([e for e in elements if page.first_edge <= e < page.last_edge], np.int64)
-        return np.column_stack((own, own + 1))
-
-    return wanted
 
 
 def decoded(edges, offsets, element):
@@ -43,7 +33,7 @@ def decoded(edges, offsets, element):
 def read(source, offsets, elements):
     """The wanted elements of all pages, and how many bytes were read for them."""
     before, found = source.bytes_read, {}
-    source.prefetch(source.pages, alone(elements))
+    source.prefetch(source.pages, alone(*elements))
     for page in source.pages:
         edges = source.edges(page)
         found |= {e: decoded(edges, offsets, e) for e in elements if page.first_edge <= e < page.last_edge}
@@ -51,23 +41,24 @@ def read(source, offsets, elements):
     return found, source.bytes_read - before
 
 
-def read_all(source):
-    """Read all pages, and keep what it takes to read parts."""
-    source._arrays[0].keep_parts(True)
-    source.stays = [False] * len(source.pages)
-    source.prefetch(source.pages)
-    for page in source.pages:
-        source.edges(page)
-        source.release(page)
+@pytest.fixture
+def pages(source):
+    """A source that has read all pages, and kept what it takes to read parts."""
+    made = source(150_000, page_edges=10_000)
+    made._arrays[0].keep_parts(True)
+    made.stays = [False] * len(made.pages)
+    made.prefetch(made.pages)
+    for page in made.pages:
+        made.edges(page)
+        made.release(page)
+    return made
 
 
 @PACKED
-def test_of_blocks_that_have_been_checked_runs_are_read(saved, source):
+def test_of_blocks_that_have_been_checked_runs_are_read(saved, pages):
     graph, _, _ = saved
     into = graph._arrays.in_edges
-    pages = source(150_000, page_edges=10_000)
     elements = [0, 5, RUN - 1, 7 * RUN, 8 * RUN + 3, graph.m // 2, graph.m - 1]
-    read_all(pages)
     found, nbytes = read(pages, into.offsets, elements)
     assert found == {e: int(into.neighbours[e]) for e in elements}
     assert nbytes <= 3 * SECTOR * len(elements)  # a run has up to 4 KiB, in any place
@@ -78,11 +69,9 @@ def test_of_blocks_that_have_been_checked_runs_are_read(saved, source):
 
 
 @PACKED
-def test_every_run_can_be_read_alone(saved, source):
+def test_every_run_can_be_read_alone(saved, pages):
     graph, _, _ = saved
     into = graph._arrays.in_edges
-    pages = source(150_000, page_edges=10_000)
-    read_all(pages)
     rng = np.random.default_rng(2)
     for _ in range(30):
         elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
@@ -91,11 +80,9 @@ def test_every_run_can_be_read_alone(saved, source):
 
 
 @PACKED
-def test_damage_in_a_run_is_found_where_it_is_read(saved, source):
+def test_damage_in_a_run_is_found_where_it_is_read(saved, pages):
     graph, _, _ = saved
     offsets = graph._arrays.in_edges.offsets
-    pages = source(150_000, page_edges=10_000)
-    read_all(pages)
     stored = pages._arrays[0]
     block = stored.array.blocks // 2
     data, start = stored.reader.paths[stored._disks[block]], int(stored._words[block])
@@ -110,13 +97,11 @@ def test_damage_in_a_run_is_found_where_it_is_read(saved, source):
 
 
 @PACKED
-def test_a_read_under_way_keeps_what_it_needs(saved, source):
+def test_a_read_under_way_keeps_what_it_needs(saved, pages):
     """Another run of the graph may decide to keep nothing."""
     graph, _, _ = saved
     into = graph._arrays.in_edges
-    pages = source(150_000, page_edges=10_000)
-    read_all(pages)
-    pages.prefetch(pages.pages, alone([3 * RUN]))
+    pages.prefetch(pages.pages, alone(3 * RUN))
     pages._arrays[0].keep_parts(False)
     assert decoded(pages.edges(pages.pages[0]), into.offsets, 3 * RUN) == into.neighbours[3 * RUN]
 

@@ -7,17 +7,12 @@ import garaph_py as gp
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
-from tests.support.stored_graphs import hub, opened
+from tests.support.stored_graphs import alone, hub, opened
 
 from ..support.runs import run_with
 
 SECTOR = sectors.SECTOR
 WIDTH = SECTOR // 4
-
-
-def alone(*elements):
-    """What is wanted of a page: these elements, each by itself."""
-    return lambda page: np.array([[e, e + 1] for e in sorted(elements) if page.first_edge <= e < page.last_edge])
 
 
 def read(source, pages, wanted):

@@ -184,6 +184,7 @@ def test_a_killed_save_leaves_what_can_be_recognized(tmp_path, monkeypatch):
             disk.mkdir(parents=True, exist_ok=True)
         return lambda: store.save(graph, folder / "graph", disks=disks)
 
+    saving(tmp_path / "first")()  # loads compiled functions, for which files are opened once
     points, _ = calls_of(monkeypatch, saving(tmp_path / "whole"))
     for last, point in enumerate(points):
         folder = tmp_path / str(last)

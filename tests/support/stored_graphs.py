@@ -35,6 +35,16 @@ def with_memory(graph, memory):
     return graph._replace(memory=memory)
 
 
+def alone(*elements):
+    """What is wanted of a page: these elements, each by itself."""
+
+    def wanted(page):
+        own = np.array([e for e in sorted(elements) if page.first_edge <= e < page.last_edge], np.int64)
+        return np.column_stack((own, own + 1))
+
+    return wanted
+
+
 def hub(graph):
     """A vertex from which most others are reached."""
     return int(graph.out_degrees.argmax())

@@ -57,7 +57,7 @@ class Choice:
         return self.records is not None
 
     def pack(self, streams: Streams, launcher: Launcher, memory: DeviceMemory, starts: int) -> None:
-        """Pack the raw sources into the pages, all of which are resident; `starts` is the address of that array."""
+        """Pack the raw sources into the pages, all of which are resident; `starts` is the address of ``starts``."""
         edges, arrays, records = self.edges, self.arrays, self.records
         assert records is not None
         packing = Packing(edges.neighbours, launcher, memory, starts)

@@ -36,7 +36,7 @@ H200 hosts)."""
 MOST_SUPERSTEPS = 4096
 """Supersteps after which a chain ends, those inside `push_few` included; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
-"""Nanoseconds after its first superstep when a chain ends, so that the host can stop the run, or copy its state."""
+"""Nanoseconds from a chain's first superstep until it ends, so that the host can stop the run, or copy its state."""
 PUSHES, PUSHES_FEW, PULLS = 1, 2, 4
 """What a superstep may do, where several are launched together (kernels/choose.cu); sums of these are sets."""
 CLASSES = 256
