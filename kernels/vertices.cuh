@@ -58,11 +58,7 @@ __device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 acti
   __shared__ bool last;
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   __syncthreads();
-#pragma unroll
-  for (int s = 16; s; s >>= 1) {
-    active += __shfl_down_sync(FULL_MASK, active, s);
-    active_edges += __shfl_down_sync(FULL_MASK, active_edges, s);
-  }
+  active = sum_over_warp(active), active_edges = sum_over_warp(active_edges);
   if constexpr (HAS_TOTAL) part = warp_reduce(part, add_total);
   if (lane_id() == 0) {
     atomicAdd(&counts[0], active);
