@@ -9,11 +9,13 @@ from .reckoning import (
     ALL,
     CPU_STEP,
     LEAST_ACTIVE,
+    Call,
+    OnDevice,
     Past,
     Rates,
     Verdict,
     answered_bytes,
-    gpu_seconds,
+    gpu_iterating,
     gpu_steps,
     placed_bytes,
     preparing_seconds,
@@ -72,27 +74,46 @@ def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
         found["start"] = measured.starting
     if measured.on_gpu and not there.is_compiled and measured.compiling >= LEAST_SECONDS:
         found["compile"] = measured.compiling
-    if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
-        return found
-    working = measured.iterating - (gpu_steps(call) if measured.on_gpu else call.iterations * CPU_STEP)
-    if not measured.on_gpu:
-        working -= reversing_seconds(call)
-        if working >= LEAST_SECONDS:
-            found[f"cpu_{call.kind}"] = call.work / (working * call.threads)
-    elif not there.missing(call):
-        beyond = measured.seconds - measured.iterating
-        if answered_bytes(call) < MANY_BYTES:
-            found["call"] = beyond - returning(call, rates)
-        elif beyond - rates.call >= LEAST_SECONDS / 10:
-            found["answering"] = answered_bytes(call) / (beyond - rates.call)
-        if working >= LEAST_SECONDS and not there.streamed(call):
-            found[f"gpu_{call.kind}"] = call.work / working
-    else:  # pages are copied during the first iterations, so only the whole call is known
-        made = replace(there, has_context=True, is_compiled=True)
-        other = preparing_seconds(call, made, replace(rates, placing=float("inf"))) + gpu_seconds(call, made, rates)
-        if measured.seconds - other >= LEAST_SECONDS:
-            found["placing"] = placed_bytes(call, there) / (measured.seconds - other)
+    if measured.on_gpu and there.missing(call):
+        found |= placing(call, there, rates, measured)
+    elif call.kind == ALL or measured.active >= LEAST_ACTIVE * call.vertices:
+        found |= working(call, there, rates, measured)
     return {name: value for name, value in found.items() if is_believable(name, value)}
+
+
+def placing(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> dict[str, float]:
+    """The rate at which a call has placed the graph on the GPU.
+
+    Pages are copied during the first iterations, so only the time of the whole call is known. If what is left of it for
+    copying is too short to be measured, but was not expected to be, the rate is at least that of `LEAST_SECONDS`.
+    """
+    if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
+        iterating = gpu_steps(call)
+    else:
+        iterating = gpu_iterating(call, there, rates)
+    made = replace(there, has_context=True, is_compiled=True)
+    ranks = preparing_seconds(call, made, replace(rates, placing=float("inf")))
+    seconds = measured.seconds - ranks - rates.call - returning(call, rates) - iterating
+    if max(seconds, placed_bytes(call, there) / rates.placing) < LEAST_SECONDS:
+        return {}
+    return {"placing": placed_bytes(call, there) / max(seconds, LEAST_SECONDS)}
+
+
+def working(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> dict[str, float]:
+    """The rates of a call that had nothing to place."""
+    found, fixed = dict[str, float](), gpu_steps(call) if measured.on_gpu else call.iterations * CPU_STEP
+    seconds = measured.iterating - fixed
+    if not measured.on_gpu:
+        seconds -= reversing_seconds(call)
+        return {f"cpu_{call.kind}": call.work / (seconds * call.threads)} if seconds >= LEAST_SECONDS else {}
+    beyond = measured.seconds - measured.iterating
+    if answered_bytes(call) < MANY_BYTES:
+        found["call"] = beyond - returning(call, rates)
+    elif beyond - rates.call >= LEAST_SECONDS / 10:
+        found["answering"] = answered_bytes(call) / (beyond - rates.call)
+    if seconds >= LEAST_SECONDS and not there.streamed(call):
+        found[f"gpu_{call.kind}"] = call.work / seconds
+    return found
 
 
 def is_believable(name: str, value: object) -> bool:

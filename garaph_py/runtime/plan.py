@@ -10,6 +10,7 @@ from ..codec.arrays import PACKED
 from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
+from ..executor.gpu.memory_plan import has_lists
 from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
@@ -139,8 +140,19 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
     if verdict is None or not verdict.on_gpu:
         return CPU, verdict
-    can_share = options.mode in (ANY, PULL) and not options.deterministic
-    return (HYBRID if can_share and machine.has_gpu() else GPU), verdict
+    if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
+        return GPU, verdict
+    needs_no_help = gpu_pushes(bound, graph, options) and machine.on_device(bound, graph, options).holds(verdict.call)
+    return (GPU if needs_no_help else HYBRID), verdict
+
+
+def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
+    """Whether the GPU alone does every iteration well, those with few active vertices too.
+
+    It pushes then, several iterations in a launch. A hybrid run never pushes deltas.
+    """
+    chains = bound.is_relaxation and gpu_may_chain(options)
+    return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
 
 
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:

@@ -40,14 +40,17 @@ CPU_VERTEX = 2e-9
 REVERSING = 2e8
 """Edges per second whose values the CPU orders by source, which a push needs: 12 M in 55 ms, 17 M in 100 ms on 16
 threads (docs/results/gpu.md, "What `auto` chooses")."""
-UNKNOWN_SEARCH = 0.5
+UNKNOWN_SEARCH = 0.9
 """Before a search over the graph has told how many vertices it reaches, only this part of the CPU's estimate counts
-against preparing the GPU. Over a web graph and a graph of symbols, a search from the vertex of largest degree took 0.4
-and 1.0 of the estimate."""
+against preparing the GPU: the part of searches that reach most of the graph. With 0.5, the first BFS over linux-symrefs
+took the CPU, and 1.4 of the GPU's time."""
 RANK_THREADS = 2
 """Threads beyond which ranks are made no faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2
 """Arrays of values that a run pins on the host."""
+ARRAYS_ON_GPU = 4
+"""Arrays of a vertex's value that a run keeps in the GPU's memory at most: values, new values, sums, and the sums that
+deltas are pushed to (`memory_plan.vertex_arrays`)."""
 OFFSET_BYTES = 8
 """Bytes of a vertex's offset, which the GPU keeps beside the edges."""
 THERE = 0.9
@@ -248,6 +251,11 @@ class OnDevice:
         if self.room is None or call.whole_bytes <= self.room:
             return call.whole_bytes
         return call.graph_bytes if call.graph_bytes <= self.room else STAYING * self.room
+
+    def holds(self, call: Call) -> bool:
+        """Whether the GPU's memory has room for the whole graph, and for the call's values beside it."""
+        values = ARRAYS_ON_GPU * call.vertices * call.value_bytes
+        return self.room is not None and call.whole_bytes + values <= self.room
 
     def missing(self, call: Call) -> float:
         """Bytes of the graph that the call would copy to the GPU to stay there."""

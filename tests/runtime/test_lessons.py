@@ -40,12 +40,22 @@ def test_a_call_as_long_as_expected_teaches_the_same_rates():
         (pagerank(), NEW, Measured(False, 0.5, 0.4, 10, 2.0), ["cpu_all"]),
         (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=N), ["cpu_search"]),
         (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=1), []),  # reached nobody
+        (bfs(), FOUND, Measured(True, 0.3, 0.1, 7, active=1), ["placing"]),
         (pagerank(), HERE, Measured(True, 0.03, 1e5, 10), []),  # not believable
     ],
     ids=short,
 )
 def test_what_is_taught(call, there, measured, names):
     assert sorted(lessons(choose(call, there, H200), measured)) == names
+
+
+def test_a_rate_that_was_far_too_low_is_corrected_by_calls_too_short_to_measure_it():
+    slow = replace(H200, placing=H200.placing / 50)
+    call = replace(pagerank(), edges=pagerank().edges // 50)
+    measured = Measured(True, gpu_seconds(call, FOUND, slow), 0.01, call.iterations)
+    learned = lessons(choose(call, FOUND, slow), measured)["placing"]
+    assert learned == pytest.approx(reckoning.placed_bytes(call, FOUND) / 5e-3)
+    assert learned > 2 * slow.placing
 
 
 def test_a_rate_changes_when_it_was_wrong_twice():

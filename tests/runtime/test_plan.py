@@ -16,7 +16,7 @@ from garaph_py.runtime import plan as plan_
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
 from garaph_py.runtime.plan import cores_beside_gpu, executor_of, plan, reckon
-from garaph_py.runtime.reckoning import OnDevice, Past, Rates
+from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Past, Rates
 from tests.support import twins
 from tests.support.stored_graphs import opened
 from tests.support.verdicts import verdict
@@ -48,9 +48,32 @@ def planned(program, graph, **given):
     ],
     ids=str,
 )
-def test_the_executor_that_begins_a_run(monkeypatch, wins, has_gpu, options, executor):
+def test_the_executor_that_begins_a_run(monkeypatch, graph, wins, has_gpu, options, executor):
     monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(wins))
-    assert executor_of(None, None, RunOptions(**options), Machine(8, lambda: has_gpu))[0] == executor
+    bound = bind(gp.apps.PageRank(), graph)
+    assert executor_of(bound, graph, RunOptions(**options), Machine(8, lambda: has_gpu))[0] == executor
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "room", "executor"),
+    [
+        (gp.apps.BFS(0), {}, 10_000, "gpu"),
+        (gp.apps.BFS(0), {}, 1_000, "hybrid"),  # parts of the graph would come over the link
+        (gp.apps.BFS(0), {}, None, "hybrid"),
+        (gp.apps.BFS(0), {"mode": "pull"}, 10_000, "hybrid"),
+        (gp.apps.BFS(0), {"iterations": 3}, 10_000, "hybrid"),  # each superstep is a launch
+        (gp.apps.PageRank(), {}, 10_000, "hybrid"),
+        (gp.apps.DeltaPageRank(weighted=False), {}, 10_000, "gpu"),
+        (gp.apps.DeltaPageRank(weighted=False), {"engine": "garaph"}, 10_000, "hybrid"),  # it never pushes deltas
+    ],
+    ids=str,
+)
+def test_a_gpu_that_holds_the_graph_and_pushes_gets_no_help(monkeypatch, graph, program, options, room, executor):
+    bound, options = bind(program, graph), RunOptions(**options)
+    call = Call(FRONTIER, graph.n, graph.m, out_edge_bytes=4)
+    monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))
+    machine = Machine(8, lambda: True, on_device=lambda *_: OnDevice(room=room))
+    assert executor_of(bound, graph, options, machine)[0] == executor
 
 
 @pytest.mark.parametrize(
