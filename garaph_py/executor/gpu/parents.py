@@ -75,10 +75,9 @@ class Parents:
         self.launches.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
 
     def _by_part(self, whole: Page, buffer: Buffer) -> Callable[[int, int, Any], None]:
-        every = self.launches.tasks.of(whole, buffer)
+        task = self.launches.tasks.of(whole, buffer).copy()  # a launch copies its argument
 
         def launch(first: int, last: int, stream: Any) -> None:
-            task = every.copy()
             task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
             self.launches.launcher.on_threads(decoding("find_parents", task), last - first, stream, task)
 
