@@ -46,6 +46,7 @@ class BFS(VertexProgram):
 
     value = np.int32
     sum = minimum
+    monotone = True
     by_levels = True
     reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
     unreached = -1

@@ -137,6 +137,7 @@ class Loop:
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
+        scheduler.read(decision, source.bytes_read - read, sum(page.edges for page in pages))
         record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)

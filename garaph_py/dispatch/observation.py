@@ -48,6 +48,10 @@ class Observation:
         The answer is the sum over each connected component, and one iteration may find it by union-find.
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened (`VertexProgram.priority`).
+    reenters : bool
+        Pushes over edges on disk work off whole pages (`reentry.DiskPushes`).
+    only_pushes : bool
+        Vertices may have got values that `done` takes for final and pushes may yet improve, so that a pull is wrong.
     k : float
         Sequential over random read speed of the storage; 1 in memory.
     ratio : float or None
@@ -86,6 +90,8 @@ class Observation:
     tiles: bool = False
     components: bool = False
     in_buckets: bool = False
+    reenters: bool = False
+    only_pushes: bool = False
     k: float = 1.0
     ratio: float | None = None
     sparse: float = 2.0

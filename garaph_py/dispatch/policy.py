@@ -35,6 +35,8 @@ DEVICE_PUSH = 0.05
 DEVICE_LISTS_EDGE = 2.0
 """Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: 45 GE/s in a push of SSSP and 90 in a
 pull."""
+WORKED_OFF = "; each page is worked off while it is in memory"
+"""What a record adds to the reason for a push with reentry."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -188,8 +190,10 @@ class AutoPolicy(_Rules):
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device)
             bound, ahead = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD, ahead_of(seen)
-            if seen.f <= bound:
-                return Decision(PUSH, f"f = {seen.f:.3g} <= {bound:.3g}", seen.device, ahead=ahead)
+            if seen.f <= bound or seen.only_pushes:
+                why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
+                why += WORKED_OFF * seen.reenters
+                return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters)
             if seen.device == GPU and suits_device_push(seen):
                 why = f"only {seen.active_edges} edges lead from active vertices"
                 return Decision(PUSH, why, seen.device, ahead=ahead)

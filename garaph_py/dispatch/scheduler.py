@@ -9,6 +9,7 @@ from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
+from .reentry import DiskPushes
 
 COPIES_TO_HOST = 3
 """Copies of the values for a turn of the host: to its two arrays, and back to the device when its turn comes again."""
@@ -43,8 +44,12 @@ class Schedule:
         Sequential over random read speed of the storage that holds the edges.
     components : bool
         The answer is the sum over each connected component, and the user wants no single supersteps.
+    ends_early : bool
+        The program's pulls end where `done` holds.
     buckets : bool
         Changed vertices may stay pending until their bucket is opened: less work, in more iterations.
+    pass_bytes : int
+        Bytes of all out-edges on disk, if pushes may work off whole pages; else 0.
     """
 
     policy: Policy
@@ -53,7 +58,9 @@ class Schedule:
     tiles: bool = False
     k: float = 1.0
     components: bool = False
+    ends_early: bool = False
     buckets: bool = True
+    pass_bytes: int = 0
 
     def pushes(self, modes: tuple[str, ...]) -> bool:
         """Whether an executor that supports `modes` may push, if the program is a relaxation."""
@@ -83,6 +90,8 @@ class Scheduler:
         What the other processor would have saved in the last iterations (`Observation.missed`).
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened.
+    disk_pushes : DiskPushes
+        What pushes have read from disk.
     """
 
     schedule: Schedule
@@ -94,10 +103,12 @@ class Scheduler:
     notify_bound: float = NOTIFY_BOUND
     in_buckets: bool = False
     missed: float = 0.0
+    disk_pushes: DiskPushes = field(init=False)
     _facts: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
+        self.disk_pushes = DiskPushes(schedule.pass_bytes)
         self.rates = tuple(schedule.policy.first_rates(can.threads, load) for load in can.loads)
         self._facts = {
             "device": can.name,
@@ -134,6 +145,7 @@ class Scheduler:
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
         return Observation(
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
+            reenters=self.disk_pushes.reenters, only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
             notify_bound=self.notify_bound, **self._facts, **shared,
         )  # fmt: skip
 
@@ -141,6 +153,11 @@ class Scheduler:
         """The policy's decision, with the rates by which the host and the devices share pages."""
         decision = self.schedule.policy.decide(seen)
         return decision._replace(sharing=self.rates) if self.rates else decision
+
+    def read(self, decision: Decision, nbytes: int, followed: int) -> None:
+        """Learn from an iteration that read so many bytes from disk, and followed so many edges."""
+        if decision.mode == PUSH:
+            self.disk_pushes = self.disk_pushes.after(nbytes, followed)
 
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
         """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""

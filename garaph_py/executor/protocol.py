@@ -109,6 +109,8 @@ class Decision(NamedTuple):
         A pull keeps the vertices' sums, so that the next iteration may push deltas (`State.has_sums`).
     ahead : Ahead, optional
         How the device may go on without a decision on each iteration.
+    reenters : bool
+        A push on the CPU works off each page: it ends when none of the page's vertices is active.
     """
 
     mode: str
@@ -119,6 +121,7 @@ class Decision(NamedTuple):
     sharing: tuple[Sharing, ...] = ()
     keeps_sums: bool = False
     ahead: Ahead | None = None
+    reenters: bool = False
 
 
 @dataclass(frozen=True)

@@ -155,9 +155,15 @@ class BoundProgram:
         return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst)
 
     @property
+    def is_monotone(self) -> bool:
+        """Whether pushes in any order lead to the same values."""
+        return self.is_relaxation and self.program.monotone
+
+    @property
     def is_order_independent(self) -> bool:
-        """Whether updates in any order lead to the same values; then runs may update in place, by `priority`."""
-        return self.is_relaxation and self.program.monotone and "done" not in self.arguments
+        """Whether updates in any order, by pushes or pulls, lead to the same values; then runs may update in place, by
+        `priority`. A pull that ends where `done` holds takes the superstep's values for final."""
+        return self.is_monotone and "done" not in self.arguments
 
     @property
     def reports_values(self) -> bool:

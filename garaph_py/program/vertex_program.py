@@ -99,7 +99,7 @@ class VertexProgram:
     monotone : bool
         A promise about a relaxation: if ``src`` becomes better (smaller, for ``min``), `gather` never returns something
         worse. Then updates in any order lead to the same values, and a run that is not synchronous updates values in
-        place, in the order of `priority`.
+        place, in the order of `priority`. If the program defines `done`, only pushes over edges on disk make use of it.
     by_levels : bool
         A promise about a relaxation: all in-neighbours that contribute a vertex's value got their own values in the
         same superstep, and keep them, as in a BFS. Then parents can be noted when a vertex gets its value, and need not

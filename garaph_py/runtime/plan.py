@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
+from ..pages.memory import arrays_on_disk
 from ..program import BoundProgram
 from .machine import Machine
 from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push, pushes_deltas
@@ -119,7 +120,10 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         synchronous=synchronous,
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
-        schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores),
+        schedule=replace(
+            schedule_of(bound, graph, options, synchronous, threads or machine.cores),
+            pass_bytes=out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0,
+        ),
         memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas),
         page_edges=options.page_edges,
         pushes=pushes,
@@ -225,8 +229,25 @@ def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchron
         tiles=synchronous and bound.tiles and suits_tiles(graph._arrays, bound.reads_edge_values, threads),
         k=graph._arrays.in_edges.k,
         components=finds_components(bound, options),
+        ends_early="done" in bound.arguments,
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
     )
+
+
+def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether pushes may work off single pages: the answer depends on no order, and nobody asks for supersteps.
+
+    Values are not final then where `done` holds, so a run that resumes from a checkpoint must not pull.
+    """
+    is_free = options.sync is not True and options.policy.chooses_asynchrony and options.iterations is None
+    keeps = options.checkpoint is not None and "done" in bound.arguments
+    return bound.is_monotone and is_free and not options.deterministic and not keeps
+
+
+def out_bytes(bound: BoundProgram, graph: Graph) -> int:
+    """Bytes of the out-edges that pushes read from disk; 0 if they are in memory."""
+    out = graph._arrays.out_edges
+    return sum(array.stored_bytes for array in arrays_on_disk(out, bound.reads_edge_values)) if out.on_disk else 0
 
 
 def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:

@@ -42,6 +42,7 @@ from .pull import Pull
 from .pull_tiled import TiledPull
 from .push import Push
 from .push_deltas import DeltaPush
+from .reentry import Reentry
 from .runs import Runs, edge_ranges
 from .sets import COUNT_EDGES
 
@@ -98,6 +99,7 @@ class CpuExecutor(StepByParts):
         self._notify = Notify(lists, arrays.out_edges)
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
+        self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, partial(kernels, bound)), False
         self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
         self._components = Components(launch, runs, arrays, reader, self._kernels)
@@ -174,6 +176,7 @@ class CpuExecutor(StepByParts):
 
     def step(self, state: State, decision: Decision) -> StepResult:
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
+        self._reenters = decision.reenters
         return super().step(state, decision)
 
     def begin(self, state: State, mode: str) -> int:
@@ -224,6 +227,9 @@ class CpuExecutor(StepByParts):
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode == PUSH and not self.is_relaxation:
             return [self._push_deltas(state, self.out_source, self._copy_active)]
+        if mode == PUSH and self._reenters:
+            self._push.forget_frontier()
+            return [self._reentry(state, self.out_source)]
         if mode == PUSH:
             self._keep_apart(state, state.changeable > 0)
             return [self._push(state, self.out_source)]

@@ -15,6 +15,7 @@ from .pull_tiled import make_pull_tiled
 from .push import make_open_bucket, make_push
 from .push_deltas import make_apply_sums, make_push_deltas
 from .records import RecordKernel
+from .reentry import make_reenter
 from .sets import make_commit
 from .vertices import make_init, make_prepare, make_result
 
@@ -93,6 +94,10 @@ class Kernels:
     @cached_property
     def push(self) -> RecordKernel:
         return make_push(self._functions, self._reader, self._has_priority)
+
+    @cached_property
+    def reenter(self) -> RecordKernel:
+        return make_reenter(self._functions, self._reader)
 
     @cached_property
     def open_bucket(self) -> RecordKernel:

@@ -98,8 +98,12 @@ def make_fetch_ahead(reader: Reader):
     return fetch_ahead
 
 
-def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
-    """Make the push kernel; with `priorities`, changed vertices above the open bucket go to `pending`."""
+def make_push_lists(f: Functions, reader: Reader, priorities: bool):
+    """Build ``push_lists(acc, frontier, blocks, offsets, run, (edges, t))``, which pushes along the lists of a set.
+
+    `acc` is a tuple: the number of edges followed, of vertices that became active, of their out-edges, and how many of
+    them may change again. With `priorities`, changed vertices above the open bucket go to `pending`.
+    """
     walk, fetch_ahead = reader.walk(make_push_along(f, priorities), False), make_fetch_ahead(reader)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
@@ -114,7 +118,19 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, t.values[v]))
         return followed, acc[0], acc[1], acc[2]
 
-    for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
+    return make_for_each_list(push_list, begin_word=fetch_ahead)
+
+
+PUSHING = (
+    "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
+    "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "counts_edges", "counts",
+)  # fmt: skip
+"""Arguments of a kernel that pushes along lists."""
+
+
+def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
+    """Make the push kernel; `priorities` as for `make_push_lists`."""
+    push_lists = make_push_lists(f, reader, priorities)
 
     def push(edges, t):
         """Push along the run's edges, which are out-edges of the page's active vertices.
@@ -122,17 +138,13 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         With ``t.counts_edges``, also count the out-edges of the activated vertices, at one cache miss each.
         """
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        acc = for_each_list(
+        acc = push_lists(
             (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
         )
         t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
         return 0
 
-    names = (
-        "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
-        "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "counts_edges", "counts", *LISTS,
-    )  # fmt: skip
-    return RecordKernel("push", push, names, f, reader)
+    return RecordKernel("push", push, (*PUSHING, *LISTS), f, reader)
 
 
 def make_open_bucket(f: Functions) -> RecordKernel:

@@ -1,0 +1,58 @@
+"""Whether pushes over edges on disk read lists or whole pages, from what both have read so far. Pure.
+
+A push reads the lists of the active vertices. A search along long paths does that in hundreds of supersteps, and reads
+the same sectors again in most of them. A push with reentry (executor/cpu/reentry.py) reads whole pages, and works each
+of them off before the next one. Which reads less depends on how the vertices are numbered: if neighbours are far apart,
+a page has little to work off. So it is tried, once pushes have read as much as all pages have (then a trial costs no
+more than what has been spent), and kept while it follows more edges for each byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+ONE_PASS = 1.0
+"""Passes over all out-edges whose bytes pushes read before reentry is tried for the first time."""
+
+
+@dataclass(frozen=True)
+class DiskPushes:
+    """What the pushes of a run have read from disk since one of the two ways was last given up.
+
+    Attributes
+    ----------
+    pass_bytes : int
+        Bytes of all out-edges on disk; 0 if the run may not use reentry.
+    patience : float
+        Passes that pushes from lists may read before reentry is tried.
+    by_lists, by_pages : tuple of int
+        Bytes that were read, and edges that were followed. Those of each push by pages count half as much after the
+        next one, because a search ends with pages that have little to work off.
+    """
+
+    pass_bytes: int = 0
+    patience: float = ONE_PASS
+    by_lists: tuple[int, int] = 0, 0
+    by_pages: tuple[int, int] = 0, 0
+
+    @property
+    def reenters(self) -> bool:
+        """Whether the next push works off whole pages."""
+        return 0 < self.pass_bytes * self.patience <= self.by_lists[0]
+
+    @property
+    def has_reentered(self) -> bool:
+        """Whether a push of this run has worked off pages."""
+        return self.patience > ONE_PASS or self.by_pages != (0, 0)
+
+    def after(self, read: int, followed: int) -> DiskPushes:
+        """After a push that read so many bytes, and followed so many edges."""
+        if not self.pass_bytes:
+            return self
+        if not self.reenters:
+            return replace(self, by_lists=(self.by_lists[0] + read, self.by_lists[1] + followed))
+        (read_lists, followed_lists), (before, edges) = self.by_lists, self.by_pages
+        read, followed = before // 2 + read, edges // 2 + followed
+        if followed * read_lists >= followed_lists * read:
+            return replace(self, by_pages=(read, followed))
+        return DiskPushes(self.pass_bytes, 2 * self.patience)

@@ -1,0 +1,130 @@
+"""Push with reentry: a page of edges from disk is worked off while it is in memory (CLIP; Ai et al., USENIX ATC 2017).
+
+In a search along long paths, each superstep changes few vertices, so a page would be read for a few of its edges in
+hundreds of supersteps. Here the active vertices of a page push, then those of the same page that have become active,
+and so on, until none of the page is active; then the next page follows. That is for asynchronous runs, whose answer
+does not depend on the order. Vertices that become active in pages before this one wait for the next iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...graph.arrays import GraphArrays
+from ...native import PerCall, atomic_and, atomic_load
+from ...pages.source import PageSource
+from ..protocol import PageResult
+from ..state import State
+from .edges import Reader
+from .functions import Functions
+from .launch import Launcher
+from .out_edges import OutEdges
+from .push import PUSHING, make_push_lists
+from .records import RecordKernel
+from .runs import Runs
+from .sets import COUNT_EDGES
+from .walk import ALL, NOTHING, TO_THE_END
+
+MOST_EDGES = 1 << 22
+"""Edges after which a call of the kernel returns, so that Ctrl-C works: it follows so many in some 50 ms."""
+
+
+def take_active(t, is_first):
+    """Make the page's vertices in the next frontier its frontier; at first, add them to it. Return whether it has any.
+
+    The page is [t.first_vertex, t.last_vertex). No other thread uses the two sets.
+    """
+    first, last = t.first_vertex >> 6, ((t.last_vertex - 1) >> 6) + 1
+    found, w = np.uint64(0), first
+    while w < last:
+        block = w >> 6
+        if w & 63 == 0 and t.frontier_blocks[block] == 0 and t.next_frontier_blocks[block] == 0:
+            w += 64
+            continue
+        own = ALL
+        if w == first:
+            own &= ALL << np.uint64(t.first_vertex & 63)
+        if w == last - 1:
+            own &= ALL >> np.uint64(63 - ((t.last_vertex - 1) & 63))
+        new = atomic_load(t.next_frontier, w) & own
+        if new != np.uint64(0):
+            atomic_and(t.next_frontier, w, ~new)
+        if is_first:
+            new |= t.frontier[w] & own
+        t.frontier[w] = (t.frontier[w] & ~own) | new
+        if new != np.uint64(0):
+            t.frontier_blocks[block] = 1
+        found |= new
+        w += 1
+    return found != np.uint64(0)
+
+
+def make_reenter(f: Functions, reader: Reader) -> RecordKernel:
+    """Make the kernel that works off a page."""
+    push_lists = make_push_lists(f, reader, False)
+
+    def reenter(edges, t):
+        """Push from the page's active vertices until none is left, or `MOST_EDGES` were followed.
+
+        Returns whether the caller has to go on, with ``t.is_first`` 0.
+        """
+        run = t.first_vertex, t.last_vertex, t.first_vertex >> 12, NOTHING, NOTHING, TO_THE_END
+        followed, is_first = NOTHING, t.is_first != 0
+        while followed < MOST_EDGES:
+            if not take_active(t, is_first):
+                t.counts[0] = followed
+                return 0
+            is_first = False
+            acc = push_lists(
+                (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
+            )
+            followed += acc[0]
+        t.counts[0] = followed
+        return 1
+
+    return RecordKernel("reenter", reenter, (*PUSHING, "first_vertex", "last_vertex", "is_first"), f, reader)
+
+
+class Reentry:
+    """Runs the kernel `reenter` over the pages that have active vertices.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    arrays : GraphArrays
+    edges : OutEdges
+    kernels_of : callable
+        ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
+    """
+
+    def __init__(
+        self, launcher: Launcher, runs: Runs, arrays: GraphArrays, edges: OutEdges, kernels_of: Callable[[Reader], Any]
+    ) -> None:
+        self._launch, self._runs, self._arrays, self._edges = launcher, runs, arrays, edges
+        self._kernels_of = kernels_of
+
+    def __call__(self, state: State, out_source: PageSource) -> PageResult:
+        """Work off each page with active vertices once, in ascending order."""
+        source, reader = self._edges.source(out_source), self._edges.reader
+        kernel = self._kernels_of(reader).reenter
+        self._launch.prepare(kernel, COUNT_EDGES)
+        state.next_frontier.clear()
+        state.next_values = state.values
+        pages = list(self._runs.active_pages(state.frontier, source))
+        source.prefetch(pages)
+        followed, counts = 0, np.zeros((1, 4), np.int64)
+        for page in pages:
+            edges, goes_on, is_first = self._launch.edges(reader, source.edges(page), 1), True, 1
+            while goes_on:
+                goes_on = bool(self._launch(
+                    kernel, 1, state, edges, in_place=1, counts_edges=0, counts=PerCall(counts), is_first=is_first,
+                    first_vertex=page.first_vertex, last_vertex=page.last_vertex,
+                )[0])  # fmt: skip
+                is_first, followed = 0, followed + int(counts[0, 0])
+            source.release(page)
+        active, prefix = self._runs.prefix_of(state.next_frontier, self._arrays.out_edges, 0, self._arrays.n)
+        return PageResult(followed, active, int(prefix[-1]), active, None)

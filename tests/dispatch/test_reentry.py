@@ -1,0 +1,70 @@
+"""When pushes over edges on disk work off whole pages: once they have read as much, and while it follows more edges."""
+
+from types import SimpleNamespace
+
+from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.reentry import DiskPushes
+from garaph_py.dispatch.scheduler import Schedule, Scheduler
+from garaph_py.executor.modes import CPU, PULL, PUSH
+from garaph_py.executor.protocol import Capabilities, Decision
+
+
+def after(pushes, *reads):
+    for read, followed in reads:
+        pushes = pushes.after(read, followed)
+    return pushes
+
+
+def test_pages_are_tried_once_lists_have_read_as_much():
+    pushes = DiskPushes(pass_bytes=1000)
+    assert not after(pushes, (999, 50)).reenters
+    assert after(pushes, (600, 50), (400, 50)).reenters
+
+
+def test_a_run_that_may_not_reenter_never_does():
+    assert not after(DiskPushes(), (1 << 40, 1)).reenters
+
+
+def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
+    lists = after(DiskPushes(pass_bytes=1000), (1000, 100))
+    assert after(lists, (500, 60), (500, 60)).reenters
+    assert not after(lists, (500, 40)).reenters
+    assert after(lists, (500, 500), (500, 20)).reenters  # one bad push after a good one
+    assert not after(lists, (500, 500), *[(500, 10)] * 5).reenters
+
+
+def test_what_was_given_up_is_tried_again_after_twice_as_much():
+    given_up = after(DiskPushes(pass_bytes=1000), (1000, 100), (1000, 1))
+    assert not after(given_up, (1999, 100)).reenters
+    assert after(given_up, (2000, 100)).reenters
+
+
+def test_pages_that_all_stay_in_memory_are_worked_off():
+    assert after(DiskPushes(pass_bytes=1000), (1000, 100), (0, 10), (0, 0)).reenters
+
+
+RELAXATION = SimpleNamespace(is_relaxation=True, updates_all_vertices=False)
+
+
+def scheduled(ends_early):
+    schedule = Schedule(POLICIES["auto"], ends_early=ends_early, pass_bytes=1000)
+    return Scheduler(schedule, 100, 1000, RELAXATION, Capabilities(CPU, (PULL, PUSH), threads=2))
+
+
+def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
+    for ends_early in (True, False):
+        scheduler = scheduled(ends_early)
+        assert scheduler.decide(scheduler.observe(1, 900)).mode == PULL
+        scheduler.read(Decision(PUSH, ""), 1000, 10)
+        decision = scheduler.decide(scheduler.observe(1, 1))
+        assert (decision.mode, decision.reenters) == (PUSH, True)
+        assert "worked off" in decision.why
+        scheduler.read(decision, 1000, 1)  # too few: it is given up
+        assert not scheduler.decide(scheduler.observe(1, 1)).reenters
+        assert scheduler.decide(scheduler.observe(1, 900)).mode == (PUSH if ends_early else PULL)
+
+
+def test_only_pushes_count():
+    scheduler = scheduled(False)
+    scheduler.read(Decision(PULL, ""), 1 << 20, 10)
+    assert not scheduler.decide(scheduler.observe(1, 1)).reenters

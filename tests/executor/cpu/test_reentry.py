@@ -1,0 +1,169 @@
+"""Push with reentry: pages from disk are worked off while they are in memory; answers stay the same."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.cpu import reentry
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.pages import memory
+from garaph_py.storage import directory as store
+from garaph_py.storage import sectors
+from tests.support.stored_graphs import opened
+
+from ...support.runs import run_with
+
+SIDE = 150
+ROOM = 200_000
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    """Little memory and small requests, so that small graphs are read like large ones."""
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+
+
+def grid_edges(side):
+    at = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+    sources = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    return sources, np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+
+
+def grid(directed, order=None, side=SIDE):
+    """A grid with random lengths; if directed, with edges of other lengths back."""
+    sources, targets = grid_edges(side)
+    if directed:
+        sources, targets = np.concatenate([sources, targets]), np.concatenate([targets, sources])
+    if order is not None:
+        sources, targets = order[sources].astype(np.uint32), order[targets].astype(np.uint32)
+    lengths = np.random.default_rng(5).integers(1, 100, len(sources)).astype(np.int32)
+    return from_numbered_edges(sources, targets, side * side, lengths, directed=directed)
+
+
+def stored(graph, path, encoding="raw"):
+    store.save(graph, path, encoding=encoding, block_bytes=1 << 14)
+    return opened(path, ROOM)
+
+
+def worked_off(run):
+    return [i for i in run.stats.iterations if "worked off" in i.why]
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("program", [gp.apps.BFS, gp.apps.SSSP])
+def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encoding):
+    graph = grid(directed)
+    run = run_with(program(0), stored(graph, tmp_path / "g", encoding), device="cpu", page_edges=3001)
+    assert worked_off(run)
+    whole = run_with(program(0), graph, device="cpu")
+    assert run.values.tobytes() == whole.values.tobytes()
+    assert sum(i.from_disk for i in worked_off(run)) < sum(i.from_disk for i in run.stats.iterations)
+
+
+def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
+    graph = stored(grid(False), tmp_path / "g")
+    run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000)
+    edges = store.info(tmp_path / "g").arrays["in_sources"].stored_bytes
+    assert len(run.stats.iterations) < SIDE  # its supersteps are 2 * SIDE
+    assert sum(i.from_disk for i in run.stats.iterations) < 6 * edges
+    by_step = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, sync=True)
+    assert len(by_step.stats.iterations) == 2 * SIDE - 1
+    assert sum(i.from_disk for i in by_step.stats.iterations) > 12 * edges
+    assert run.values.tobytes() == by_step.values.tobytes()
+
+
+def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
+    order = np.random.default_rng(7).permutation(SIDE * SIDE)
+    graph = grid(False, order)
+    there = stored(graph, tmp_path / "g")
+    run = run_with(gp.apps.BFS(0), there, device="cpu", page_edges=3000)
+    by_step = run_with(gp.apps.BFS(0), there, device="cpu", page_edges=3000, sync=True)
+    first = run.stats.iterations.index(worked_off(run)[0])
+    later = run.stats.iterations[first:]
+    assert any("worked off" not in i.why for i in later)
+    assert {i.mode for i in later} == {"push"}
+    assert sum(i.from_disk for i in run.stats.iterations) < 2 * sum(i.from_disk for i in by_step.stats.iterations)
+    assert run.values.tobytes() == run_with(gp.apps.BFS(0), graph, device="cpu").values.tobytes()
+
+
+def test_a_page_may_be_worked_off_in_several_calls(tmp_path, monkeypatch):
+    graph = grid(False, side=60)
+    expected = run_with(gp.apps.SSSP(0), graph, device="cpu").values.tobytes()
+    monkeypatch.setattr(reentry, "MOST_EDGES", 40)
+    monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # the kernel has the constant in it
+    store.save(graph, tmp_path / "g", block_bytes=1 << 12)
+    run = run_with(gp.apps.SSSP(0), opened(tmp_path / "g", 80_000), device="cpu", page_edges=1000)
+    assert worked_off(run)
+    assert run.values.tobytes() == expected
+
+
+class Hops(gp.VertexProgram):
+    """The number of edges to vertex 0, in a program that promises nothing."""
+
+    value = np.int32
+    sum = gp.min
+
+    def init(self, id):
+        return 0 if id == 0 else self.identity
+
+    def frontier(self, id):
+        return id == 0
+
+    def gather(self, src):
+        return src + 1
+
+
+class MonotoneHops(Hops):
+    monotone = True
+
+
+class EndingHops(MonotoneHops):
+    def done(self, acc, old):
+        return old != self.identity or acc != self.identity
+
+
+@pytest.mark.parametrize("program", [MonotoneHops, EndingHops])
+def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, program):
+    graph = stored(grid(False), tmp_path / "g")
+    run = run_with(program(), graph, device="cpu", page_edges=3000)
+    assert worked_off(run)
+    plain = run_with(Hops(), graph, device="cpu", page_edges=3000)
+    assert not worked_off(plain)
+    assert run.values.tobytes() == plain.values.tobytes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"sync": True}, {"iterations": 1000}, {"deterministic": True}, {"mode": "push"}, {"engine": "garaph"}],
+    ids=str,
+)  # fmt: skip
+def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
+    graph = stored(grid(False), tmp_path / "g")
+    run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, **options)
+    assert not worked_off(run)
+    assert len(run.stats.iterations) == 2 * SIDE - 1
+
+
+def test_a_run_with_checkpoints_keeps_values_that_done_takes_for_final(tmp_path):
+    graph = stored(grid(False), tmp_path / "g")
+    run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "c")
+    assert not worked_off(run)
+    run = run_with(gp.apps.SSSP(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "d")
+    assert worked_off(run)
+
+
+def test_a_run_resumes_while_pages_are_worked_off(tmp_path):
+    graph = stored(grid(False), tmp_path / "g")
+    how = {"device": "cpu", "page_edges": 3000, "checkpoint": tmp_path / "c"}
+
+    def stop(event):
+        if isinstance(event, gp.events.Iteration) and "worked off" in event.why:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run_with(gp.apps.SSSP(0), graph, checkpoint_every=1, on_event=stop, **how)
+    resumed = run_with(gp.apps.SSSP(0), graph, resume=True, **how)
+    assert resumed.stats.resumed > 0
+    assert resumed.values.tobytes() == run_with(gp.apps.SSSP(0), grid(False), device="cpu").values.tobytes()
