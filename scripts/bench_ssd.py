@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.pages.disk_layout import lay_out
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import Page
 from garaph_py.pages.memory import arrays_on_disk
@@ -105,7 +106,8 @@ def dd(path: str) -> float:
 
 def source_of(edges: Any, room: int, sources: SourceFactory) -> DiskPageSource:
     """A source of `edges`, which stay on disk, with `room` bytes of memory for pages."""
-    return DiskPageSource(arrays_on_disk(edges), edges.offsets, room, sources.disks)
+    arrays = arrays_on_disk(edges)
+    return DiskPageSource(arrays, int(edges.offsets[-1]), lay_out(arrays, edges.offsets, room), sources.disks)
 
 
 def scan(path: str, room: int) -> float:

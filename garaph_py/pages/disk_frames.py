@@ -1,8 +1,7 @@
-"""Memory for pages that are read from disk: buffers, frames, and their sizes."""
+"""Memory for pages that are read from disk: buffers and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import EdgeArray
-from ..codec.format import RECORD, RUN
-from ..errors import GraphError
+from ..codec.format import RECORD
 from ..storage.aio import Scatter
 from ..storage.disks import Batch, Request
 from ..storage.reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from ..system.memory import on_own_pages
-from ..system.sizes import show_bytes
-from .layout import Page, layout
+from .layout import Page
 
 Array = npt.NDArray[Any]
 
@@ -129,77 +126,3 @@ class PageFrame:
     users: int = 0
     begun: bool = False
     loaded: bool = False
-
-
-class RoomError(GraphError):
-    """There is too little memory for the pages of a source; it needs at least `least` bytes."""
-
-    def __init__(self, least: int) -> None:
-        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than is available")
-        self.least = least
-
-
-class Sizes:
-    """The memory that pages take, in bytes.
-
-    Parameters
-    ----------
-    arrays : sequence of ArrayReader
-    pages : sequence of Page
-    readers : int
-        Threads that read pages, each into frames of its own.
-
-    Attributes
-    ----------
-    of_pages : list of list of int
-        Bytes of each page, for each array.
-    totals : list of int
-        Bytes of each page, for all arrays.
-    largest : list of int
-        For each array, the bytes of the largest page.
-    frame : int
-        Bytes of a frame for the largest page, times the number of readers.
-    """
-
-    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
-        self.pages = pages
-        self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
-        self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
-        self.largest = [max(column) for column in zip(*self.of_pages, strict=True)] or [0] * len(arrays)
-        self.frame: int = readers * sum(self.largest)
-
-    def least(self, elsewhere: int = 0) -> int:
-        """The least memory with which the pages can be read, in bytes: one frame, or all pages if they take less.
-
-        If some pages stay `elsewhere`, it is one frame in any case.
-        """
-        return self.frame if elsewhere else min(self.frame, sum(self.totals))
-
-
-def room_of(array: ArrayReader, page: Page) -> int:
-    """Bytes that a page takes of one array."""
-    first = page.first_edge // RUN * RUN
-    return array.room(first, page.last_edge) + array.records_bytes(array.span(first, page.last_edge))
-
-
-def block_edges(arrays: Sequence[ArrayReader]) -> int:
-    """The edges of a block: a smaller page does not take less memory, because it usually touches two blocks."""
-    return min(array.block_elements for array in arrays)
-
-
-def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
-    """The least memory, in bytes, with which a `DiskPageSource` can be made."""
-    return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
-
-
-def spread(sizes: Sequence[int], room: int) -> list[bool]:
-    """Whether each page is resident. Resident pages are spread evenly over all pages.
-
-    `sizes` are the bytes of each page, `room` the bytes of memory for resident pages.
-    """
-    stays, share, passed, used = [], room / max(sum(sizes), 1), 0, 0
-    for size in sizes:
-        passed += size
-        stays.append(used + size <= min(passed * share, room))
-        used += size * stays[-1]
-    return stays

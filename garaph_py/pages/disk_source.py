@@ -25,18 +25,13 @@ from ..storage.reader import ArrayReader, PartReads, ReadRequest
 from ..storage.sectors import access_bytes, worth_reading
 from ..system import interrupts
 from ..system.memory import on_own_pages
-from .disk_frames import PageBuffer, PageFrame, RoomError, Sizes, block_edges, spread
-from .layout import Page, layout
+from .disk_frames import PageBuffer, PageFrame
+from .disk_layout import DiskLayout
+from .layout import Page
 from .source import PageEdges, Wanted
 
 Array = npt.NDArray[Any]
 
-BUFFERS = 4
-"""Frames for pages that are not resident: a thread works on one page while the disks read the others."""
-PAGE_SHARE = 10
-"""A page takes 1/10 of the memory for edges, within the two bounds that follow."""
-LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 1 << 25
-"""Bounds on the bytes of a page, as stored on disk."""
 PROMPTNESS = 0.1
 """Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
@@ -48,60 +43,34 @@ class DiskPageSource:
     ----------
     arrays : sequence of ArrayReader
         The other endpoints, and the edge values if the program reads them.
-    offsets : ndarray of int64, shape (n + 1,)
-    room : int
-        Bytes of memory for edges.
+    edges : int
+        The number of edges on disk.
+    planned : DiskLayout
+        The pages, and those that stay.
     disks : list of Disk
         The disks that the arrays are on.
-    page_edges : int, optional
-        Bound on a page's edges; by default pages grow with `room`.
-    pages : sequence of Page, optional
-        The layout; by default the source makes one with `page_edges`.
-    elsewhere : int
-        The number of first pages that are never resident here, because the caller keeps them in its own memory (a GPU).
     on_allocate : callable
         Receives each buffer when it is allocated, in the thread that needs it.
     readers : int
-        The number of sources that share `room`: this one, and those that `clone_for_thread` makes.
+        The number of sources of these pages: this one, and those that `clone_for_thread` makes.
 
     Attributes
     ----------
     pages : list of Page
     stays : list of bool
-        Whether each page is resident. Resident pages are spread evenly, so that the disks always have something to read
-        while the thread works.
-
-    Raises
-    ------
-    RoomError
-        If `room` is too small for one page. A source that lays out its own pages tries the smallest ones first.
+        Whether each page is resident.
     """
 
-    # wide: made in one place only, by `provider.SourceFactory`.
     def __init__(
-        self, arrays: Sequence[ArrayReader], offsets: Array, room: int, disks: list[Disk],
-        page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
+        self, arrays: Sequence[ArrayReader], edges: int, planned: DiskLayout, disks: list[Disk],
         on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
         self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
-        edges = max(int(offsets[-1]), 1)
-        self._access = max(int(access_bytes(arrays[0].k) * edges / max(arrays[0].stored_bytes, 1)), 1)
-        if page_edges is None:
-            width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
-            wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
-            page_edges = max(int(wanted / width), 1)
-        sizes = Sizes(arrays, layout(offsets, page_edges) if pages is None else pages, readers)
-        if pages is None and sizes.least(elsewhere) > room:  # try the smallest pages
-            sizes = Sizes(arrays, layout(offsets, min(page_edges, block_edges(arrays))), readers)
-        if sizes.least(elsewhere) > room:
-            raise RoomError(sizes.least(elsewhere))
-        self.pages: Sequence[Page] = sizes.pages
+        self._access = max(int(access_bytes(arrays[0].k) * max(edges, 1) / max(arrays[0].stored_bytes, 1)), 1)
+        self.pages, self.stays, self._room_of = planned.pages, planned.stays, planned.room_of
         self._firsts = [page.first_vertex for page in self.pages]
-        buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.frame, 1), BUFFERS)
-        self.stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.frame)
-        self._room_of, largest = sizes.of_pages, sizes.largest
         self._staying, self._lock = dict[int, PageFrame](), Lock()
-        self._make_frames([largest] * buffers)
+        self._make_frames(planned.frames)
 
     def _make_frames(self, frames: list[list[int]]) -> None:
         """Make frames with buffers of these sizes, and the other state that belongs to one thread."""

@@ -6,6 +6,7 @@ edges, but are in a lower layer than `executor.memory`, so what they take is com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,8 +19,8 @@ from ..storage.disks import checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
-from .disk_frames import least_room
-from .layout import PAGE_EDGES
+from .disk_layout import DiskLayout, RoomError, lay_out, least_room
+from .layout import PAGE_EDGES, Page
 
 OUT_SHARE = 5
 """Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
@@ -139,10 +140,37 @@ class EdgeMemory:
         fits = 0 < nbytes <= left // PARTS_SHARE and self._least() <= left - nbytes
         return list(found) if fits else []
 
-    def give_up_parts(self) -> None:
-        """Use the memory of `parts` for in-edges."""
-        self.taken, self.into = self.taken - self.parts_nbytes, self.into + self.parts_nbytes
-        self.parts = []
+    def in_layout(
+        self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0
+    ) -> DiskLayout:
+        """The pages of in-edges; the parameters are those of `lay_out`. It may give up `parts` for their room.
+
+        Raises
+        ------
+        GraphError
+            If the memory is too little for a page.
+        """
+        offsets = self._arrays.in_edges.offsets
+        try:
+            return lay_out(self.in_arrays(), offsets, self.into, page_edges, pages, elsewhere, self.needs.readers)
+        except RoomError as error:
+            if not self.parts:
+                raise self.too_little(error.least) from None
+        self.taken, self.into, self.parts = self.taken - self.parts_nbytes, self.into + self.parts_nbytes, []
+        return self.in_layout(page_edges, pages, elsewhere)
+
+    def out_layout(self, page_edges: int | None = None) -> DiskLayout:
+        """The pages of out-edges, if these have pages of their own, with at most `page_edges` edges.
+
+        Raises
+        ------
+        GraphError
+            If the memory is too little for a page.
+        """
+        try:
+            return lay_out(self.out_arrays(), self._arrays.out_edges.offsets, self.out, page_edges)
+        except RoomError:
+            raise self.too_little() from None
 
     def in_arrays(self) -> list[ArrayReader]:
         """The arrays of in-edges that are read."""

@@ -12,7 +12,6 @@ from ..events import Span
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..storage.disks import Disk
-from .disk_frames import RoomError
 from .disk_source import DiskPageSource
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
@@ -88,8 +87,10 @@ class SourceFactory:
 
         Parameters
         ----------
-        page_edges, pages, elsewhere, on_allocate
-            See `DiskPageSource`.
+        page_edges, pages, elsewhere
+            As for `disk_layout.lay_out`, if edges are on disk.
+        on_allocate : callable
+            Receives each buffer when it is allocated, in the thread that needs it.
         edges : Adjacency, optional
             Other edges in memory to use instead of the graph's own, such as packed ones.
 
@@ -102,17 +103,11 @@ class SourceFactory:
         if not into.on_disk:
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
-        try:
-            source = DiskPageSource(
-                memory.in_arrays(), into.offsets, memory.into, self.disks, page_edges, pages, elsewhere, on_allocate,
-                memory.needs.readers,
-            )  # fmt: skip
-        except RoomError as error:
-            if not memory.parts:
-                raise memory.too_little(error.least) from None
-            memory.give_up_parts()
-            self._keep_parts(memory)
-            return self.into(page_edges, pages, elsewhere, on_allocate, edges)
+        planned = memory.in_layout(page_edges, pages, elsewhere)
+        self._keep_parts(memory)
+        source = DiskPageSource(
+            memory.in_arrays(), self._arrays.m, planned, self.disks, on_allocate, memory.needs.readers
+        )
         self._open.append(source)
         return source
 
@@ -135,12 +130,9 @@ class SourceFactory:
         assert memory is not None
         if own is not None and not memory.apart:
             return own
-        try:
-            source = DiskPageSource(memory.out_arrays(), out.offsets, memory.out, self.disks, page_edges)
-        except RoomError:
-            raise memory.too_little() from None
-        self._open.append(source)
-        return source
+        planned = memory.out_layout(page_edges)
+        self._open.append(DiskPageSource(memory.out_arrays(), self._arrays.m, planned, self.disks))
+        return self._open[-1]
 
     def _close(self) -> None:
         for source in self._open:

@@ -4,6 +4,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.pages import memory
+from garaph_py.pages.disk_layout import lay_out
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks, sectors
@@ -43,7 +44,10 @@ def source(saved):
     made = []
 
     def make(room, **how):
-        made.append(DiskPageSource([edges.neighbour_array], edges.offsets, room, reading, **how))
+        own = {name: how.pop(name) for name in ("on_allocate",) if name in how}
+        arrays, readers = [edges.neighbour_array], how.get("readers", 1)
+        planned = lay_out(arrays, edges.offsets, room, **how)
+        made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, readers=readers, **own))
         return made[-1]
 
     yield make

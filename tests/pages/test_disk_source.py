@@ -18,8 +18,7 @@ from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.pages import memory
-from garaph_py.pages.disk_frames import spread
-from garaph_py.pages.disk_source import BUFFERS
+from garaph_py.pages.disk_layout import BUFFERS, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
 from garaph_py.storage.blocks import INDEX_DTYPE
