@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         min,
         mul,
     )
+    from .runtime.explain import plan
     from .runtime.on_device import on_device
     from .runtime.on_device import to_device as to_device  # for `Graph.to_device`
     from .runtime.options import Options
@@ -52,8 +53,8 @@ _HOME = {
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
-    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "on_device": "runtime.on_device",
-    "to_device": "runtime.on_device",
+    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "plan": "runtime.explain",
+    "on_device": "runtime.on_device", "to_device": "runtime.on_device",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -65,7 +66,7 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "Options", "on_device", "check", "Result", "Progress", "apps",
+    "run", "plan", "Options", "on_device", "check", "Result", "Progress", "apps",
     "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",

@@ -155,6 +155,10 @@ def run(
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,
+    explain: Annotated[
+        bool,
+        Option("--explain", help="Say what stays where, what is read, and how long it may take; do not run."),
+    ] = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     check: Annotated[
         str, Option(help="Look for NaN and infinity: finite (after every iteration), off, or auto (where it is cheap).")
@@ -182,6 +186,8 @@ def run(
       garaph run my_program.py:MyProgram edges.csv -p rate=0.5 --iterations 20
 
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
+
+      garaph run PageRank graph/ --memory 3GiB --explain
     """
     from ..executor.gpu.device import find as find_device
     from ..io.formats import ColumnNames
@@ -213,6 +219,9 @@ def run(
         with Progress(quiet) as progress:
             loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
+            if explain:
+                explained(chosen, loaded, options, as_json)
+                return
             result = runtime.execute(chosen, loaded, options, progress, request)
         with result:
             if write is not None:
@@ -226,6 +235,18 @@ def run(
                     show.ended(result, seconds, quiet, verify)
                     show.top(result, top, smallest)
                     show.written(result, output, trace, report)
+
+
+def explained(program: VertexProgram, graph: Any, options: Any, as_json: bool) -> None:
+    """Print what a run would do."""
+    from ..runtime.explain import explain
+
+    plan = explain(program, graph, options)
+    if as_json:
+        print_json(dataclasses.asdict(plan))
+    else:
+        for line in str(plan).splitlines():
+            say(line)
 
 
 def apps(as_json: AsJson = False) -> None:

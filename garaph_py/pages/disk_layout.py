@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..codec.format import RUN
 from ..errors import GraphError
+from ..storage.disks import ALIGNMENT
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
 from .layout import Page, layout
@@ -56,6 +58,21 @@ class DiskLayout:
     stays: list[bool]
     room_of: list[list[int]]
     frames: list[list[int]]
+
+    def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> int:
+        """Bytes that reading all pages takes at most that stay, or all that do not, each as a whole."""
+        chosen = [page for page, kept in zip(self.pages, self.stays, strict=True) if kept == stays]
+        ends = ALIGNMENT * len(chosen) * len(arrays)  # a read is rounded to whole sectors
+        return sum(blocks_bytes(array, chosen) for array in arrays) + ends
+
+
+def blocks_bytes(array: ArrayReader, pages: Sequence[Page]) -> int:
+    """Bytes of the blocks that hold these pages' elements of an array."""
+    spans = [array.span(page.first_edge // RUN * RUN, page.last_edge) for page in pages]
+    wanted = np.zeros(array.array.blocks, np.bool_)
+    for span in spans:
+        wanted[span.start : span.stop] = True
+    return array.bytes_of(wanted)
 
 
 # wide: made in two places only, by `memory.EdgeMemory` for in-edges and for out-edges.

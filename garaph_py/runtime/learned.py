@@ -16,13 +16,12 @@ from datetime import date
 from statistics import median_low
 from typing import Any
 
-from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..native import cache
 from ..native.references import fingerprint
 from ..program import BoundProgram
 from ..system.machine import processor_name
-from .lessons import Measured, is_believable, lessons, revised
+from .lessons import Measured, is_believable, revised
 from .options import RunOptions
 from .reckoning import NAMES, Past, Rates, Verdict, cpu_iterating, cpu_seconds, gpu_seconds, reversing_seconds
 
@@ -218,12 +217,3 @@ def kind(bound: BoundProgram, options: RunOptions, threads: int) -> str:
     program = type(bound.program)
     asked = options.iterations, options.mode, options.sync, options.engine, options.gather, options.gpu_bytes, threads
     return f"{program.__module__}.{program.__qualname__} {bound.value} {bound.edge} {asked}"
-
-
-def learn(graph: Graph, called: str, verdict: Verdict, measured: Measured, architecture: str | None) -> None:
-    """Remember how long a call of the kind `called` took, and what that says of the machine.
-
-    `architecture` is that of the GPU, if the process has found one.
-    """
-    History.of(graph._arrays).add(called, verdict, measured)
-    teach(lessons(verdict, measured), architecture)

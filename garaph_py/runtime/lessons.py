@@ -29,6 +29,8 @@ RANGE = 100.0
 """A rate is at most this many times as large, or as small, as its first estimate; other numbers are not believed."""
 LEAST_SECONDS = 5e-3
 """Seconds below which a measurement says nothing about a rate."""
+LEAST_READ = 1 << 26
+"""Bytes that an iteration must have read from disk to say something about the rate."""
 MANY_BYTES = 1 << 24
 """Bytes of values from which on the time beyond a call's iterations depends on them, and not on what is fixed: copying
 so many takes 0.3 ms."""
@@ -114,6 +116,12 @@ def working(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> di
     if seconds >= LEAST_SECONDS and not there.streamed(call):
         found[f"gpu_{call.kind}"] = call.work / seconds
     return found
+
+
+def reading(encoding: str, nbytes: int, seconds: float) -> dict[str, float]:
+    """The rate at which a run has read edges of this encoding from disk, in iterations that read much."""
+    found = {f"disk_{encoding}": nbytes / seconds} if nbytes >= LEAST_READ and seconds > 0 else {}
+    return {name: value for name, value in found.items() if is_believable(name, value)}
 
 
 def is_believable(name: str, value: object) -> bool:

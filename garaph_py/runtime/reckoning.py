@@ -97,6 +97,9 @@ class Rates:
         iterations; at best the rate of the link.
     link : float
         Bytes per second between pinned host memory and the GPU.
+    disk_raw, disk_packed : float
+        Bytes per second at which runs get edges from disk, checked: raw 1.5 to 2.0 GB/s and packed 0.8 to 1.8
+        (docs/results/ssd.md, "Reading by itself").
     """
 
     cpu_all: float = 2.0e8
@@ -116,6 +119,8 @@ class Rates:
     call: float = 2e-3
     answering: float = 5.4e10
     link: float = 5.4e10
+    disk_raw: float = 1.5e9
+    disk_packed: float = 1.0e9
 
     def of(self, processor: str, kind: str) -> float:
         """The rate of ``"cpu"`` or ``"gpu"`` for a kind of program."""

@@ -37,10 +37,11 @@ from ..system.watchdog import Watchdog
 from . import learned
 from .debug import interpret
 from .finite import FiniteCheck
-from .lessons import Measured
+from .lessons import LEAST_READ, Measured, lessons, reading
 from .machine import Machine
-from .options import Options, RunOptions, check_run_options
-from .plan import RunPlan, plan
+from .options import ANY, Options, RunOptions, check_run_options
+from .plan import LEAST_GPU_EDGES, RunPlan, plan
+from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
@@ -182,20 +183,16 @@ def carry_out(
 ) -> Result:  # fmt: skip
     """Run a bound program on a graph whose edges have the run's encoding."""
     program, record = bound.program, Record(options.trace, options.report)
-    started, machine = time.perf_counter(), Machine.here()
-    chosen, asked = plan(bound, graph, options, machine), bound
-    are_final = chosen.synchronous or options.iterations is None  # a superstep replaces no value
-    if chosen.executor == CPU and options.checkpoint is None and are_final and may_carry(bound):
-        bound = carrying(bound)
-        chosen = replace(plan(bound, graph, replace(options, device=CPU), machine), verdict=chosen.verdict)
-    planned = time.perf_counter()
+    started, asked = time.perf_counter(), bound
+    bound, chosen = planned(bound, graph, options)
+    ready = time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
-        remember(asked, graph, options, chosen, result.stats, (planned - started, time.perf_counter() - started))
+        remember(asked, graph, options, chosen, result.stats, (ready - started, time.perf_counter() - started))
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
@@ -203,17 +200,35 @@ def carry_out(
         return result if saver is None else replace(result, checkpoints=saver.finish())
 
 
+def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
+    """How the run is carried out on this machine; the bound program carries parents along where that pays."""
+    machine = Machine.here()
+    chosen = plan(bound, graph, options, machine)
+    are_final = chosen.synchronous or options.iterations is None  # a superstep replaces no value
+    if chosen.executor == CPU and options.checkpoint is None and are_final and may_carry(bound):
+        bound = carrying(bound)
+        chosen = replace(plan(bound, graph, replace(options, device=CPU), machine), verdict=chosen.verdict)
+    return bound, chosen
+
+
 def remember(
     bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, stats: Stats, seconds: tuple[float, float]
 ) -> None:
-    """Learn from a run how long such calls take, so that ``device="auto"`` reckons better with the next one.
+    """Learn from a run how long such calls take, so that ``device="auto"`` and `plan` reckon better with the next one.
 
     `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
-    answer, or that the GPU left to the CPU, is no example.
+    answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
     """
-    verdict, (planning, whole) = chosen.verdict, seconds
+    planning, whole = seconds
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
-    if verdict is None or writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
+    if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
+        return
+    if graph.on_disk:
+        read = [row for row in stats.iterations if row.from_disk >= LEAST_READ]
+        nbytes, taken = sum(row.from_disk for row in read), sum(row.seconds for row in read)
+        learned.teach(reading(graph.encoding, nbytes, taken), None)
+    verdict = chosen.verdict or unreckoned(bound, graph, options, chosen)
+    if verdict is None:
         return
     found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)
     starting = 0.0 if found is None or verdict.there.has_context else planning
@@ -222,7 +237,19 @@ def remember(
         stats.compile_seconds, starting, int(stats.history.column("active").sum()),
         int(np.count_nonzero(stats.history.column("f") * graph.m <= DEVICE_FEW_EDGES)),
     )  # fmt: skip
-    learned.learn(graph, called, verdict, measured, None if found is None else found.architecture)
+    if chosen.verdict is not None:
+        learned.History.of(graph._arrays).add(called, verdict, measured)
+    if not graph.on_disk:
+        learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
+
+
+def unreckoned(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> Verdict | None:
+    """What would have been reckoned for a run on the CPU, if there was no GPU to choose; None if it is no example."""
+    is_usual = options.device in (ANY, CPU) and options.mode == ANY and options.policy.chooses_asynchrony
+    if chosen.executor != CPU or not is_usual or graph.m < LEAST_GPU_EDGES:
+        return None
+    call = call_of(bound, graph, options, options.threads or Machine.here().cores, Past())
+    return Verdict(False, "", call, OnDevice(), learned.rates())
 
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:

@@ -206,6 +206,10 @@ class ArrayReader:
         """The blocks that hold elements [first, last)."""
         return range(first // self.block_elements, -(-last // self.block_elements)) if last > first else range(0)
 
+    def bytes_of(self, blocks: Array) -> int:
+        """Bytes of these blocks, as stored."""
+        return int(self._lengths[blocks].sum())
+
     def room(self, first: int, last: int) -> int:
         """Bytes of a buffer for the blocks with elements [first, last), whether or not the first one is skipped."""
         return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT

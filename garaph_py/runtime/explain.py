@@ -1,0 +1,300 @@
+"""`plan`: says before a run what will stay where, what an iteration reads at most, and how long it may take.
+
+It comes from the same decisions as the run: `runtime.plan` chooses the processors and divides the memory, and
+`pages.disk_layout` cuts the pages. Nothing is read from the edges, and nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from types import NoneType
+
+from ..codec.arrays import PACKED
+from ..errors import ParameterError
+from ..executor.modes import CPU, GPU
+from ..graph import Graph
+from ..native.threads import available_cores
+from ..pages.disk_layout import DiskLayout
+from ..pages.memory import EdgeMemory, MemoryNeeds
+from ..program import BoundProgram, VertexProgram, bind
+from ..program.narrow import may_narrow, narrowed
+from ..storage.reader import ArrayReader
+from ..system.arguments import explained
+from ..system.sizes import show_bytes, show_seconds
+from . import learned
+from .machine import Machine
+from .options import HYBRID, Options, RunOptions, check_run_options
+from .plan import RunPlan
+from .reckoning import (
+    ALL,
+    FRONTIER,
+    SEARCH,
+    SEARCH_BOTH,
+    UNION,
+    Call,
+    OnDevice,
+    Past,
+    Rates,
+    call_of,
+    cpu_iterating,
+    cpu_seconds,
+    gpu_seconds,
+    preparing_seconds,
+)
+from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, planned
+
+PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
+"""Passes over the edges on disk whose bytes a run is expected to read, by its kind; a run that updates all vertices
+reads them in every iteration. Over R-MAT graphs, SSSP read 7 times the edges' bytes, BFS 3 to 4 times, and components
+once (docs/results/ssd.md, "Push")."""
+ON = {CPU: "the CPU", GPU: "the GPU", HYBRID: "CPU and GPU"}
+
+
+@dataclass(frozen=True)
+class PlannedEdges:
+    """Edges on disk, as a run will read them.
+
+    Attributes
+    ----------
+    name : str
+        ``"in-edges"``, ``"out-edges"`` or, where a run reads the same edges for both, ``"edges"``.
+    nbytes : int
+        Bytes on disk, with edge values if the program reads them.
+    first_bytes : int
+        Bytes that a first pass over the edges reads: a block that a page which stays shares with one that does not is
+        read twice.
+    pages, staying : int
+        Number of pages, and of those that stay in memory once they have been read.
+    later_bytes : int
+        Bytes of the other pages: what a pass over the edges reads after the first one.
+    """
+
+    name: str
+    nbytes: int
+    first_bytes: int
+    pages: int
+    staying: int
+    later_bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do, as far as that is known before it begins; ``print(plan)`` shows it.
+
+    Attributes
+    ----------
+    program : str
+    vertices, edges : int
+        Size of the graph; an undirected edge is stored twice, and counts as two.
+    device : {"cpu", "gpu", "hybrid"}
+    why : str or None
+        Why ``device="auto"`` takes it.
+    threads : int
+        Threads of the CPU.
+    encoding : {"raw", "packed"}
+    memory : int or None
+        Bytes that graph and run may take; None if they are not limited.
+    vertex_bytes : int
+        Bytes of memory for vertices and for what the run needs beside edges; with edges in memory, also of the graph.
+    on_disk : tuple of PlannedEdges
+        Empty if the edges are in memory.
+    gpu_bytes, streamed_bytes : int
+        Bytes of the graph that stay in the GPU's memory, and bytes that each pass over the edges copies to it.
+    first_read, later_read : int
+        Bytes that the first pass over the edges reads from disk, and each later one. No iteration reads more.
+    iterations : int
+        How many are expected: the limit, or as many as the last such run had, or as is usual.
+    seconds : float
+        Expected time of the run, without compiling.
+    """
+
+    program: str
+    vertices: int
+    edges: int
+    device: str
+    why: str | None
+    threads: int
+    encoding: str
+    memory: int | None
+    vertex_bytes: int
+    on_disk: tuple[PlannedEdges, ...]
+    gpu_bytes: int
+    streamed_bytes: int
+    first_read: int
+    later_read: int
+    iterations: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self))
+
+
+@partial(explained, elsewhere=OF_OPTIONS)
+def plan(
+    program: VertexProgram,
+    graph: Graph,
+    *,
+    iterations: int | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    options: Options | None = None,
+) -> Plan:
+    """Say what `run` will do with these arguments: what stays where, what is read, and how long it may take.
+
+    The time rests on rates that runs on this machine have taught, or on those of another machine before there were any.
+    ``device="auto"`` may decide differently once more calls have been measured.
+
+    Parameters
+    ----------
+    program : VertexProgram
+    graph : Graph
+    iterations, device, threads, options
+        As for `run`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ProgramError, GraphError, ParameterError
+        As for `run`, for instance if the memory is too little.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+    >>> print(gp.plan(gp.apps.PageRank(), graph, iterations=10, device="cpu", threads=2))
+    PageRank over 3 vertices and 3 stored edges: on the CPU, 2 threads
+      memory        ... B for graph and run
+      edges         raw, in memory
+      expected      10 iterations in ...
+    """
+    if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
+        raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
+    chosen = RunOptions(iterations=iterations, device=device, threads=threads, **vars(options or Options()))
+    return explain(program, graph, chosen)
+
+
+def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
+    """Like `plan`, with the options in one object."""
+    check_arguments(program, graph, options)
+    if options.debug:
+        raise ParameterError("debug=True: a run in plain Python has no plan; leave it out (--debug)")
+    asked = bind(program, graph)
+    check_run_options(options, asked, graph)
+    if not graph.on_disk:
+        graph = encoded(graph, options)
+    if ends_by_itself(options) and may_narrow(asked, graph):
+        asked = narrowed(asked)
+    bound, chosen = planned(asked, graph, options)
+    call, there, rates = facts(asked, graph, options, chosen)
+    needs = needs_of(chosen)
+    vertex_bytes, reads = needs.vertices, (0, 0)
+    on_disk: tuple[PlannedEdges, ...] = ()
+    if graph.on_disk:
+        memory = EdgeMemory(graph._arrays, bound.reads_edge_values, needs)
+        on_disk, reads = planned_edges(memory, graph, chosen)
+        vertex_bytes = memory.taken + needs.tiles
+    on_gpu = chosen.executor != CPU
+    return Plan(
+        bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
+        graph.memory, vertex_bytes, on_disk, int(there.staying(call)) if on_gpu else 0,
+        int(there.streamed(call)) if on_gpu else 0, *reads, call.iterations,
+        expected_seconds(call, there if on_gpu else None, rates, graph, reads),
+    )  # fmt: skip
+
+
+def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> tuple[Call, OnDevice, Rates]:
+    """What the expected time rests on: the facts of the choice of a device, or those that it would have had."""
+    if (verdict := chosen.verdict) is not None:
+        return verdict.call, verdict.there, verdict.rates
+    machine = Machine.here()
+    threads = options.threads or machine.cores
+    past = learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
+    there = OnDevice() if chosen.executor == CPU else machine.on_device(bound, graph, options)
+    return call_of(bound, graph, options, threads, Past() if graph.on_disk else past), there, machine.rates()
+
+
+def needs_of(chosen: RunPlan) -> MemoryNeeds:
+    """The memory that the run takes beside edges."""
+    memory = chosen.memory
+    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.hybrid(1)}[chosen.executor]
+
+
+def planned_edges(
+    memory: EdgeMemory, graph: Graph, chosen: RunPlan
+) -> tuple[tuple[PlannedEdges, ...], tuple[int, int]]:
+    """The edges on disk, and the bytes that the first pass over them and a later one read at most."""
+    arrays, needs = graph._arrays, memory.needs
+    if needs.tiles:  # the first iteration makes tiles of all out-edges
+        out = planned_side("out-edges", memory.out_arrays(), memory.out_layout(chosen.page_edges))
+        return (out,), (out.first_bytes, 0)
+    name = "in-edges" if memory.apart else "edges"
+    into = planned_side(name, memory.in_arrays(), memory.in_layout(chosen.page_edges))
+    if not memory.apart or not needs.searches:
+        return (into,), (into.first_bytes, into.later_bytes)
+    out = planned_side("out-edges", memory.out_arrays(), memory.out_layout())
+    both = (into, out) if arrays.directed else (into,)
+    return both, (into.first_bytes + out.first_bytes, into.later_bytes + out.later_bytes)
+
+
+def planned_side(name: str, arrays: list[ArrayReader], layout: DiskLayout) -> PlannedEdges:
+    nbytes = sum(array.stored_bytes for array in arrays)
+    later = layout.read_bytes(arrays, stays=False)
+    first = later + layout.read_bytes(arrays, stays=True)
+    return PlannedEdges(name, nbytes, first, len(layout.pages), sum(layout.stays), later)
+
+
+def expected_seconds(
+    call: Call, there: OnDevice | None, rates: Rates, graph: Graph, reads: tuple[int, int]
+) -> float:  # fmt: skip
+    """The time of the run: that of the processor or that of the disk, whichever is longer."""
+    if there is None:
+        working, iterating = cpu_seconds(call, rates), cpu_iterating(call, rates)
+    else:
+        working = iterating = preparing_seconds(call, there, rates) + gpu_seconds(call, there, rates)
+    if not graph.on_disk:
+        return working
+    passes = call.iterations if call.kind == ALL else PASSES[call.kind]
+    read = reads[0] + (passes - 1) * reads[1]
+    return working + max(read / (rates.disk_packed if graph.encoding == PACKED else rates.disk_raw) - iterating, 0.0)
+
+
+def lines(plan: Plan) -> list[str]:
+    """The lines in which a plan is shown."""
+    head = f"{plan.program} over {plan.vertices:,} vertices and {plan.edges:,} stored edges"
+    threads = f", {plan.threads} thread{'s' * (plan.threads != 1)}"
+    rows = [("memory", memory_of(plan))]
+    rows += [("edges", f"{plan.encoding}, in memory")] if not plan.on_disk else []
+    rows += [(edges.name, staying(edges, plan.encoding)) for edges in plan.on_disk]
+    if plan.device != CPU:
+        streamed = f"; each pass copies {show_bytes(plan.streamed_bytes)}" if plan.streamed_bytes else ""
+        rows.append(("GPU", f"{show_bytes(plan.gpu_bytes)} of the graph stay in its memory{streamed}"))
+    if plan.on_disk:
+        first, later = show_bytes(plan.first_read), show_bytes(plan.later_read)
+        rows.append(("reads", f"at most {first} in the first pass over the edges, and {later} in each later one"))
+    count = f"{plan.iterations} iteration{'s' * (plan.iterations != 1)}"
+    rows.append(("expected", f"{count} in {show_seconds(plan.seconds)}, and compiling if this program is new"))
+    if plan.why is not None:
+        rows.append(("device auto", plan.why))
+    return [f"{head}: on {ON[plan.device]}{threads}", *(f"  {name:<12}  {text}" for name, text in rows)]
+
+
+def memory_of(plan: Plan) -> str:
+    """How the memory is divided."""
+    if not plan.on_disk:
+        taken = f"{show_bytes(plan.vertex_bytes)} for graph and run"
+    else:
+        taken = f"{show_bytes(plan.vertex_bytes)} for the vertices and the run's own buffers"
+    if plan.memory is None:
+        return taken
+    rest = f", {show_bytes(plan.memory - plan.vertex_bytes)} for edges" if plan.on_disk else ""
+    return f"{show_bytes(plan.memory)} allowed: {taken}{rest}"
+
+
+def staying(edges: PlannedEdges, encoding: str) -> str:
+    """What is on disk, and how much of it stays in memory."""
+    share = 1 - edges.later_bytes / max(edges.nbytes, 1)
+    stay = f"{edges.staying} of {edges.pages} pages stay in memory ({max(share, 0):.0%})"
+    return f"{encoding}, {show_bytes(edges.nbytes)} on disk; {stay}"

@@ -1,0 +1,147 @@
+"""A plan says before a run what the run then does."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import GraphError, ParameterError
+from garaph_py.pages import memory
+from garaph_py.runtime import explain
+from garaph_py.runtime.machine import Machine
+from garaph_py.runtime.reckoning import OnDevice
+from garaph_py.storage import directory as store
+from garaph_py.storage import sectors
+from tests.support import command
+from tests.support.stored_graphs import STORED, hub, opened
+from tests.support.verdicts import verdict
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    """Little memory and small requests, so that small graphs are read like large ones."""
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+
+
+@pytest.fixture(scope="module", params=STORED)
+def stored(request, tmp_path_factory):
+    """A graph on disk, whose directory has values."""
+    directed, encoding = request.param
+    path = tmp_path_factory.mktemp("stored") / "graph"
+    graph = gp.rmat(16, 8, directed=directed, weights=(1, 255))
+    store.save(graph, path, encoding=encoding, block_bytes=1 << 15)
+    return opened(path, int((1.1 if directed else 0.8) * store.info(path).arrays["in_sources"].stored_bytes))
+
+
+PAGES = gp.Options(page_edges=20_000)
+ROUNDED = 1.02
+"""A request is rounded to whole sectors, of which a block of these small graphs has three or more."""
+
+
+def programs(graph):
+    yield gp.apps.PageRank(stop="never", weighted=False), 4
+    yield gp.apps.SSSP(hub(graph)), None
+    yield gp.apps.BFS(hub(graph)), None
+    if not graph.directed:
+        yield gp.apps.ConnectedComponents(), None
+
+
+def test_no_iteration_reads_more_than_planned(stored):
+    for program, iterations in programs(stored):
+        how = {"iterations": iterations, "device": "cpu", "options": PAGES}
+        plan = gp.plan(program, stored, **how)
+        read = [row.from_disk for row in gp.run(program, stored, **how).stats.iterations]
+        assert max(read) <= ROUNDED * plan.first_read
+        for one, before in zip(read[1:], np.cumsum(read), strict=False):
+            assert before < plan.first_read or one <= ROUNDED * plan.later_read
+
+
+def test_a_pass_over_all_edges_reads_as_much_as_planned(stored):
+    how = {"iterations": 4, "device": "cpu", "options": PAGES}
+    program = gp.apps.PageRank(stop="never", weighted=False)
+    plan = gp.plan(program, stored, **how)
+    first, *later = [row.from_disk for row in gp.run(program, stored, **how).stats.iterations]
+    assert all(plan.later_read / 2 <= read <= ROUNDED * plan.later_read for read in later)
+    (edges,) = plan.on_disk
+    assert edges.nbytes <= first <= ROUNDED * plan.first_read
+    assert 0 < edges.staying < edges.pages
+    assert edges.later_bytes < edges.nbytes
+    assert plan.iterations == 4
+
+
+def test_a_run_by_tiles_reads_once(stored, tmp_path):
+    roomy = stored._replace(memory=stored.memory + (12 << 20))
+    how = gp.Options(mode="pull-tiled", sync=True)
+    program = gp.apps.PageRank(stop="never", weighted=False)
+    plan = gp.plan(program, roomy, iterations=3, device="cpu", options=how)
+    read = [row.from_disk for row in gp.run(program, roomy, iterations=3, device="cpu", options=how).stats.iterations]
+    assert plan.later_read == 0 == sum(read[1:])
+    assert read[0] <= ROUNDED * plan.first_read
+
+
+def test_a_plan_of_edges_in_memory():
+    graph = gp.rmat(10)
+    plan = gp.plan(gp.apps.PageRank(), graph, iterations=7, device="cpu", threads=3)
+    assert (plan.device, plan.threads, plan.iterations, plan.on_disk) == ("cpu", 3, 7, ())
+    assert (plan.first_read, plan.later_read, plan.gpu_bytes) == (0, 0, 0)
+    assert plan.seconds > 0
+    assert "edges         raw, in memory" in str(plan)
+
+
+def test_a_plan_for_the_gpu_says_what_stays_there(monkeypatch):
+    graph = gp.rmat(12, weights=(1, 9))
+    machine = Machine(8, lambda: True, on_device=lambda *_: OnDevice(room=200_000))
+    monkeypatch.setattr(explain.Machine, "here", lambda: machine)
+    plan = gp.plan(gp.apps.PageRank(weighted=False), graph, device="gpu", iterations=3)
+    assert (plan.device, plan.gpu_bytes) == ("gpu", 140_000)
+    assert plan.gpu_bytes + plan.streamed_bytes == graph.m * 4 + graph.n * 8
+    assert "stay in its memory; each pass copies" in str(plan)
+
+
+def test_the_reason_of_auto_is_shown(monkeypatch):
+    monkeypatch.setattr("garaph_py.runtime.plan.reckon", lambda *_: verdict(False))
+    assert "device auto   because the test says so" in str(gp.plan(gp.apps.PageRank(), gp.rmat(8)))
+
+
+def test_expected_times_follow_what_runs_have_taught(monkeypatch, stored):
+    program = gp.apps.PageRank(stop="never", weighted=False)
+    rates = explain.Rates(cpu_all=1e12, disk_raw=1e6, disk_packed=1e6)
+    monkeypatch.setattr("garaph_py.runtime.learned.rates", lambda: rates)
+    plan = gp.plan(program, stored, iterations=4, device="cpu")
+    assert plan.seconds == pytest.approx((plan.first_read + 3 * plan.later_read) / 1e6, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"options": {"mode": "push"}}, "write options=gp.Options"),
+        ({"device": "tpu"}, "tpu"),
+        ({"debug": True}, "plan"),
+        ({"iterations": -1}, "-1"),
+    ],
+)
+def test_bad_arguments(given, problem):
+    with pytest.raises((ParameterError, TypeError), match=problem):
+        gp.plan(gp.apps.PageRank(), gp.rmat(5), **given)
+
+
+def test_too_little_memory_is_told(stored):
+    with pytest.raises(GraphError, match=r"allow .* when the graph is opened"):
+        gp.plan(gp.apps.PageRank(weighted=False), stored._replace(memory=stored.nbytes), device="cpu")
+
+
+def test_the_command_explains_and_does_not_run(tmp_path, monkeypatch, capsys):
+    gp.save(gp.rmat(8), tmp_path / "g")
+    shell = command.Shell(monkeypatch, capsys)
+    given = ["run", "PageRank", tmp_path / "g", "--iterations", 3, "--explain", "--output", tmp_path / "o.npy"]
+    status, output, _ = shell(*given)
+    assert status == 0
+    assert re.match(r"PageRank over 256 vertices and [\d,]+ stored edges: on the CPU, \d+ thread", output)
+    assert "expected      3 iterations in" in output
+    assert not (tmp_path / "o.npy").exists()
+    document = json.loads(shell(*given, "--json")[1])
+    assert (document["iterations"], document["on_disk"]) == (3, [])
