@@ -23,6 +23,7 @@ from .options import (
     Format,
     Memory,
     NoWeights,
+    Order,
     Quiet,
     SourceColumn,
     Symmetrize,
@@ -51,9 +52,7 @@ def import_(
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
-    order: Annotated[
-        str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
-    ] = "none",
+    order: Order = "none",
     encoding: Encoding = "auto",
     disk: Disks = None,
     format: Format = None,
@@ -111,6 +110,7 @@ def generate(
     seed: Annotated[int, Option(help="The same seed makes the same graph.")] = 1,
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
+    order: Order = "none",
     encoding: Encoding = "auto",
     disk: Disks = None,
     memory: Memory = None,
@@ -134,7 +134,7 @@ def generate(
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with saying_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
-        options = ImportOptions(not undirected, encoding=encoding)
+        options = ImportOptions(not undirected, order=order, encoding=encoding)
         manifest = write_random(
             edges, out, options, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )

@@ -39,6 +39,9 @@ Encoding = Annotated[
         "arrays take more than half of the machine's memory."
     ),
 ]
+Order = Annotated[
+    str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
+]
 Memory = Annotated[
     str | None,
     Option(

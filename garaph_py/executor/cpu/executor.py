@@ -38,7 +38,7 @@ from .notify import Notify
 from .out_edges import OutEdges
 from .parents import Parents
 from .program import kernels
-from .pull import Pull
+from .pull import UNFINISHED, Pull
 from .pull_tiled import TiledPull
 from .push import Push
 from .push_deltas import DeltaPush
@@ -99,6 +99,7 @@ class CpuExecutor(StepByParts):
         self._notify = Notify(lists, arrays.out_edges)
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
+        self._skips_done = False
         self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, partial(kernels, bound)), False
         self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
@@ -177,7 +178,12 @@ class CpuExecutor(StepByParts):
     def step(self, state: State, decision: Decision) -> StepResult:
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
         self._reenters = decision.reenters
-        return super().step(state, decision)
+        # What `done` holds for needs no edges: a pull need not read them from disk.
+        self._skips_done = self.graph.on_disk and self.is_relaxation and "done" in self.bound.arguments
+        try:
+            return super().step(state, decision)
+        finally:
+            self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PUSH, PULL_TILED):
@@ -194,7 +200,8 @@ class CpuExecutor(StepByParts):
             first, last = self._runs.of_vertices()
             self._launch(kernel, len(first), state, first_vertex=first, last_vertex=last)
         if mode == PULL:
-            self._pull.prepare(state, mode)
+            self._skips_done = self._skips_done and state.synchronous and self._pull.find_unfinished(state)
+            self._pull.prepare(state, UNFINISHED if self._skips_done else mode)
             if self._pull.reads_active_only(state) and not state.synchronous:
                 state.frontier.loosen()  # `pull_active` adds vertices that change to it during the iteration
             return 0
@@ -239,8 +246,10 @@ class CpuExecutor(StepByParts):
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
         if mode == COMPONENTS:
             return self._components(state, source)
+        if mode == PULL and self._skips_done:
+            mode = UNFINISHED
         tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
-        wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode == NOTIFY_PULL else None
+        wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode != PULL else None
         source.prefetch([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:

@@ -9,7 +9,7 @@ from .components import make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
 from .functions import functions
 from .parents import make_find_parents
-from .pull import make_merge_partial_sums, make_pull, make_pull_notified
+from .pull import make_find_unfinished, make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
 from .push import make_open_bucket, make_push
@@ -70,6 +70,15 @@ class Kernels:
     @cached_property
     def pull_notified(self) -> RecordKernel:
         return make_pull_notified(self._functions, self._reader)
+
+    @cached_property
+    def pull_unfinished(self) -> RecordKernel:
+        """Like `pull_notified`, from active sources only."""
+        return make_pull_notified(self._functions, self._reader, active_only=True)
+
+    @cached_property
+    def find_unfinished(self) -> RecordKernel:
+        return make_find_unfinished(self._functions)
 
     @cached_property
     def pull_tiled(self) -> RecordKernel:

@@ -28,6 +28,7 @@ from .functions import Functions
 from .launch import Launcher
 from .records import RecordKernel
 from .runs import Runs
+from .sets import COUNT_EDGES
 from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 Array = npt.NDArray[Any]
@@ -212,8 +213,10 @@ def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordK
     return RecordKernel("pull", pull, names + SUMS * keeps_sums, f, reader)
 
 
-def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
-    gather_edges, update, leave_sum = make_gather(f, reader), make_update(f), make_leave_sum(f)
+def make_pull_notified(f: Functions, reader: Reader, active_only: bool = False) -> RecordKernel:
+    """Make the kernel that pulls for a set of vertices; if `active_only`, from active sources only."""
+    gather_edges, update = make_gather(f, reader, filtered=active_only), make_update(f, filtered=active_only)
+    leave_sum = make_leave_sum(f)
     identity, load = f.identity, f.value.load
     zero, add, leave = make_tally(f)
 
@@ -225,7 +228,8 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
         edges, t = context
         visits, tally, word = acc
         old = load(t.values, v)
-        acc, visited = gather_edges(t, identity(t.parameters), old, v, begin, end, edges, t.notified)
+        active = t.frontier if active_only else t.notified
+        acc, visited = gather_edges(t, identity(t.parameters), old, v, begin, end, edges, active)
         if not leave_sum(t, v, acc, cut_before, cut_after):
             done = update(t, v, acc, old)
             tally = add(tally, done)
@@ -252,7 +256,32 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
         return 0
 
     names = (*CONTEXT, *PARTITION, "notified", "notified_blocks", *LISTS)
-    return RecordKernel("pull_notified", pull_notified, names, f, reader)
+    return RecordKernel("pull_notified", pull_notified, names + ("frontier",) * active_only, f, reader)
+
+
+def make_find_unfinished(f: Functions) -> RecordKernel:
+    done, identity, load = f.done, f.identity, f.value.load
+
+    def find_unfinished(t):
+        """Make `notified` the set of the vertices in [first_vertex, last_vertex) that have in-edges and are not `done`.
+
+        The range begins at a multiple of 4096.
+        """
+        for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
+            found = np.uint64(0)
+            for w in range(block << 6, min((block + 1) << 6, ((t.last_vertex - 1) >> 6) + 1)):
+                word = np.uint64(0)
+                for v in range(w << 6, min((w + 1) << 6, t.last_vertex)):
+                    is_open = t.in_offsets[v + 1] > t.in_offsets[v]
+                    if is_open and not done(t.parameters, identity(t.parameters), load(t.values, v)):
+                        word |= bit_of(v)
+                t.notified[w] = word
+                found |= word
+            t.notified_blocks[block] = np.uint8(found != np.uint64(0))
+        return 0
+
+    names = ("in_offsets", "values", "parameters", "notified", "notified_blocks", "first_vertex", "last_vertex")
+    return RecordKernel("find_unfinished", find_unfinished, names, f)
 
 
 def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKernel:
@@ -287,6 +316,10 @@ def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKer
     return RecordKernel("merge_partial_sums", merge_partial_sums, names + SUMS * keeps_sums, f)
 
 
+UNFINISHED = "unfinished"
+"""A pull for the vertices in `State.notified` alone, because all others are `done`."""
+UNFINISHED_SHARE = 0.5
+"""The share of the edges up to which such a pull is used: with more, most pages are read as a whole anyway."""
 PULL_ACTIVE_RATIO = 32
 """`pull_active` is used when fewer than one edge in 32 leads from an active vertex. With more, its branch on whether a
 source is active is hard to predict, and a plain pull gains more by prefetching values."""
@@ -349,9 +382,20 @@ class Pull:
         kernels = self._kernels
         if mode == NOTIFY_PULL:
             return kernels.pull_notified, kernels.merge_partial_sums
+        if mode == UNFINISHED:
+            return kernels.pull_unfinished, kernels.merge_partial_sums
         if self.sums is not None:
             return kernels.pull_keeping, kernels.merge_keeping
         return kernels.pull_active if self.reads_active_only(state) else kernels.pull, kernels.merge_partial_sums
+
+    def find_unfinished(self, state: State) -> bool:
+        """Put the vertices that are not `done` in ``state.notified``; return whether they have few of the edges."""
+        kernel = self._kernels.find_unfinished
+        self._launch.prepare(kernel, COUNT_EDGES)
+        first, last = self._runs.of_vertices()
+        self._launch(kernel, len(first), state, first_vertex=first, last_vertex=last)
+        _, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges, 0, self._arrays.n)
+        return bool(prefix[-1] <= UNFINISHED_SHARE * self._arrays.m)
 
     def prepare(self, state: State, mode: str) -> None:
         """Compile the kernels of this iteration."""

@@ -95,11 +95,14 @@ def write_random(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Manifest:
-    """Write the graph directory `out` of generated edges; parameters and errors are those of `import_file`."""
+    """Write the graph directory `out` of generated edges; parameters and errors are those of `import_file`.
+
+    A graph whose vertices get an order of their own is built out of core, whatever its size.
+    """
     check_encoding(options.encoding)
     limit, value_bytes = memory_limit(memory), 0 if edges.dtype is None else edges.dtype.itemsize
     with creating(out, disks) as place:
-        if options.peak(edges.count, value_bytes, edges.n) <= limit:
+        if options.order == "none" and options.peak(edges.count, value_bytes, edges.n) <= limit:
             graph = edges.graph(options.directed is not False, threads, on_event)
             store.save(graph, place, encoding=options.encoding, on_event=on_event)
         else:

@@ -1,0 +1,89 @@
+"""Pulls over edges on disk leave out the vertices that are done."""
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.cpu import pull
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.graph.generate import random_rmat
+from garaph_py.io.bulk.build import ImportOptions
+from garaph_py.io.bulk.import_ import write_random
+from garaph_py.pages import memory
+from garaph_py.storage import directory as store
+from garaph_py.storage import sectors
+from tests.support import twins
+from tests.support.stored_graphs import STORED, hub, opened
+
+from ...support.runs import run_with
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    """Little memory and small requests, so that small graphs are read like large ones."""
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+
+
+@pytest.fixture(scope="module", params=STORED)
+def ordered(request, tmp_path_factory):
+    """A graph on disk whose vertices are in the order of their degrees, so that those of few edges lie together."""
+    directed, encoding = request.param
+    folder = tmp_path_factory.mktemp("ordered")
+    write_random(random_rmat(14, 16), folder / "made", ImportOptions(directed, order="degree"))
+    store.save(gp.open(folder / "made"), folder / "graph", encoding=encoding, block_bytes=8192)
+    return folder / "graph"
+
+
+def last_pull(run):
+    return [row for row in run.stats.iterations if row.mode == "pull"][-1]
+
+
+def test_the_lists_of_vertices_that_are_done_are_not_read(ordered, monkeypatch):
+    graph = opened(ordered, 400_000)
+    source = graph.ids.take([hub(graph)])[0]
+    how = {"device": "cpu", "page_edges": 4000}
+    run = run_with(gp.apps.BFS(source), graph, **how)
+    monkeypatch.setattr(pull, "UNFINISHED_SHARE", -1.0)
+    whole = run_with(gp.apps.BFS(source), graph, **how)
+    assert (
+        run.values.tobytes()
+        == whole.values.tobytes()
+        == run_with(gp.apps.BFS(source), gp.open(ordered)).values.tobytes()
+    )
+    assert last_pull(run).pages_skipped > 0 == last_pull(whole).pages_skipped
+    assert last_pull(run).from_disk < last_pull(whole).from_disk / 2
+    assert [(row.mode, row.active) for row in run.stats.iterations] == [
+        (row.mode, row.active) for row in whole.stats.iterations
+    ]
+
+
+class Reached(gp.VertexProgram):
+    """Whether a path leads to a vertex, with a gather that ends early."""
+
+    value = "uint32"
+    sum = gp.bitwise_or
+
+    def init(self, id):
+        return 1 if id == 0 else 0
+
+    def frontier(self, id):
+        return id == 0
+
+    def gather(self, src):
+        return src
+
+    def done(self, acc, old):
+        return acc == 1 or old == 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_program_of_ones_own_with_done(tmp_path, threads):
+    edges = twins.skewed(17, 9000, 60_000, None)
+    graph = from_numbered_edges(edges.sources, edges.targets, edges.n, None, directed=True)
+    store.save(graph, tmp_path / "g", block_bytes=8192)
+    run = run_with(
+        Reached(), opened(tmp_path / "g", 150_000), device="cpu", page_edges=5000, mode="pull", threads=threads
+    )
+    assert run.values.tobytes() == run_with(Reached(), graph, device="cpu", mode="pull").values.tobytes()
+    assert any(row.pages_skipped for row in run.stats.iterations)
