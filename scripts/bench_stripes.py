@@ -11,7 +11,7 @@ Disks that are slower than the machine's show whether the program gets in the wa
 make such disks out of files, each limited to 100 MB/s:
 
     for k in 0 1 2 3; do
-        truncate -s 1G disk$k.img && D=$(losetup --direct-io=on -f --show disk$k.img)
+        truncate -s 2G disk$k.img && D=$(losetup --direct-io=on -f --show disk$k.img)
         mkfs.ext4 -q $D && mkdir -p /mnt/disk$k && mount $D /mnt/disk$k
         mkdir -p /sys/fs/cgroup/blkio/stripes
         echo "$(stat -c '%Hr:%Lr' $D) 100000000" >/sys/fs/cgroup/blkio/stripes/blkio.throttle.read_bps_device

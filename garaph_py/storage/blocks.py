@@ -321,6 +321,8 @@ def known_encodings(encodings: Iterable[tuple[str, int]] = BLOCK_ENCODINGS) -> s
 def disk_of(array: str, block: int, disks: int) -> int:
     """The number of the disk, of `disks`, that stores a block of an array.
 
-    It is a hash, so that any selection of a graph's pages is spread over all disks (Garaph section 2.2).
+    As many blocks in a row as there are disks are on different ones, so that all disks have as much to read. Where they
+    begin is a hash, so that any selection of a graph's pages is spread over all disks (Garaph section 2.2).
     """
-    return xxhash.xxh3_64_intdigest(block.to_bytes(8, "little") + array.encode()) % disks
+    group = block // disks
+    return (block + xxhash.xxh3_64_intdigest(group.to_bytes(8, "little") + array.encode())) % disks

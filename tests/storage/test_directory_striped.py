@@ -102,10 +102,12 @@ def test_another_reader_needs_only_the_format(tmp_path, disks):
             assert np.array_equal(array, graph._arrays.in_edges.neighbours)
 
 
-def test_the_hash_is_the_formats_and_spreads_evenly():
-    assert [disk_of("in_sources", block, 4) for block in range(8)] == [2, 2, 3, 0, 0, 1, 0, 2]
-    counts = np.bincount([disk_of("in_sources", block, 7) for block in range(7000)])
-    assert abs(counts - 1000).max() < 4 * 1000**0.5
+def test_the_place_of_a_block_is_the_formats_and_blocks_spread_evenly():
+    assert [disk_of("in_sources", block, 4) for block in range(12)] == [2, 3, 0, 1, 2, 3, 0, 1, 3, 0, 1, 2]
+    assert np.bincount([disk_of("in_sources", block, 7) for block in range(7001)]).tolist() == [1000] * 6 + [1001]
+    for step in (7, 14, 35):  # blocks that lie as far apart are spread, too
+        counts = np.bincount([disk_of("in_sources", step * block, 7) for block in range(7000)])
+        assert abs(counts - 1000).max() < 4 * 1000**0.5
 
 
 def test_a_reader_tells_where_the_data_are(directory, disks):
