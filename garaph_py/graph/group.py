@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel
+from ..native import Kernel, atomic_add
 from ..native.threads import ThreadPool, split
 
 Array = npt.NDArray[Any]
@@ -30,6 +30,18 @@ def count_buckets(keys, start, stop, shift, counts):
     """Count the edges [start, stop) by bucket."""
     for edge in range(start, stop):
         counts[keys[edge] >> shift] += 1
+    return 0
+
+
+def count_degrees(sources, targets, start, stop, directed, out_degrees, in_degrees):
+    """Count the edges [start, stop) at their ends, while other threads count, too; an undirected self-loop counts once.
+
+    If the edges are undirected, both arrays of degrees are the same one.
+    """
+    for edge in range(start, stop):
+        atomic_add(out_degrees, sources[edge], 1)
+        if directed or sources[edge] != targets[edge]:
+            atomic_add(in_degrees, targets[edge], 1)
     return 0
 
 
@@ -109,6 +121,7 @@ def add_values(others, values, count, first, last, sums):
 
 
 COUNT_BUCKETS = Kernel("u32* i64 i64 i64 i64*", count_buckets)
+COUNT_DEGREES = Kernel("u32* u32* i64 i64 i64 i64* i64*", count_degrees)
 EXPAND_OFFSETS = Kernel("i64* i64 i64 u32*", expand_offsets)
 
 ADD_VALUES = Kernel("u32* f64* i64 i64 i64 f64*", add_values)

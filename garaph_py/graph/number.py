@@ -32,6 +32,17 @@ def renumber(ids, start, stop, numbers, out):
     return 0
 
 
+def largest(numbers, start, stop):
+    """The largest of ``numbers[start:stop]``; 0 if there are none."""
+    found = np.uint32(0)
+    for i in range(start, stop):
+        found = max(found, numbers[i])
+    return found
+
+
+LARGEST = Kernel("u32* i64 i64", largest)
+
+
 @cache
 def kernels(kind: str) -> tuple[Kernel, Kernel]:
     """`mark` and `renumber` for ids of one integer type, ``"u32*"`` or ``"i64*"``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy.typing as npt
 from ... import events
 from ...errors import GraphError
 from ...graph.build import edge_values
-from ...graph.group import COUNT_BUCKETS
+from ...graph.group import COUNT_DEGREES
 from ...graph.ids import VertexIds
+from ...graph.number import LARGEST, kernels
 from ...graph.order import vertex_order
-from ...native.threads import ThreadPool
+from ...native.threads import ThreadPool, split
 from ...system import interrupts
 from ...system.memory import release_unused
 from ..formats.format import EdgeList, joined_edges
@@ -24,6 +26,9 @@ from .numbering import IntegerNumbering, NameNumbering
 from .spill import SpillFile, prefetched
 
 Array = npt.NDArray[Any]
+PART = 1 << 14
+"""Edges from which on a batch is divided among threads: fewer are done sooner than handed out."""
+_, RENUMBER = kernels("u32*")
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class NumberedEdges:
     def __init__(
         self, source: EdgeSource, folder: Path, memory: int, pool: ThreadPool, listener: events.Listener
     ) -> None:
-        self._source = source
+        self._source, self._pool = source, pool
         self._numbering: IntegerNumbering | NameNumbering | None = None
         self._numbers: Array | None = None  # the new number of each vertex after `reorder`
         self._spill = None if source.streams_again else SpillFile(folder)
@@ -158,13 +163,26 @@ class NumberedEdges:
             interrupts.check()
             if self._numbering is not None:
                 sources, targets = self._numbering.number(sources, targets)
-            if len(sources) and max(int(sources.max()), int(targets.max())) >= self.ids.n:
+            parts = self._parts(len(sources))
+            if (
+                max(self._pool.run(LARGEST, [(ends, *part) for ends in (sources, targets) for part in parts]))
+                >= self.ids.n
+            ):
                 raise GraphError("the file was changed while it was read; import it again")
             if self._numbers is not None:
-                sources, targets = self._numbers[sources], self._numbers[targets]
+                sources, targets = self._renumbered(sources, parts), self._renumbered(targets, parts)
             if values is not None and self.dtype is not None:
                 values = np.ascontiguousarray(values, self.dtype).view(f"u{self.dtype.itemsize}")
             yield sources, targets, values
+
+    def _parts(self, count: int) -> list[tuple[int, int]]:
+        """Equal parts of so many edges, for all threads; at least one."""
+        return list(pairwise(split(count, self._pool.size))) if count >= PART else [(0, count)]
+
+    def _renumbered(self, numbers: Array, parts: list[tuple[int, int]]) -> Array:
+        out = np.empty_like(numbers)
+        self._pool.run(RENUMBER, [(numbers, *part, self._numbers, out) for part in parts])
+        return out
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
         if self._spill is not None:
@@ -183,16 +201,13 @@ class NumberedEdges:
     def reorder(self, order: str, directed: bool) -> None:
         """Renumber the vertices in an `order` of `graph.order.ORDERS`; another scan counts their degrees."""
         n = self.ids.n
-        out_degrees, in_degrees = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        out_degrees = np.zeros(n, np.int64)
+        in_degrees = np.zeros(n, np.int64) if directed else out_degrees
         for sources, targets, _ in self.batches():
-            COUNT_BUCKETS(sources, 0, len(sources), 0, out_degrees)
-            COUNT_BUCKETS(targets, 0, len(targets), 0, in_degrees)
-            if not directed:  # a self-loop is in the list once
-                loops = np.ascontiguousarray(sources[sources == targets])
-                np.subtract.at(in_degrees, loops, 1)
-        if not directed:
-            out_degrees += in_degrees
-            in_degrees = out_degrees
+            parts = self._parts(len(sources))
+            self._pool.run(
+                COUNT_DEGREES, [(sources, targets, *part, int(directed), out_degrees, in_degrees) for part in parts]
+            )
         old = vertex_order(order, out_degrees, in_degrees)
         self._numbers = np.empty(n, np.uint32)
         self._numbers[old] = np.arange(n, dtype=np.uint32)
