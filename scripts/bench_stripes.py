@@ -36,6 +36,7 @@ from garaph_py.storage.restripe import restripe
 from garaph_py.system.sizes import parse_bytes
 
 ITERATIONS = 4
+"""Iterations of a run; the first one also reads the pages that stay."""
 
 
 def main() -> None:

@@ -220,7 +220,7 @@ def run(
             loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             if explain:
-                explained(chosen, loaded, options, as_json)
+                print_plan(chosen, loaded, options, as_json)
                 return
             result = runtime.execute(chosen, loaded, options, progress, request)
         with result:
@@ -237,7 +237,7 @@ def run(
                     show.written(result, output, trace, report)
 
 
-def explained(program: VertexProgram, graph: Any, options: Any, as_json: bool) -> None:
+def print_plan(program: VertexProgram, graph: Any, options: Any, as_json: bool) -> None:
     """Print what a run would do."""
     from ..runtime.explain import explain
 

@@ -28,31 +28,29 @@ class DiskPushes:
     by_lists, by_pages : tuple of int
         Bytes that were read, and edges that were followed. Those of each push by pages count half as much after the
         next one, because a search ends with pages that have little to work off.
+    has_reentered : bool
+        A push of this run has worked off pages.
     """
 
     pass_bytes: int = 0
     patience: float = ONE_PASS
     by_lists: tuple[int, int] = 0, 0
     by_pages: tuple[int, int] = 0, 0
+    has_reentered: bool = False
 
     @property
     def reenters(self) -> bool:
         """Whether the next push works off whole pages."""
         return 0 < self.pass_bytes * self.patience <= self.by_lists[0]
 
-    @property
-    def has_reentered(self) -> bool:
-        """Whether a push of this run has worked off pages."""
-        return self.patience > ONE_PASS or self.by_pages != (0, 0)
-
-    def after(self, read: int, followed: int) -> DiskPushes:
-        """After a push that read so many bytes, and followed so many edges."""
+    def after(self, read: int, followed: int, reentered: bool) -> DiskPushes:
+        """After a push that read so many bytes, and followed so many edges; whether it worked off pages."""
         if not self.pass_bytes:
             return self
-        if not self.reenters:
+        if not reentered:
             return replace(self, by_lists=(self.by_lists[0] + read, self.by_lists[1] + followed))
         (read_lists, followed_lists), (before, edges) = self.by_lists, self.by_pages
         read, followed = before // 2 + read, edges // 2 + followed
         if followed * read_lists >= followed_lists * read:
-            return replace(self, by_pages=(read, followed))
-        return DiskPushes(self.pass_bytes, 2 * self.patience)
+            return replace(self, by_pages=(read, followed), has_reentered=True)
+        return DiskPushes(self.pass_bytes, 2 * self.patience, has_reentered=True)

@@ -157,7 +157,7 @@ class Scheduler:
     def read(self, decision: Decision, nbytes: int, followed: int) -> None:
         """Learn from an iteration that read so many bytes from disk, and followed so many edges."""
         if decision.mode == PUSH:
-            self.disk_pushes = self.disk_pushes.after(nbytes, followed)
+            self.disk_pushes = self.disk_pushes.after(nbytes, followed, decision.reenters)
 
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
         """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""

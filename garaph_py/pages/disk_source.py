@@ -45,7 +45,7 @@ class DiskPageSource:
         The other endpoints, and the edge values if the program reads them.
     edges : int
         The number of edges on disk.
-    planned : DiskLayout
+    layout : DiskLayout
         The pages, and those that stay.
     disks : list of Disk
         The disks that the arrays are on.
@@ -62,15 +62,15 @@ class DiskPageSource:
     """
 
     def __init__(
-        self, arrays: Sequence[ArrayReader], edges: int, planned: DiskLayout, disks: list[Disk],
+        self, arrays: Sequence[ArrayReader], edges: int, layout: DiskLayout, disks: list[Disk],
         on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
         self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
         self._access = max(int(access_bytes(arrays[0].k) * max(edges, 1) / max(arrays[0].stored_bytes, 1)), 1)
-        self.pages, self.stays, self._room_of = planned.pages, planned.stays, planned.room_of
+        self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
         self._firsts = [page.first_vertex for page in self.pages]
         self._staying, self._lock = dict[int, PageFrame](), Lock()
-        self._make_frames(planned.frames)
+        self._make_frames(layout.frames)
 
     def _make_frames(self, frames: list[list[int]]) -> None:
         """Make frames with buffers of these sizes, and the other state that belongs to one thread."""

@@ -103,11 +103,10 @@ class SourceFactory:
         if not into.on_disk:
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
-        planned = memory.in_layout(page_edges, pages, elsewhere)
+        layout = memory.in_layout(page_edges, pages, elsewhere)
         self._keep_parts(memory)
-        source = DiskPageSource(
-            memory.in_arrays(), self._arrays.m, planned, self.disks, on_allocate, memory.needs.readers
-        )
+        readers = memory.needs.readers
+        source = DiskPageSource(memory.in_arrays(), self._arrays.m, layout, self.disks, on_allocate, readers)
         self._open.append(source)
         return source
 
@@ -130,8 +129,8 @@ class SourceFactory:
         assert memory is not None
         if own is not None and not memory.apart:
             return own
-        planned = memory.out_layout(page_edges)
-        self._open.append(DiskPageSource(memory.out_arrays(), self._arrays.m, planned, self.disks))
+        layout = memory.out_layout(page_edges)
+        self._open.append(DiskPageSource(memory.out_arrays(), self._arrays.m, layout, self.disks))
         return self._open[-1]
 
     def _close(self) -> None:

@@ -1,7 +1,7 @@
 """`plan`: says before a run what will stay where, what an iteration reads at most, and how long it may take.
 
 It comes from the same decisions as the run: `runtime.plan` chooses the processors and divides the memory, and
-`pages.disk_layout` cuts the pages. Nothing is read from the edges, and nothing is compiled.
+`pages.disk_layout` cuts the pages. No edges are read from disk, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from types import NoneType
 
 from ..codec.arrays import PACKED
 from ..errors import ParameterError
-from ..executor.modes import CPU, GPU
+from ..executor.modes import CPU, GPU, PULL
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..pages.disk_layout import DiskLayout
-from ..pages.memory import EdgeMemory, MemoryNeeds
+from ..pages.memory import EdgeMemory, MemoryNeeds, check_verifying, few_edges
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
@@ -25,7 +25,7 @@ from ..system.sizes import show_bytes, show_seconds
 from . import learned
 from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
-from .plan import RunPlan
+from .plan import RunPlan, reverses
 from .reckoning import (
     ALL,
     FRONTIER,
@@ -49,6 +49,7 @@ PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
 reads them in every iteration. Over R-MAT graphs, SSSP read 7 times the edges' bytes, BFS 3 to 4 times, and components
 once (docs/results/ssd.md, "Push")."""
 ON = {CPU: "the CPU", GPU: "the GPU", HYBRID: "CPU and GPU"}
+"""What computes, in words."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,9 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         raise ParameterError("debug=True: a run in plain Python has no plan; leave it out (--debug)")
     asked = bind(program, graph)
     check_run_options(options, asked, graph)
-    if not graph.on_disk:
-        graph = encoded(graph, options)
+    graph = encoded(graph, options)
+    if options.verify:
+        check_verifying(graph, asked.reads_edge_values)
     if ends_by_itself(options) and may_narrow(asked, graph):
         asked = narrowed(asked)
     bound, chosen = planned(asked, graph, options)
@@ -213,7 +215,8 @@ def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPla
     threads = options.threads or machine.cores
     past = learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
     there = OnDevice() if chosen.executor == CPU else machine.on_device(bound, graph, options)
-    return call_of(bound, graph, options, threads, Past() if graph.on_disk else past), there, machine.rates()
+    orders = chosen.executor == CPU and chosen.pushes and reverses(bound, graph)
+    return call_of(bound, graph, options, threads, Past() if graph.on_disk else past, orders), there, machine.rates()
 
 
 def needs_of(chosen: RunPlan) -> MemoryNeeds:
@@ -226,16 +229,18 @@ def planned_edges(
     memory: EdgeMemory, graph: Graph, chosen: RunPlan
 ) -> tuple[tuple[PlannedEdges, ...], tuple[int, int]]:
     """The edges on disk, and the bytes that the first pass over them and a later one read at most."""
-    arrays, needs = graph._arrays, memory.needs
-    if needs.tiles:  # the first iteration makes tiles of all out-edges
-        out = planned_side("out-edges", memory.out_arrays(), memory.out_layout(chosen.page_edges))
-        return (out,), (out.first_bytes, 0)
+    needs = memory.needs
+    if needs.tiles:  # to make tiles, the first iteration passes over the out-edges twice
+        most = few_edges(memory.into)
+        layout = memory.out_layout(min(chosen.page_edges or most, most))
+        tiles = planned_side("out-edges", memory.out_arrays(), layout)
+        return (tiles,), (tiles.first_bytes + tiles.later_bytes, 0)
     name = "in-edges" if memory.apart else "edges"
     into = planned_side(name, memory.in_arrays(), memory.in_layout(chosen.page_edges))
-    if not memory.apart or not needs.searches:
+    out = planned_side("out-edges", memory.out_arrays(), memory.out_layout()) if memory.apart else None
+    if out is None or not needs.searches or chosen.schedule.mode == PULL:
         return (into,), (into.first_bytes, into.later_bytes)
-    out = planned_side("out-edges", memory.out_arrays(), memory.out_layout())
-    both = (into, out) if arrays.directed else (into,)
+    both = (into, out) if graph.directed else (into,)
     return both, (into.first_bytes + out.first_bytes, into.later_bytes + out.later_bytes)
 
 
@@ -246,9 +251,7 @@ def planned_side(name: str, arrays: list[ArrayReader], layout: DiskLayout) -> Pl
     return PlannedEdges(name, nbytes, first, len(layout.pages), sum(layout.stays), later)
 
 
-def expected_seconds(
-    call: Call, there: OnDevice | None, rates: Rates, graph: Graph, reads: tuple[int, int]
-) -> float:  # fmt: skip
+def expected_seconds(call: Call, there: OnDevice | None, rates: Rates, graph: Graph, reads: tuple[int, int]) -> float:
     """The time of the run: that of the processor or that of the disk, whichever is longer."""
     if there is None:
         working, iterating = cpu_seconds(call, rates), cpu_iterating(call, rates)
@@ -256,41 +259,41 @@ def expected_seconds(
         working = iterating = preparing_seconds(call, there, rates) + gpu_seconds(call, there, rates)
     if not graph.on_disk:
         return working
-    passes = call.iterations if call.kind == ALL else PASSES[call.kind]
-    read = reads[0] + (passes - 1) * reads[1]
+    passes = call.iterations if call.kind == ALL else min(PASSES[call.kind], call.iterations)
+    read = reads[0] + (passes - 1) * reads[1] if passes else 0
     return working + max(read / (rates.disk_packed if graph.encoding == PACKED else rates.disk_raw) - iterating, 0.0)
 
 
-def lines(plan: Plan) -> list[str]:
+def lines(told: Plan) -> list[str]:
     """The lines in which a plan is shown."""
-    head = f"{plan.program} over {plan.vertices:,} vertices and {plan.edges:,} stored edges"
-    threads = f", {plan.threads} thread{'s' * (plan.threads != 1)}"
-    rows = [("memory", memory_of(plan))]
-    rows += [("edges", f"{plan.encoding}, in memory")] if not plan.on_disk else []
-    rows += [(edges.name, staying(edges, plan.encoding)) for edges in plan.on_disk]
-    if plan.device != CPU:
-        streamed = f"; each pass copies {show_bytes(plan.streamed_bytes)}" if plan.streamed_bytes else ""
-        rows.append(("GPU", f"{show_bytes(plan.gpu_bytes)} of the graph stay in its memory{streamed}"))
-    if plan.on_disk:
-        first, later = show_bytes(plan.first_read), show_bytes(plan.later_read)
+    head = f"{told.program} over {told.vertices:,} vertices and {told.edges:,} stored edges"
+    threads = f", {told.threads} thread{'s' * (told.threads != 1)}"
+    rows = [("memory", memory_of(told))]
+    rows += [("edges", f"{told.encoding}, in memory")] if not told.on_disk else []
+    rows += [(edges.name, staying(edges, told.encoding)) for edges in told.on_disk]
+    if told.device != CPU:
+        streamed = f"; each pass copies {show_bytes(told.streamed_bytes)}" if told.streamed_bytes else ""
+        rows.append(("GPU", f"{show_bytes(told.gpu_bytes)} of the graph stay in its memory{streamed}"))
+    if told.on_disk:
+        first, later = show_bytes(told.first_read), show_bytes(told.later_read)
         rows.append(("reads", f"at most {first} in the first pass over the edges, and {later} in each later one"))
-    count = f"{plan.iterations} iteration{'s' * (plan.iterations != 1)}"
-    rows.append(("expected", f"{count} in {show_seconds(plan.seconds)}, and compiling if this program is new"))
-    if plan.why is not None:
-        rows.append(("device auto", plan.why))
-    return [f"{head}: on {ON[plan.device]}{threads}", *(f"  {name:<12}  {text}" for name, text in rows)]
+    count = f"{told.iterations} iteration{'s' * (told.iterations != 1)}"
+    rows.append(("expected", f"{count} in {show_seconds(told.seconds)}, and compiling if this program is new"))
+    if told.why is not None:
+        rows.append(("device auto", told.why))
+    return [f"{head}: on {ON[told.device]}{threads}", *(f"  {name:<12}  {text}" for name, text in rows)]
 
 
-def memory_of(plan: Plan) -> str:
+def memory_of(told: Plan) -> str:
     """How the memory is divided."""
-    if not plan.on_disk:
-        taken = f"{show_bytes(plan.vertex_bytes)} for graph and run"
+    if not told.on_disk:
+        taken = f"{show_bytes(told.vertex_bytes)} for graph and run"
     else:
-        taken = f"{show_bytes(plan.vertex_bytes)} for the vertices and the run's own buffers"
-    if plan.memory is None:
+        taken = f"{show_bytes(told.vertex_bytes)} for the vertices and the run's own buffers"
+    if told.memory is None:
         return taken
-    rest = f", {show_bytes(plan.memory - plan.vertex_bytes)} for edges" if plan.on_disk else ""
-    return f"{show_bytes(plan.memory)} allowed: {taken}{rest}"
+    rest = f", {show_bytes(told.memory - told.vertex_bytes)} for edges" if told.on_disk else ""
+    return f"{show_bytes(told.memory)} allowed: {taken}{rest}"
 
 
 def staying(edges: PlannedEdges, encoding: str) -> str:

@@ -30,7 +30,7 @@ RANGE = 100.0
 LEAST_SECONDS = 5e-3
 """Seconds below which a measurement says nothing about a rate."""
 LEAST_READ = 1 << 26
-"""Bytes that an iteration must have read from disk to say something about the rate."""
+"""Bytes that an iteration must have read from disk to say something about the rate: they take 30 ms or more."""
 MANY_BYTES = 1 << 24
 """Bytes of values from which on the time beyond a call's iterations depends on them, and not on what is fixed: copying
 so many takes 0.3 ms."""

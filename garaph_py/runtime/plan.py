@@ -240,8 +240,9 @@ def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
     Values are not final then where `done` holds, so a run that resumes from a checkpoint must not pull.
     """
     is_free = options.sync is not True and options.policy.chooses_asynchrony and options.iterations is None
+    is_free = is_free and options.mode == ANY and not options.deterministic
     keeps = options.checkpoint is not None and "done" in bound.arguments
-    return bound.is_monotone and is_free and not options.deterministic and not keeps
+    return bound.is_monotone and is_free and not keeps
 
 
 def out_bytes(bound: BoundProgram, graph: Graph) -> int:

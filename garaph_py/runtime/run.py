@@ -40,7 +40,7 @@ from .finite import FiniteCheck
 from .lessons import LEAST_READ, Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
-from .plan import LEAST_GPU_EDGES, RunPlan, plan
+from .plan import LEAST_GPU_EDGES, RunPlan, plan, reverses
 from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
 from .runner import Opened, Runner
@@ -185,14 +185,15 @@ def carry_out(
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
     bound, chosen = planned(bound, graph, options)
-    ready = time.perf_counter()
+    verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
-        remember(asked, graph, options, chosen, result.stats, (ready - started, time.perf_counter() - started))
+        seconds = ready - started, time.perf_counter() - started
+        remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
@@ -227,8 +228,7 @@ def remember(
         read = [row for row in stats.iterations if row.from_disk >= LEAST_READ]
         nbytes, taken = sum(row.from_disk for row in read), sum(row.seconds for row in read)
         learned.teach(reading(graph.encoding, nbytes, taken), None)
-    verdict = chosen.verdict or unreckoned(bound, graph, options, chosen)
-    if verdict is None:
+    if (verdict := chosen.verdict) is None:
         return
     found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)
     starting = 0.0 if found is None or verdict.there.has_context else planning
@@ -237,18 +237,21 @@ def remember(
         stats.compile_seconds, starting, int(stats.history.column("active").sum()),
         int(np.count_nonzero(stats.history.column("f") * graph.m <= DEVICE_FEW_EDGES)),
     )  # fmt: skip
-    if chosen.verdict is not None:
+    if options.device == ANY:
         learned.History.of(graph._arrays).add(called, verdict, measured)
     if not graph.on_disk:
         learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
 
 
 def unreckoned(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> Verdict | None:
-    """What would have been reckoned for a run on the CPU, if there was no GPU to choose; None if it is no example."""
+    """What would have been reckoned for a run on the CPU that had no GPU to choose; None if it is no example."""
     is_usual = options.device in (ANY, CPU) and options.mode == ANY and options.policy.chooses_asynchrony
     if chosen.executor != CPU or not is_usual or graph.m < LEAST_GPU_EDGES:
         return None
-    call = call_of(bound, graph, options, options.threads or Machine.here().cores, Past())
+    cores = Machine.here().cores
+    if options.threads not in (None, cores):
+        return None
+    call = call_of(bound, graph, options, cores, Past(), chosen.pushes and reverses(bound, graph))
     return Verdict(False, "", call, OnDevice(), learned.rates())
 
 

@@ -10,8 +10,9 @@ from garaph_py.executor.protocol import Capabilities, Decision
 
 
 def after(pushes, *reads):
+    """After pushes that read and followed so much, each in the way that was decided."""
     for read, followed in reads:
-        pushes = pushes.after(read, followed)
+        pushes = pushes.after(read, followed, pushes.reenters)
     return pushes
 
 
@@ -37,6 +38,11 @@ def test_what_was_given_up_is_tried_again_after_twice_as_much():
     given_up = after(DiskPushes(pass_bytes=1000), (1000, 100), (1000, 1))
     assert not after(given_up, (1999, 100)).reenters
     assert after(given_up, (2000, 100)).reenters
+
+
+def test_a_push_that_was_asked_for_says_nothing_about_pages():
+    pushes = after(DiskPushes(pass_bytes=1000), (1000, 100)).after(1000, 1, False)
+    assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 101), (0, 0), False)
 
 
 def test_pages_that_all_stay_in_memory_are_worked_off():

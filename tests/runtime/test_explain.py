@@ -11,9 +11,11 @@ from garaph_py.errors import GraphError, ParameterError
 from garaph_py.pages import memory
 from garaph_py.runtime import explain
 from garaph_py.runtime.machine import Machine
+from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
+from garaph_py.system.sizes import parse_bytes
 from tests.support import command
 from tests.support.stored_graphs import STORED, hub, opened
 from tests.support.verdicts import verdict
@@ -81,6 +83,62 @@ def test_a_run_by_tiles_reads_once(stored, tmp_path):
     read = [row.from_disk for row in gp.run(program, roomy, iterations=3, device="cpu", options=how).stats.iterations]
     assert plan.later_read == 0 == sum(read[1:])
     assert read[0] <= ROUNDED * plan.first_read
+
+
+def test_pages_for_tiles_are_those_of_the_run(tmp_path):
+    """Tiles are made from pages of their own, in two passes."""
+    graph = gp.rmat(14, 8)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 14)
+    there, how = opened(tmp_path / "g", 12_000_000), gp.Options(mode="pull-tiled", sync=True)
+    program = gp.apps.PageRank(stop="never", weighted=False)
+    tight = there._replace(memory=least_memory(program, there, how))
+    plan = gp.plan(program, tight, iterations=2, device="cpu", options=how)
+    read = [row.from_disk for row in gp.run(program, tight, iterations=2, device="cpu", options=how).stats.iterations]
+    assert plan.first_read / 2 < read[0] <= ROUNDED * plan.first_read
+
+
+def least_memory(program, graph, how):
+    """The memory that an error asks for."""
+    with pytest.raises(GraphError, match="allow") as caught:
+        gp.plan(program, graph._replace(memory=1), device="cpu", options=how)
+    return parse_bytes(re.search(r"allow ([\d.]+ \w+) when", str(caught.value))[1], "memory")
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [
+        (gp.apps.PageRank(weighted=False), {"options": gp.Options(encoding="packed")}),
+        (gp.apps.PageRank(weighted=False), {}),
+    ],
+    ids=["another encoding", "no room for out-edges"],
+)
+def test_what_the_run_refuses_the_plan_refuses(tmp_path, program, given):
+    store.save(gp.rmat(10, 8), tmp_path / "g", encoding="raw", block_bytes=1 << 14)
+    graph = opened(tmp_path / "g", 100_000)
+    messages = []
+    for function in (gp.plan, gp.run):
+        with pytest.raises(GraphError) as caught:
+            function(program, graph, device="cpu", **given)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_memory_for_verifying_is_asked_for(tmp_path):
+    store.save(gp.rmat(12, 4), tmp_path / "g", encoding="raw", block_bytes=1 << 14)
+    graph = opened(tmp_path / "g", 150_000)
+    with pytest.raises(GraphError, match="to verify the answer"):
+        explain.explain(gp.apps.BFS(0), graph, RunOptions(device="cpu", verify=True))
+
+
+def test_a_limit_of_iterations_limits_the_expected_time(stored):
+    seconds = [gp.plan(gp.apps.SSSP(0), stored, iterations=k, device="cpu").seconds for k in (0, 1, 3, 50)]
+    assert sorted(seconds) == seconds
+    assert seconds[1] < seconds[2] < seconds[3]
+
+
+def test_a_run_that_only_pulls_reads_no_out_edges(stored):
+    plan = gp.plan(gp.apps.BFS(0), stored, device="cpu", options=gp.Options(mode="pull"))
+    assert [edges.name for edges in plan.on_disk] == ["in-edges" if stored.directed else "edges"]
 
 
 def test_a_plan_of_edges_in_memory():

@@ -28,38 +28,46 @@ from .runs import Runs
 from .sets import COUNT_EDGES
 from .walk import ALL, NOTHING, TO_THE_END
 
-MOST_EDGES = 1 << 22
-"""Edges after which a call of the kernel returns, so that Ctrl-C works: it follows so many in some 50 ms."""
+MOST_WORK = 1 << 22
+"""Edges followed and words looked at after which a call of the kernel returns, so that Ctrl-C works: so many edges take
+some 50 ms."""
 
 
 def take_active(t, is_first):
-    """Make the page's vertices in the next frontier its frontier; at first, add them to it. Return whether it has any.
+    """Make the page's vertices in the next frontier its frontier; at first, add them to it.
 
-    The page is [t.first_vertex, t.last_vertex). No other thread uses the two sets.
+    The page is [t.first_vertex, t.last_vertex). No other thread uses the two sets. Returns whether there are any, and
+    how many words were looked at. The summaries of blocks that lie in the page are made exact, so that the next round
+    skips those in which nothing is active.
     """
     first, last = t.first_vertex >> 6, ((t.last_vertex - 1) >> 6) + 1
-    found, w = np.uint64(0), first
-    while w < last:
-        block = w >> 6
-        if w & 63 == 0 and t.frontier_blocks[block] == 0 and t.next_frontier_blocks[block] == 0:
-            w += 64
+    found, looked = np.uint64(0), NOTHING
+    for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
+        looked += 1
+        if t.frontier_blocks[block] == 0 and t.next_frontier_blocks[block] == 0:
             continue
-        own = ALL
-        if w == first:
-            own &= ALL << np.uint64(t.first_vertex & 63)
-        if w == last - 1:
-            own &= ALL >> np.uint64(63 - ((t.last_vertex - 1) & 63))
-        new = atomic_load(t.next_frontier, w) & own
-        if new != np.uint64(0):
-            atomic_and(t.next_frontier, w, ~new)
-        if is_first:
-            new |= t.frontier[w] & own
-        t.frontier[w] = (t.frontier[w] & ~own) | new
-        if new != np.uint64(0):
+        here = np.uint64(0)
+        for w in range(max(first, block << 6), min(last, (block + 1) << 6)):
+            own = ALL
+            if w == first:
+                own &= ALL << np.uint64(t.first_vertex & 63)
+            if w == last - 1:
+                own &= ALL >> np.uint64(63 - ((t.last_vertex - 1) & 63))
+            new = atomic_load(t.next_frontier, w) & own
+            if new != np.uint64(0):
+                atomic_and(t.next_frontier, w, ~new)
+            if is_first:
+                new |= t.frontier[w] & own
+            t.frontier[w] = (t.frontier[w] & ~own) | new
+            here |= new
+            looked += 1
+        if t.first_vertex <= block << 12 and (block + 1) << 12 <= t.last_vertex:
+            t.next_frontier_blocks[block] = 0
+            t.frontier_blocks[block] = np.uint8(here != np.uint64(0))
+        elif here != np.uint64(0):
             t.frontier_blocks[block] = 1
-        found |= new
-        w += 1
-    return found != np.uint64(0)
+        found |= here
+    return found != np.uint64(0), looked
 
 
 def make_reenter(f: Functions, reader: Reader) -> RecordKernel:
@@ -67,21 +75,21 @@ def make_reenter(f: Functions, reader: Reader) -> RecordKernel:
     push_lists = make_push_lists(f, reader, False)
 
     def reenter(edges, t):
-        """Push from the page's active vertices until none is left, or `MOST_EDGES` were followed.
+        """Push from the page's active vertices until none is left, or `MOST_WORK` was done.
 
         Returns whether the caller has to go on, with ``t.is_first`` 0.
         """
         run = t.first_vertex, t.last_vertex, t.first_vertex >> 12, NOTHING, NOTHING, TO_THE_END
-        followed, is_first = NOTHING, t.is_first != 0
-        while followed < MOST_EDGES:
-            if not take_active(t, is_first):
+        followed, looked, is_first = NOTHING, NOTHING, t.is_first != 0
+        while followed + looked < MOST_WORK:
+            goes_on, words = take_active(t, is_first)
+            if not goes_on:
                 t.counts[0] = followed
                 return 0
-            is_first = False
             acc = push_lists(
                 (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
             )
-            followed += acc[0]
+            followed, looked, is_first = followed + acc[0], looked + words, False
         t.counts[0] = followed
         return 1
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.executor.cpu import reentry
+from garaph_py.executor.cpu.launch import Launcher
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.pages import memory
 from garaph_py.storage import directory as store
@@ -92,12 +94,36 @@ def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
 def test_a_page_may_be_worked_off_in_several_calls(tmp_path, monkeypatch):
     graph = grid(False, side=60)
     expected = run_with(gp.apps.SSSP(0), graph, device="cpu").values.tobytes()
-    monkeypatch.setattr(reentry, "MOST_EDGES", 40)
+    monkeypatch.setattr(reentry, "MOST_WORK", 40)
     monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # the kernel has the constant in it
     store.save(graph, tmp_path / "g", block_bytes=1 << 12)
     run = run_with(gp.apps.SSSP(0), opened(tmp_path / "g", 80_000), device="cpu", page_edges=1000)
     assert worked_off(run)
     assert run.values.tobytes() == expected
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_a_call_does_not_look_at_the_whole_page_for_each_vertex_of_a_path(tmp_path, monkeypatch, directed):
+    """A path has as many rounds as vertices; each looks at a block of them, not at all that were active before."""
+    n = 60_000
+    at = np.arange(n, dtype=np.uint32)
+    graph = from_numbered_edges(at[:-1], at[1:], n, None, directed=directed)
+    store.save(graph, tmp_path / "g", block_bytes=1 << 14)
+    there = opened(tmp_path / "g", 2 * ROOM)
+    calls = []
+    monkeypatch.setattr(DiskPushes, "reenters", property(lambda pushes: True))
+    launch = Launcher.__call__
+
+    def counted(self, kernel, *given, **named):
+        calls.append(kernel.name)
+        return launch(self, kernel, *given, **named)
+
+    monkeypatch.setattr(Launcher, "__call__", counted)
+    run = run_with(gp.apps.BFS(0), there, device="cpu")
+    assert worked_off(run)
+    assert run.column("level").tolist() == at.tolist()
+    pages = 1 + 2 * len(run.stats.iterations)
+    assert calls.count("reenter") <= pages + 80 * n // reentry.MOST_WORK
 
 
 class Hops(gp.VertexProgram):
