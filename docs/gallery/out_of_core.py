@@ -3,7 +3,8 @@ A graph that does not fit
 =========================
 
 A graph of sixteen million edges in a directory on disk, opened with half the memory that they take. PageRank reads what
-is not kept in every iteration. Breadth-first search reads only the pages in which a vertex may change.
+is not kept in every iteration. Breadth-first search reads only the pages in which a vertex may change. ``gp.plan`` says
+beforehand what stays in memory and what is read.
 """
 
 import tempfile
@@ -20,6 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
     graph = gp.open(folder + "/graph", memory="36MiB")
     print(graph, "on disk" if graph.on_disk else "in memory")
     for program in programs:
+        print(gp.plan(program, graph, iterations=10))
         result = gp.run(program, graph, iterations=10)
         megabytes = [one.from_disk / 1e6 for one in result.stats.iterations]
         ax.plot(megabytes, marker="o", label=f"{result.program}: {result.stats.seconds:.1f} s")
