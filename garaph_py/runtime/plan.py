@@ -162,9 +162,12 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
     """Whether ``device="auto"`` takes the GPU; None if the graph is small, or there is no driver.
 
+    It is also None for a search over edges on disk, where only a run on the CPU works off pages.
+
     The choice for a deterministic run depends on nothing that differs from one run to the next.
     """
-    if graph.m < LEAST_GPU_EDGES or not machine.has_driver():
+    searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
+    if graph.m < LEAST_GPU_EDGES or searches or not machine.has_driver():
         return None
     threads = options.threads or machine.cores
     if options.deterministic:

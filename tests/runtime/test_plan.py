@@ -117,6 +117,26 @@ def test_what_is_known_decides(reckoned):
     assert reckoned(known, iterations=7).call.limit == 7
 
 
+@pytest.mark.parametrize(
+    ("program", "options", "is_reckoned"),
+    [
+        (gp.apps.BFS(0), {}, False),
+        (gp.apps.SSSP(0), {}, False),
+        (gp.apps.BFS(0), {"sync": True}, True),
+        (gp.apps.PageRank(weighted=False), {}, True),
+        (gp.apps.ConnectedComponents(), {}, True),
+    ],
+    ids=str,
+)
+def test_a_search_over_edges_on_disk_goes_to_the_cpu(monkeypatch, tmp_path, program, options, is_reckoned):
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 0)
+    gp.save(gp.rmat(8, directed=False, weights=(1, 9)), tmp_path / "g")
+    graph = opened(tmp_path / "g", 1 << 20)
+    bound, machine = bind(program, graph), Machine(8, lambda: True)
+    assert (reckon(bound, graph, RunOptions(**options), machine) is not None) == is_reckoned
+    assert reckon(bound, gp.open(tmp_path / "g"), RunOptions(**options), machine) is not None
+
+
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     """What other runs have left or measured must not decide which device answers."""
     facts = {"rates": lambda: SLOW, "past": lambda *_: Past(9, 9.0, 1e-3, 99.0), "on_device": lambda *_: READY}
