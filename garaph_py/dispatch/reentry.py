@@ -3,16 +3,19 @@
 A push reads the lists of the active vertices. A search along long paths does that in hundreds of supersteps, and reads
 the same sectors again in most of them. A push with reentry (executor/cpu/reentry.py) reads whole pages, and works each
 of them off before the next one. Which reads less depends on how the vertices are numbered: if neighbours are far apart,
-a page has little to work off. So it is tried, once pushes have read as much as all pages have (then a trial costs no
-more than what has been spent), and kept while it follows more edges for each byte.
+a page has little to work off. So it is tried, once many pushes have read half as many bytes as all pages have (a trial
+reads at most twice what has been spent), and kept while it follows more edges for each byte.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-ONE_PASS = 1.0
-"""Passes over all out-edges whose bytes pushes read before reentry is tried for the first time."""
+PATIENCE = 0.5
+"""Passes over all out-edges whose bytes pushes read before reentry is tried for the first time. A guess: with 1.0, a
+BFS over a grid of 2000 x 2000 spent half of its time before it tried."""
+LEAST_PUSHES = 16
+"""Pushes before reentry is tried: on graphs with short paths, a search has fewer (R-MAT: 4), and some read much."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class DiskPushes:
         Bytes of all out-edges on disk; 0 if the run may not use reentry.
     patience : float
         Passes that pushes from lists may read before reentry is tried.
+    pushes : int
+        Pushes from lists.
     by_lists, by_pages : tuple of int
         Bytes that were read, and edges that were followed. Those of each push by pages count half as much after the
         next one, because a search ends with pages that have little to work off.
@@ -33,7 +38,8 @@ class DiskPushes:
     """
 
     pass_bytes: int = 0
-    patience: float = ONE_PASS
+    patience: float = PATIENCE
+    pushes: int = 0
     by_lists: tuple[int, int] = 0, 0
     by_pages: tuple[int, int] = 0, 0
     has_reentered: bool = False
@@ -41,14 +47,15 @@ class DiskPushes:
     @property
     def reenters(self) -> bool:
         """Whether the next push works off whole pages."""
-        return 0 < self.pass_bytes * self.patience <= self.by_lists[0]
+        return self.pushes >= LEAST_PUSHES and 0 < self.pass_bytes * self.patience <= self.by_lists[0]
 
     def after(self, read: int, followed: int, reentered: bool) -> DiskPushes:
         """After a push that read so many bytes, and followed so many edges; whether it worked off pages."""
         if not self.pass_bytes:
             return self
         if not reentered:
-            return replace(self, by_lists=(self.by_lists[0] + read, self.by_lists[1] + followed))
+            lists = self.by_lists[0] + read, self.by_lists[1] + followed
+            return replace(self, pushes=self.pushes + 1, by_lists=lists)
         (read_lists, followed_lists), (before, edges) = self.by_lists, self.by_pages
         read, followed = before // 2 + read, edges // 2 + followed
         if followed * read_lists >= followed_lists * read:

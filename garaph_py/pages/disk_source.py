@@ -110,6 +110,13 @@ class DiskPageSource:
         self._ahead, self._wanted, self._reads_values = deque(pages), wanted, values
         self._read_ahead()
 
+    def prefetch_also(self, page: Page) -> None:
+        """Read this page after those that are prefetched, in the same way."""
+        if self._latest in self._free:  # its frame may be given to this page or to a later one
+            self._latest = None
+        self._ahead.append(page)
+        self._read_ahead()
+
     def edges(self, page: Page) -> PageEdges:
         """The edges of the next prefetched page, or of a part of it; valid until `release`.
 

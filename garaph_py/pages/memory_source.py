@@ -51,6 +51,9 @@ class MemoryPageSource:
     def parts(self, page: Page) -> list[Page]:
         return [page]
 
+    def prefetch_also(self, page: Page) -> None:
+        """Do nothing: all pages are in memory."""
+
     def edges(self, page: Page) -> PageEdges:
         unit, values = self._unit, self._values
         first, last = page.first_edge // unit * unit, -(-page.last_edge // unit) * unit  # whole units

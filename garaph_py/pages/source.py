@@ -61,6 +61,9 @@ class PageSource(Protocol):
             Whether edge values are needed too.
         """
 
+    def prefetch_also(self, page: Page) -> None:
+        """Read this page after those that are prefetched, in the same way."""
+
     def edges(self, page: Page) -> PageEdges:
         """The edges of `page`, which is the next prefetched page or a part of it; valid until `release`."""
 

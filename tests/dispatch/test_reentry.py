@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from garaph_py.dispatch.policy import POLICIES
-from garaph_py.dispatch.reentry import DiskPushes
+from garaph_py.dispatch.reentry import LEAST_PUSHES, DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.executor.modes import CPU, PULL, PUSH
 from garaph_py.executor.protocol import Capabilities, Decision
@@ -16,18 +16,24 @@ def after(pushes, *reads):
     return pushes
 
 
-def test_pages_are_tried_once_lists_have_read_as_much():
+def many(read, followed):
+    """As many pushes as a trial needs, which read and followed so much together."""
+    return [(0, 0)] * (LEAST_PUSHES - 1) + [(read, followed)]
+
+
+def test_pages_are_tried_once_many_pushes_have_read_half_as_much():
     pushes = DiskPushes(pass_bytes=1000)
-    assert not after(pushes, (999, 50)).reenters
-    assert after(pushes, (600, 50), (400, 50)).reenters
+    assert not after(pushes, *many(499, 50)).reenters
+    assert after(pushes, *many(500, 50)).reenters
+    assert not after(pushes, *[(1000, 100)] * (LEAST_PUSHES - 1)).reenters
 
 
 def test_a_run_that_may_not_reenter_never_does():
-    assert not after(DiskPushes(), (1 << 40, 1)).reenters
+    assert not after(DiskPushes(), *many(1 << 40, 1)).reenters
 
 
 def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
-    lists = after(DiskPushes(pass_bytes=1000), (1000, 100))
+    lists = after(DiskPushes(pass_bytes=1000), *many(1000, 100))
     assert after(lists, (500, 60), (500, 60)).reenters
     assert not after(lists, (500, 40)).reenters
     assert after(lists, (500, 500), (500, 20)).reenters  # one bad push after a good one
@@ -35,18 +41,18 @@ def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
 
 
 def test_what_was_given_up_is_tried_again_after_twice_as_much():
-    given_up = after(DiskPushes(pass_bytes=1000), (1000, 100), (1000, 1))
-    assert not after(given_up, (1999, 100)).reenters
-    assert after(given_up, (2000, 100)).reenters
+    given_up = after(DiskPushes(pass_bytes=1000), *many(1000, 100), (1000, 1))
+    assert not after(given_up, *many(999, 100)).reenters
+    assert after(given_up, *many(1000, 100)).reenters
 
 
 def test_a_push_that_was_asked_for_says_nothing_about_pages():
-    pushes = after(DiskPushes(pass_bytes=1000), (1000, 100)).after(1000, 1, False)
+    pushes = after(DiskPushes(pass_bytes=1000), *many(1000, 100)).after(1000, 1, False)
     assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 101), (0, 0), False)
 
 
 def test_pages_that_all_stay_in_memory_are_worked_off():
-    assert after(DiskPushes(pass_bytes=1000), (1000, 100), (0, 10), (0, 0)).reenters
+    assert after(DiskPushes(pass_bytes=1000), *many(1000, 100), (0, 10), (0, 0)).reenters
 
 
 RELAXATION = SimpleNamespace(is_relaxation=True, updates_all_vertices=False)
@@ -61,7 +67,8 @@ def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
     for ends_early in (True, False):
         scheduler = scheduled(ends_early)
         assert scheduler.decide(scheduler.observe(1, 900)).mode == PULL
-        scheduler.read(Decision(PUSH, ""), 1000, 10)
+        for read, followed in many(1000, 10):
+            scheduler.read(Decision(PUSH, ""), read, followed)
         decision = scheduler.decide(scheduler.observe(1, 1))
         assert (decision.mode, decision.reenters) == (PUSH, True)
         assert "worked off" in decision.why

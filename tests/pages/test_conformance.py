@@ -106,6 +106,26 @@ def test_pages_have_the_edges_of_the_graph_again_and_again(factory, graph, place
 
 
 @places
+def test_pages_may_be_added_while_others_are_read(factory, graph, place):
+    """Whatever their order, the same one again and neighbours that share a block included."""
+    source, random = factory(place).into(PAGE_EDGES), np.random.default_rng(3)
+    for _ in range(20):
+        first = random.choice(len(source.pages), 3, replace=False).tolist()
+        source.prefetch(source.pages[number] for number in first)
+        waiting = list(first)
+        for _ in range(25):
+            if not waiting:
+                break
+            number = waiting.pop(0)
+            assert_edges(source, source.pages[number], graph)
+            source.release(source.pages[number])
+            for other in random.choice([number - 1, number + 1, number, 0], random.integers(3), replace=False).tolist():
+                if 0 <= other < len(source.pages) and other not in waiting:
+                    source.prefetch_also(source.pages[other])
+                    waiting.append(other)
+
+
+@places
 def test_a_pass_need_not_take_all_pages(factory, graph, place):
     source = factory(place).into(PAGE_EDGES)
     for pages in (source.pages[1::2], source.pages[:1], [], source.pages[::-1]):

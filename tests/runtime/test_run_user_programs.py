@@ -48,7 +48,8 @@ def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)
     source, graph = int(edges.out_degrees.argmax()), graph_of(edges)
     earliest, early, all_edges = (
-        run_with(kind(source), graph, mode="pull", threads=threads) for kind in (gp.apps.BFS, WaitingOnly, Exhaustive)
+        run_with(kind(source), graph, mode="pull", sync=True, threads=threads)  # without `done`, it need not be
+        for kind in (gp.apps.BFS, WaitingOnly, Exhaustive)
     )
     assert (earliest.values == all_edges.values).all()
     assert (early.values == all_edges.values).all()

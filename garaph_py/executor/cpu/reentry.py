@@ -2,12 +2,14 @@
 
 In a search along long paths, each superstep changes few vertices, so a page would be read for a few of its edges in
 hundreds of supersteps. Here the active vertices of a page push, then those of the same page that have become active,
-and so on, until none of the page is active; then the next page follows. That is for asynchronous runs, whose answer
-does not depend on the order. Vertices that become active in pages before this one wait for the next iteration.
+and so on, until none of the page is active; then the next page follows. That is for runs whose answer does not depend
+on the order. If vertices of the pages before or after it have become active, these follow at the end; all others wait
+for the next iteration.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,9 @@ import numpy as np
 
 from ...graph.arrays import GraphArrays
 from ...native import PerCall, atomic_and, atomic_load
+from ...pages.layout import Page
 from ...pages.source import PageSource
+from ...system import interrupts
 from ..protocol import PageResult
 from ..state import State
 from .edges import Reader
@@ -116,23 +120,55 @@ class Reentry:
         self._kernels_of = kernels_of
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
-        """Work off each page with active vertices once, in ascending order."""
-        source, reader = self._edges.source(out_source), self._edges.reader
-        kernel = self._kernels_of(reader).reenter
-        self._launch.prepare(kernel, COUNT_EDGES)
+        """Work off each page with active vertices, in ascending order, then neighbours of these that became active.
+
+        It visits at most as many pages as there are, beside those that have active vertices at first.
+        """
+        source = self._edges.source(out_source)
+        self._launch.prepare(self._kernels_of(self._edges.reader).reenter, COUNT_EDGES)
         state.next_frontier.clear()
         state.next_values = state.values
         pages = list(self._runs.active_pages(state.frontier, source))
         source.prefetch(pages)
-        followed, counts = 0, np.zeros((1, 4), np.int64)
-        for page in pages:
-            edges, goes_on, is_first = self._launch.edges(reader, source.edges(page), 1), True, 1
-            while goes_on:
-                goes_on = bool(self._launch(
-                    kernel, 1, state, edges, in_place=1, counts_edges=0, counts=PerCall(counts), is_first=is_first,
-                    first_vertex=page.first_vertex, last_vertex=page.last_vertex,
-                )[0])  # fmt: skip
-                is_first, followed = 0, followed + int(counts[0, 0])
-            source.release(page)
-        active, prefix = self._runs.prefix_of(state.next_frontier, self._arrays.out_edges, 0, self._arrays.n)
-        return PageResult(followed, active, int(prefix[-1]), active, None)
+        waiting, followed, left = deque(pages), 0, len(source.pages)
+        numbers = {page.number for page in pages}  # of the waiting pages
+        while waiting:
+            page = waiting.popleft()
+            numbers.remove(page.number)
+            followed += self._work_off(page, source, state)
+            for number in (page.number + 1, page.number - 1):
+                if left and 0 <= number < len(source.pages) and number not in numbers:
+                    other = source.pages[number]
+                    if self._has_active(other, state):
+                        waiting.append(other)
+                        numbers.add(number)
+                        source.prefetch_also(other)
+                        left -= 1
+        active, edges = self._count(state, 0, self._arrays.n)
+        return PageResult(followed, active, edges, active, None)
+
+    def _work_off(self, page: Page, source: PageSource, state: State) -> int:
+        """Push from a page's vertices until none of them is active; return the number of edges followed."""
+        reader, counts = self._edges.reader, np.zeros((1, 4), np.int64)
+        kernel, edges = self._kernels_of(reader).reenter, self._launch.edges(reader, source.edges(page), 1)
+        followed, goes_on, is_first = 0, True, 1
+        while goes_on:
+            interrupts.check()
+            (goes_on,) = self._launch(
+                kernel, 1, state, edges, in_place=1, counts_edges=0, counts=PerCall(counts), is_first=is_first,
+                first_vertex=page.first_vertex, last_vertex=page.last_vertex,
+            )  # fmt: skip
+            is_first, followed = 0, followed + int(counts[0, 0])
+        source.release(page)
+        return followed
+
+    def _has_active(self, page: Page, state: State) -> bool:
+        """Whether a page has vertices in the next frontier, with out-edges."""
+        if not state.next_frontier.bits[page.words].any():
+            return False
+        return self._count(state, page.first_vertex, page.last_vertex)[1] > 0
+
+    def _count(self, state: State, first: int, last: int) -> tuple[int, int]:
+        """The number of vertices in [first, last) that are in the next frontier, and of their out-edges."""
+        count, prefix = self._runs.prefix_of(state.next_frontier, self._arrays.out_edges, first, last)
+        return count, int(prefix[-1])

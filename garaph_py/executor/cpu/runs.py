@@ -122,7 +122,11 @@ class Runs:
     def active_pages(self, active: VertexSet, source: PageSource) -> dict[Page, Array]:
         """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`)."""
         found: dict[Page, Array] = {}
+        before = np.append(0, np.cumsum(active.blocks != 0)).tolist()  # blocks with active vertices before each block
         for page in source.pages:
+            first, last = page.first_vertex // BLOCK, -(-page.last_vertex // BLOCK)
+            if before[first] == before[last]:
+                continue
             count, prefix = self.prefix_of(active, self._arrays.out_edges, page.first_vertex, page.last_vertex)
             if count and prefix[-1]:
                 found[page] = prefix
