@@ -54,9 +54,19 @@ def worked_off(run):
     return [i for i in run.stats.iterations if "worked off" in i.why]
 
 
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("program", [gp.apps.BFS, gp.apps.SSSP])
+@pytest.mark.parametrize(
+    ("program", "directed", "encoding"),
+    [
+        (gp.apps.BFS, False, "raw"),
+        (gp.apps.BFS, True, "packed"),
+        (gp.apps.SSSP, False, "packed"),
+        (gp.apps.SSSP, True, "raw"),
+        pytest.param(gp.apps.BFS, False, "packed", marks=pytest.mark.full),
+        pytest.param(gp.apps.BFS, True, "raw", marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP, False, "raw", marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP, True, "packed", marks=pytest.mark.full),
+    ],
+)
 def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encoding):
     graph = grid(directed)
     run = run_with(program(0), stored(graph, tmp_path / "g", encoding), device="cpu", page_edges=3001)
