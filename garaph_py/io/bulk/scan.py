@@ -164,10 +164,8 @@ class NumberedEdges:
             if self._numbering is not None:
                 sources, targets = self._numbering.number(sources, targets)
             parts = self._parts(len(sources))
-            if (
-                max(self._pool.run(LARGEST, [(ends, *part) for ends in (sources, targets) for part in parts]))
-                >= self.ids.n
-            ):
+            found = self._pool.run(LARGEST, [(ends, *part) for ends in (sources, targets) for part in parts])
+            if len(sources) and max(found) >= self.ids.n:
                 raise GraphError("the file was changed while it was read; import it again")
             if self._numbers is not None:
                 sources, targets = self._renumbered(sources, parts), self._renumbered(targets, parts)
