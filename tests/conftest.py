@@ -14,6 +14,8 @@ from garaph_py.executor.cpu import runs
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native import compiling
+from garaph_py.pages import memory
+from garaph_py.storage import sectors
 from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 
@@ -86,6 +88,14 @@ def cut_small_graphs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MIN_RUN_EDGES", 1)
         yield
+
+
+@pytest.fixture
+def read_like_large_graphs(monkeypatch):
+    """Little memory and small requests, so that small graphs are read from disk like large ones."""
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

@@ -137,8 +137,9 @@ class Loop:
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
-        scheduler.read(decision, source.bytes_read - read, sum(page.edges for page in pages))
-        record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
+        from_disk = source.bytes_read - read
+        scheduler.read(decision, from_disk, sum(page.edges for page in pages))
+        record = self._record(number, seen, decision, result, skipped, started, from_disk)
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:

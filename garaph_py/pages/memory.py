@@ -241,6 +241,12 @@ def pass_page_edges(graph: Graph, room: int) -> int | None:
     return min(max((graph.memory - pass_bytes(graph)) // PASS_EDGE_BYTES, PASS_EDGES), PAGE_EDGES)
 
 
+def tile_page_edges(room: int, page_edges: int | None) -> int:
+    """The bound on the edges of a page from which tiles are made, if the user gave `page_edges`, or None."""
+    most = few_edges(room)
+    return min(page_edges or most, most)
+
+
 def few_edges(room: int) -> int:
     """The bound on a page's edges in a pass over edges on disk, with `room` bytes of memory for edges."""
     return min(PASS_EDGES, max(room // PASS_EDGE_BYTES, 1))

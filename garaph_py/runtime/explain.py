@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from types import NoneType
 
 from ..codec.arrays import PACKED
 from ..errors import ParameterError
@@ -16,7 +15,7 @@ from ..executor.modes import CPU, GPU, PULL
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..pages.disk_layout import DiskLayout
-from ..pages.memory import EdgeMemory, MemoryNeeds, check_verifying, few_edges
+from ..pages.memory import EdgeMemory, MemoryNeeds, check_verifying, tile_page_edges
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
@@ -42,7 +41,7 @@ from .reckoning import (
     gpu_seconds,
     preparing_seconds,
 )
-from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, planned
+from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, joined, planned
 
 PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
 """Passes over the edges on disk whose bytes a run is expected to read, by its kind; a run that updates all vertices
@@ -171,10 +170,7 @@ def plan(
       edges         raw, in memory
       expected      10 iterations in ...
     """
-    if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
-        raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
-    chosen = RunOptions(iterations=iterations, device=device, threads=threads, **vars(options or Options()))
-    return explain(program, graph, chosen)
+    return explain(program, graph, joined(options, iterations=iterations, device=device, threads=threads))
 
 
 def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
@@ -231,8 +227,7 @@ def planned_edges(
     """The edges on disk, and the bytes that the first pass over them and a later one read at most."""
     needs = memory.needs
     if needs.tiles:  # to make tiles, the first iteration passes over the out-edges twice
-        most = few_edges(memory.into)
-        layout = memory.out_layout(min(chosen.page_edges or most, most))
+        layout = memory.out_layout(tile_page_edges(memory.into, chosen.page_edges))
         tiles = planned_side("out-edges", memory.out_arrays(), layout)
         return (tiles,), (tiles.first_bytes + tiles.later_bytes, 0)
     name = "in-edges" if memory.apart else "edges"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .reckoning import (
@@ -118,9 +118,11 @@ def working(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> di
     return found
 
 
-def reading(encoding: str, nbytes: int, seconds: float) -> dict[str, float]:
-    """The rate at which a run has read edges of this encoding from disk, in iterations that read much."""
-    found = {f"disk_{encoding}": nbytes / seconds} if nbytes >= LEAST_READ and seconds > 0 else {}
+def reading(encoding: str, iterations: Sequence[tuple[int, float]]) -> dict[str, float]:
+    """The rate at which a run has read edges of this encoding, from each iteration's bytes from disk and seconds."""
+    much = [(nbytes, seconds) for nbytes, seconds in iterations if nbytes >= LEAST_READ]
+    seconds = sum(seconds for _, seconds in much)
+    found = {f"disk_{encoding}": sum(nbytes for nbytes, _ in much) / seconds} if seconds > 0 else {}
     return {name: value for name, value in found.items() if is_believable(name, value)}
 
 

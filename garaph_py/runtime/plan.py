@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -112,6 +112,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         executor == HYBRID and (bound.pushes_deltas or leaves_values(bound, graph, options, machine))
     )
     deltas = pushes and bound.pushes_deltas
+    pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
     return RunPlan(
         executor=executor,
@@ -120,10 +121,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         synchronous=synchronous,
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
-        schedule=replace(
-            schedule_of(bound, graph, options, synchronous, threads or machine.cores),
-            pass_bytes=out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0,
-        ),
+        schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores, pass_bytes),
         memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas),
         page_edges=options.page_edges,
         pushes=pushes,
@@ -223,7 +221,9 @@ def reverses(bound: BoundProgram, graph: Graph) -> bool:
     return bound.reads_edge_values and graph._arrays.bytes_to_reverse > 0
 
 
-def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> Schedule:
+def schedule_of(
+    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int, pass_bytes: int
+) -> Schedule:
     """The run's policy and the limits of its decisions."""
     return Schedule(
         policy=options.policy,
@@ -234,6 +234,7 @@ def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchron
         components=finds_components(bound, options),
         ends_early="done" in bound.arguments,
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
+        pass_bytes=pass_bytes,
     )
 
 

@@ -50,7 +50,7 @@ VALUE_ARRAYS = 2
 """Arrays of values that a run pins on the host."""
 ARRAYS_ON_GPU = 4
 """Arrays of a vertex's value that a run keeps in the GPU's memory at most: values, new values, sums, and the sums that
-deltas are pushed to (`memory_plan.vertex_arrays`)."""
+deltas are pushed to (`memory_plan.array_sizes`)."""
 OFFSET_BYTES = 8
 """Bytes of a vertex's offset, which the GPU keeps beside the edges."""
 THERE = 0.9

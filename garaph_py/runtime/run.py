@@ -37,7 +37,7 @@ from ..system.watchdog import Watchdog
 from . import learned
 from .debug import interpret
 from .finite import FiniteCheck
-from .lessons import LEAST_READ, Measured, lessons, reading
+from .lessons import Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
 from .plan import LEAST_GPU_EDGES, RunPlan, plan, reverses
@@ -136,14 +136,25 @@ def run(
     DamagedCheckpointError
         If all checkpoints from which the run could resume are damaged.
     """
+    chosen = joined(
+        options, iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
+        checkpoint=checkpoint, resume=resume,
+    )  # fmt: skip
+    check_listener(on_event)
+    return execute(program, graph, chosen, on_event)
+
+
+def joined(options: Options | None, **given: Any) -> RunOptions:
+    """The options of a run: those that were `given` by themselves, and the others.
+
+    Raises
+    ------
+    ParameterError
+        If `options` is something else, or an option has no such value.
+    """
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
-    check_listener(on_event)
-    chosen = RunOptions(
-        iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
-        checkpoint=checkpoint, resume=resume, **vars(options or Options()),
-    )  # fmt: skip
-    return execute(program, graph, chosen, on_event)
+    return RunOptions(**given, **vars(options or Options()))
 
 
 def execute(
@@ -225,9 +236,7 @@ def remember(
     if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
         return
     if graph.on_disk:
-        read = [row for row in stats.iterations if row.from_disk >= LEAST_READ]
-        nbytes, taken = sum(row.from_disk for row in read), sum(row.seconds for row in read)
-        learned.teach(reading(graph.encoding, nbytes, taken), None)
+        learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)
     if (verdict := chosen.verdict) is None:
         return
     found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)

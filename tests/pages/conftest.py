@@ -3,21 +3,17 @@
 import pytest
 
 import garaph_py as gp
-from garaph_py.pages import memory
 from garaph_py.pages.disk_layout import lay_out
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
-from garaph_py.storage import disks, sectors
+from garaph_py.storage import disks
 from tests.support.stored_graphs import STORED, opened
 
 
 @pytest.fixture(autouse=True)
-def little(monkeypatch):
-    """Little memory and small requests, so that small graphs are read like large ones."""
-    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
-    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+def little(monkeypatch, read_like_large_graphs):
+    """Little memory, small requests, and no pause before a failed read is tried again."""
     monkeypatch.setattr(disks, "PAUSE", 0)
-    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
 
 @pytest.fixture(scope="module", params=STORED)

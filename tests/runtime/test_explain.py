@@ -8,25 +8,17 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
-from garaph_py.pages import memory
 from garaph_py.runtime import explain
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
 from garaph_py.storage import directory as store
-from garaph_py.storage import sectors
 from garaph_py.system.sizes import parse_bytes
 from tests.support import command
 from tests.support.stored_graphs import STORED, hub, opened
 from tests.support.verdicts import verdict
 
-
-@pytest.fixture(autouse=True)
-def little(monkeypatch):
-    """Little memory and small requests, so that small graphs are read like large ones."""
-    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
-    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
-    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+pytestmark = pytest.mark.usefixtures("read_like_large_graphs")
 
 
 @pytest.fixture(scope="module", params=STORED)

@@ -19,7 +19,7 @@ from ...native import PerCall
 from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
-from ...pages.memory import few_edges
+from ...pages.memory import tile_page_edges
 from ...pages.memory_source import MemoryPageSource
 from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
@@ -116,8 +116,7 @@ class CpuExecutor(StepByParts):
         self.invalidate_cache()
         sources.divide(needs)
         if needs.tiles:
-            most = few_edges(sources.room)
-            self.source = self.out_source = sources.out(None, min(plan.page_edges or most, most))
+            self.source = self.out_source = sources.out(None, tile_page_edges(sources.room, plan.page_edges))
         else:
             self.source = sources.into(plan.page_edges)
             self.out_source = sources.out(self.source)

@@ -8,21 +8,13 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import random_rmat
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
-from garaph_py.pages import memory
 from garaph_py.storage import directory as store
-from garaph_py.storage import sectors
 from tests.support import twins
 from tests.support.stored_graphs import STORED, hub, opened
 
 from ...support.runs import run_with
 
-
-@pytest.fixture(autouse=True)
-def little(monkeypatch):
-    """Little memory and small requests, so that small graphs are read like large ones."""
-    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
-    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
-    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+pytestmark = pytest.mark.usefixtures("read_like_large_graphs")
 
 
 @pytest.fixture(scope="module", params=STORED)

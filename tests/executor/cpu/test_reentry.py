@@ -8,24 +8,16 @@ from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.executor.cpu import reentry
 from garaph_py.executor.cpu.launch import Launcher
 from garaph_py.graph.build import from_numbered_edges
-from garaph_py.pages import memory
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
-from garaph_py.storage import sectors
 from tests.support.stored_graphs import opened
 
 from ...support.runs import run_with
 
+pytestmark = pytest.mark.usefixtures("read_like_large_graphs")
+
 SIDE = 150
 ROOM = 200_000
-
-
-@pytest.fixture(autouse=True)
-def little(monkeypatch):
-    """Little memory and small requests, so that small graphs are read like large ones."""
-    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
-    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
-    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
 
 def grid_edges(side):
