@@ -4,8 +4,8 @@ A push reads the lists of the active vertices. A search along long paths does th
 the same sectors again in most of them. A push with reentry (executor/cpu/reentry.py) reads whole pages, and works each
 of them off before the next one. Which reads less depends on how the vertices are numbered: if neighbours are far apart,
 a page has little to work off. So a run tries reentry once many pushes have read half as many bytes as all pages have,
-and keeps to it while it follows more edges for each byte. A trial visits each page at most twice, so it reads at most
-four times what has been spent.
+and keeps to it while it follows more edges for each byte. A trial visits at most twice as many pages as there are, so
+it reads at most four times what has been spent.
 """
 
 from __future__ import annotations
