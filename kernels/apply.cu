@@ -8,7 +8,7 @@
 // The sum of the contributions to vertex `v`. All lanes of a warp must call it; `in_bounds` is false in lanes without a
 // vertex.
 __device__ __forceinline__ Accumulator gathered_sum(const Context& c, i64 v, bool in_bounds) {
-  i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
+  i64 begin = in_bounds ? in_offsets(c)[v] : 0, end = in_bounds ? in_offsets(c)[v + 1] : 0;
   u32 with_edges = __ballot_sync(FULL_MASK, begin < end);
   Accumulator acc = identity(c.parameters);
   if (begin < end) {

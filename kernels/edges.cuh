@@ -1,6 +1,7 @@
 // What a single edge contributes, and how the values of edges are read.
 #pragma once
 
+#include "offsets.cuh"
 #include "packed.cuh"
 
 // The contribution of an edge with this source and value. `rank` is the rank of its destination; only programs that ask

@@ -22,7 +22,7 @@ __device__ __forceinline__ void find_parents_of(const Context& c, const Page& p)
   i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x, begin = 0, end = 0;
   Value own = v < p.last_vertex ? c.values[v] : Value{};
   bool looks = v < p.last_vertex && !are_pushed(c, class_of(own));
-  if (looks && has_changed(c, v)) begin = c.in_offsets[v], end = c.in_offsets[v + 1];
+  if (looks && has_changed(c, v)) begin = in_offsets(c)[v], end = in_offsets(c)[v + 1];
   u32 source = 0, parent = NO_VERTEX;
   i64 few = min(end, begin + OWN_EDGES), found = find_edge(c, p, own, begin, few, source);
   if (found < few) parent = source;

@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_pushers(const __grid_
   const Context& c = t.context;
   i64 v = blockIdx.x * (i64)blockDim.x + threadIdx.x;
   bool pushes = false;
-  if (v < c.n && degree(c.out_offsets, v)) {
+  if (v < c.n && degree(out_offsets(c), v)) {
     Accumulator y = contribution_of(c, v);
     pushes = y != identity(c.parameters) && are_pushed(c, class_of(y));
   }

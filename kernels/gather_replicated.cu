@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(REPLICATED_THREADS) gather_replicat
     i64 first = item.first_vertex & ~31ll;
     for (i64 v = first + threadIdx.x; v < (item.last_vertex + 31 & ~31ll); v += blockDim.x) {
       bool in_bounds = v >= item.first_vertex && v < item.last_vertex;
-      bool has_edges = v < c.n && c.in_offsets[v] < c.in_offsets[v + 1];
+      bool has_edges = v < c.n && in_offsets(c)[v] < in_offsets(c)[v + 1];
       u32 with_edges = __ballot_sync(FULL_MASK, has_edges);
       Update done{false, 0, no_total()};
       if (in_bounds) {

@@ -65,7 +65,7 @@ __device__ __forceinline__ Accumulator sum_until_done(const Context& c, const Pa
 template <int AT_ONCE>
 __device__ __forceinline__ void gather_page(const Context& c, const Page& p) {
   update_block(p, c.next_frontier, [&](i64 v, bool in_bounds) {
-    i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
+    i64 begin = in_bounds ? in_offsets(c)[v] : 0, end = in_bounds ? in_offsets(c)[v + 1] : 0;
     Accumulator acc = sum_until_done<AT_ONCE>(c, p, in_bounds ? c.values[v] : Value{}, begin, end);
     Update done{false, 0, no_total()};
     if (in_bounds) done = update_vertex(c, v, acc);

@@ -6,7 +6,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS) hook_first(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
-  if (v >= t.page.last_vertex || c.in_offsets[v] == c.in_offsets[v + 1]) return;
-  u32 source = stored_source(t.page, c.in_offsets[v]);
+  if (v >= t.page.last_vertex || in_offsets(c)[v] == in_offsets(c)[v + 1]) return;
+  u32 source = stored_source(t.page, in_offsets(c)[v]);
   if (source < v) c.parents[v] = source;
 }

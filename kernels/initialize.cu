@@ -4,7 +4,7 @@
 #include "vertices.cuh"
 
 __device__ __forceinline__ Update initialize_vertex(const Context& c, u64* not_finite, i64 v) {
-  i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
+  i64 in_degree = degree(in_offsets(c), v), out_edges = degree(out_offsets(c), v);
   VertexData data = data_of(c, v);
   Value value = initial(c.parameters, v, c.n, in_degree, out_edges, data);
   c.values[v] = value;

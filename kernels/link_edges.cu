@@ -7,7 +7,7 @@
 
 // Whether the edges of destination `v` are wanted.
 __device__ __forceinline__ bool is_wanted(const Context& c, const Page& p, u32 v, u32 largest) {
-  return parent_of(c, v) != largest && c.in_offsets[v + 1] - c.in_offsets[v] >= p.least_edges;
+  return parent_of(c, v) != largest && in_offsets(c)[v + 1] - in_offsets(c)[v] >= p.least_edges;
 }
 
 // Whether a destination with edges in the run is wanted.

@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) link_second(const __grid_c
   const Page& p = t.page;
   i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (v >= p.last_vertex) return;
-  i64 e = c.in_offsets[v] + 1;
-  if (e >= c.in_offsets[v + 1]) return;
+  i64 e = in_offsets(c)[v] + 1;
+  if (e >= in_offsets(c)[v + 1]) return;
   link(c, next_source(c, p, e, p.records ? stored_source(p, e - 1) : 0), v);
 }

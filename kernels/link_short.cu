@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) link_short(const __grid_co
   const Page& p = t.page;
   i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (v >= p.last_vertex || parent_of(c, v) == *c.largest) return;
-  i64 begin = c.in_offsets[v], end = c.in_offsets[v + 1];
+  i64 begin = in_offsets(c)[v], end = in_offsets(c)[v + 1];
   if (end - begin >= p.least_edges) return;
   u32 source = 0;
   for (i64 e = begin; e < end; e++) {

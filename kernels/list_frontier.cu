@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     u32 bits = __shfl_sync(FULL_MASK, mine, lane), at = place + __popc(bits & lanes_below(lane_id()));
     place += __popc(bits);
     if (!(bits >> lane_id() & 1)) continue;
-    i64 v = (first + lane) * 32 + lane_id(), begin = c.out_offsets[v], end = c.out_offsets[v + 1];
+    i64 v = (first + lane) * 32 + lane_id(), begin = out_offsets(c)[v], end = out_offsets(c)[v + 1];
     c.queue[at] = v;
     if constexpr (IS_RELAXATION)
       if (c.next_values != c.values) c.next_values[at] = c.values[v];

@@ -12,7 +12,7 @@ constexpr u64 PUSHED_EDGE = 4;  // a pushed edge counts as so many that are look
 
 // Whether vertex `v` no longer has its first value.
 __device__ __forceinline__ bool has_changed(const Context& c, i64 v) {
-  i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);
+  i64 in_degree = degree(in_offsets(c), v), out_degree = degree(out_offsets(c), v);
   return initial(c.parameters, v, c.n, in_degree, out_degree, data_of(c, v)) != c.values[v];
 }
 

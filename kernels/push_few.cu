@@ -92,7 +92,7 @@ __device__ __forceinline__ u64 take_lists(const Context& c, const Step& step, co
     u32 k = (j * warps + warp) * step.each + lane_id() / step.width;
     if (k >= step.count) continue;
     u32 v = __ldcg(step.queue + k);
-    List list{v, read_value(&c.values[v]), c.out_offsets[v], c.out_offsets[v + 1]};
+    List list{v, read_value(&c.values[v]), out_offsets(c)[v], out_offsets(c)[v + 1]};
     bool is_first = lane_id() % step.width == 0;
     if (is_first) unmark(step.cleared, v);
     if (!step.watches || !waits(order, priority(c.parameters, list.value))) {

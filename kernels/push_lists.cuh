@@ -128,7 +128,7 @@ __device__ __forceinline__ int lists_per_warp(u32 count, int warps) {
 __device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32 place) {
   u32 v = c.queue[place];
   if (v < p.first_vertex || v >= p.last_vertex) return List{};
-  return List{v, pushed_by(c, place, v), c.out_offsets[v], c.out_offsets[v + 1]};
+  return List{v, pushed_by(c, place, v), out_offsets(c)[v], out_offsets(c)[v + 1]};
 }
 
 // Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a

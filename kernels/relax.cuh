@@ -2,7 +2,7 @@
 // of 4 or 8 bytes, and whose `apply` is their sum.
 #pragma once
 
-#include "garaph_generated.cuh"
+#include "offsets.cuh"
 
 // The value at `at`, which other threads may be writing.
 __device__ __forceinline__ Value read_value(const Value* at) {
@@ -45,7 +45,7 @@ struct Activated {
 
 __device__ __forceinline__ void count_active(const Context& c, u32 u, Activated& done) {
   done.count++;
-  done.edges += c.out_offsets[u + 1] - c.out_offsets[u];
+  done.edges += out_offsets(c)[u + 1] - out_offsets(c)[u];
 }
 
 // What relaxes the targets of edges (push_lists.cuh): of the edges that activate a vertex u, one marks it in the bitmap

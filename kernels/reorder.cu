@@ -1,5 +1,5 @@
 // Move edges to where they belong when the vertices get new numbers, `positions`. The edges of a destination stay
-// together and keep their order; they move by new_offsets[positions[v]] - in_offsets[v].
+// together and keep their order; they move by the difference of the offsets of positions[v] and v.
 #include "segments.cuh"
 
 // shifts[rank] = how far the edges of each destination move.
@@ -9,11 +9,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_shifts(const __grid_c
   const Page& p = t.page;
   i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   bool in_bounds = v < p.last_vertex;
-  i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
+  i64 begin = in_bounds ? in_offsets(c)[v] : 0, end = in_bounds ? in_offsets(c)[v + 1] : 0;
   u32 with_edges = __ballot_sync(FULL_MASK, begin < end);
   if (begin < end) {
     u32 rank = c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane_id()));
-    p.shifts[rank] = p.new_offsets[c.positions[v]] - begin;
+    p.shifts[rank] = Offsets{p.new_begins, c.n, c.wraps}[c.positions[v]] - begin;
   }
 }
 

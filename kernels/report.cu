@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) report(const __grid_consta
   i64 u = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (u >= t.page.last_vertex) return;
   i64 v = c.positions ? c.positions[u] : u;
-  i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);
+  i64 in_degree = degree(in_offsets(c), v), out_degree = degree(out_offsets(c), v);
 #if IS_NARROWED
   if (is_lost(c.values[v])) *c.lost = 1;
 #endif

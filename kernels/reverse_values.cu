@@ -30,9 +30,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) reverse_values(const __gri
       i64 e = first + j, own = e - p.base_edge;
       if (e < w.begin || e >= w.end) continue;
       u32 u = p.sources[own], v = c.destinations[rank];
-      i64 parallel = own - lower_bound(p.sources, c.in_offsets[v] - p.base_edge, own, u);
-      i64 at = lower_bound(c.targets, c.out_offsets[u], c.out_offsets[u + 1], v) + parallel;
-      if (at < c.out_offsets[u + 1]) c.target_values[at] = raw_edge(p, e);  // else the out-edges are of another graph
+      i64 parallel = own - lower_bound(p.sources, in_offsets(c)[v] - p.base_edge, own, u);
+      i64 at = lower_bound(c.targets, out_offsets(c)[u], out_offsets(c)[u + 1], v) + parallel;
+      if (at < out_offsets(c)[u + 1]) c.target_values[at] = raw_edge(p, e);  // else the out-edges are of another graph
     }
   }
 }

@@ -1,6 +1,7 @@
 // Trees of connected vertices (Afforest; Sutton et al., IPDPS 2018): each vertex has a parent, and a root is its own.
 #pragma once
 
+#include "offsets.cuh"
 #include "packed_lists.cuh"
 
 // The parent of `v` as it is now: other threads change it meanwhile.

@@ -1,7 +1,7 @@
 // Apply and activate, and the page's counts of active vertices and edges (Garaph section 3.1, "Apply").
 #pragma once
 
-#include "garaph_generated.cuh"
+#include "offsets.cuh"
 
 constexpr u32 NO_VERTEX = 0xFFFFFFFFu;  // the parent of a vertex that has none
 
@@ -12,8 +12,6 @@ struct Update {
   Partial part;   // its part of the total
 };
 
-__device__ __forceinline__ i64 degree(const i64* offsets, i64 v) { return offsets[v + 1] - offsets[v]; }
-
 __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
   VertexData data{};
   if constexpr (HAS_DATA) data = c.vertex_data[v];
@@ -22,7 +20,7 @@ __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
 
 // Compute the new value of `v` from `acc`, the sum of its contributions, and write it to the array `to`.
 __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc, Value* to) {
-  i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
+  i64 in_degree = degree(in_offsets(c), v), out_edges = degree(out_offsets(c), v);
   Total total{};
   if constexpr (HAS_TOTAL) total = *c.total;
   VertexData data = data_of(c, v);

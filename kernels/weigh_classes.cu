@@ -26,8 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) weigh_classes(const __grid
     Accumulator y{};
     if (v < c.n) {
       own = c.values[v], y = contribution_of(c, v);
-      if (has_changed(c, v)) in_edges = degree(c.in_offsets, v);
-      if (y != identity(c.parameters)) out_edges = degree(c.out_offsets, v);
+      if (has_changed(c, v)) in_edges = degree(in_offsets(c), v);
+      if (y != identity(c.parameters)) out_edges = degree(out_offsets(c), v);
     }
     add_to_class(sums, class_of(own), in_edges);
     add_to_class(sums + CLASSES, class_of(y), out_edges);

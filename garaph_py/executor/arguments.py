@@ -90,6 +90,9 @@ CPU = (
     Argument("reported", "Report*", "reported values: of all vertices on the CPU, of the page's on a GPU"),
 )
 GPU = (
+    Argument("in_begins", "const u32*", "low 32 bits of the first in-edge of each vertex (offsets.cuh)"),
+    Argument("out_begins", "const u32*", "the same for out-edges"),
+    Argument("wraps", "i64", "how often the high bits change in each of these arrays"),
     Argument("queue", "u32*", "the active vertices that push, in any order"),
     Argument("kept_sums", "Accumulator*", "the sum of each vertex, to which deltas are pushed; null if none are"),
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
@@ -138,7 +141,7 @@ GPU = (
     Argument("positions", "const u32*", "the GPU's number of each vertex; null if it is the user's"),
     Argument("collected", "Value*", "values by the user's numbers; null if they are not wanted"),
     Argument("collected_bits", "Bits*", "the frontier by the user's numbers; null if it is not wanted"),
-    Argument("new_offsets", "const i64*", "first in-edge of each vertex by new numbers, and the number of edges"),
+    Argument("new_begins", "const u32*", "the same as in_begins, by new numbers"),
     Argument("shifts", "i64*", "for each rank: how far the destination's edges move when vertices get new numbers"),
     Argument("new_sources", "u32*", "all sources by new numbers; null if not wanted"),
     Argument("new_edge_values", "Edge*", "all edge values in the order of the new numbers; null if not wanted"),

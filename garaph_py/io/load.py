@@ -76,7 +76,7 @@ def load(
             )
         graph = store.open(path, encoding=options.encoding, memory=limit, threads=threads, on_event=on_event)
         if not options.symmetrize:
-            return graph
+            return graph if options.memory is not None else fit.unbounded(graph, limit)
         if graph.on_disk:
             raise GraphError(
                 f"--symmetrize: the edges of {path} stay on disk, and this takes all of them in memory; import them "
@@ -89,4 +89,5 @@ def load(
         reading = ReadOptions(options.weights, directed, ThreadPool(threads).size, within, options.columns)
         building = BuildOptions(directed, options.symmetrize)
         graph = read_graph(path, format_of(path, options.format), reading, building, on_event)
-    return fit.fitted(graph, path, options.encoding, limit, threads)
+    graph = fit.fitted(graph, path, options.encoding, limit, threads)
+    return graph if options.memory is not None else fit.unbounded(graph, limit)

@@ -58,6 +58,7 @@ from .fit import (
     encoding_to_save,
     log_fallback,
     memory_limit,
+    unbounded,
 )  # fmt: skip
 from .journal import sweep_opened
 from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
@@ -203,7 +204,8 @@ def open(
     check_encoding(encoding)
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
     try:
-        return read_graph(path, encoding, limit, threads, on_event, beside)
+        graph = read_graph(path, encoding, limit, threads, on_event, beside)
+        return unbounded(graph, limit) if memory is None else graph
     except TooLargeError:
         if encoding != AUTO:
             raise

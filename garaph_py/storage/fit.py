@@ -16,6 +16,8 @@ log = logging.getLogger("garaph_py")
 AUTO = "auto"
 GRAPH_SHARE = 0.8
 """Share of the available memory that a graph's arrays may take by default. A run takes about a quarter more."""
+SMALL_SHARE = 0.5
+"""Share of the default limit up to which a graph needs no bound: what runs make of it takes no more than it does."""
 RUN_BYTES = 37
 """Bytes per vertex that most runs take beside the graph: two values of 16 bytes, four vertex sets (4 bits), and for a
 GPU a rank of 4 bytes."""
@@ -38,6 +40,15 @@ def encoding_to_save(encoding: str, raw_bytes: int) -> str:
 def memory_limit(memory: int | str | None) -> int:
     """Bytes that a graph's arrays may take: `memory`, or by default `GRAPH_SHARE` of the available memory."""
     return int(available_memory() * GRAPH_SHARE) if memory is None else parse_bytes(memory, "memory")
+
+
+def unbounded(graph: Graph, limit: int) -> Graph:
+    """A graph in memory without a bound, if the user gave none and its raw arrays are small beside `limit`.
+
+    A run over a graph without a bound may keep what it makes for later runs (`Graph.memory`).
+    """
+    is_small = not graph.on_disk and graph._arrays.raw_bytes + graph.ids.nbytes <= SMALL_SHARE * limit
+    return graph._replace(memory=None) if is_small else graph
 
 
 def encoding_to_open(encoding: str, raw_bytes: int, limit: int) -> str:

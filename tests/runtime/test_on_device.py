@@ -68,11 +68,11 @@ def test_the_next_run_copies_no_edges(driver, graph, program):
     expected = run_with(Hops(HUB), graph, device="cpu", sync=True).values
     assert graph.to_device(program) is graph
     kept = driver.held
-    assert kept >= 4 * graph.m + 16 * graph.n
+    assert kept >= 4 * graph.m + 8 * graph.n
     first = hops(graph)
     assert copied(first) == 0
     np.testing.assert_array_equal(first.values, expected)
-    assert 4 * graph.m + 16 * graph.n <= first.stats.found_bytes <= first.stats.device_bytes <= kept
+    assert 4 * graph.m + 8 * graph.n <= first.stats.found_bytes <= first.stats.device_bytes <= kept
     out_edges = 4 * graph.m * (program is None)  # the program does not push, but others may
     assert first.stats.device_bytes - first.stats.found_bytes == out_edges
     assert held_after(driver, graph) == 0

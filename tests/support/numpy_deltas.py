@@ -4,8 +4,8 @@ import numpy as np
 
 import garaph_py as gp
 
-from .numpy_packed import sources_of
-from .numpy_push import array_of, bits_of, edges_of, lengths_of, out_edges, parts_of, tally_of
+from .numpy_packed import array_of, offsets_of, sources_of
+from .numpy_push import bits_of, edges_of, lengths_of, out_edges, parts_of, tally_of
 
 
 class Peeled(gp.VertexProgram):
@@ -48,7 +48,7 @@ def initialize(driver, context, page):
 def apply_vertices(driver, context, page):
     first, last = int(page["first_vertex"]), int(page["last_vertex"])
     old = array_of(driver, context, "values", np.int64)
-    degrees = np.diff(array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1))[first:last]
+    degrees = np.diff(offsets_of(driver, context, "in_begins"))[first:last]
     sums = np.zeros(last - first, np.int64)
     said = old[sources_of(driver, context, page)] * lengths_of(driver, page)
     np.add.at(sums, np.repeat(np.arange(last - first), degrees), said)

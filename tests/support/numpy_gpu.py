@@ -256,8 +256,8 @@ class FakeFunction:
         """What initialize.cu, or gather_segmented.cu and apply.cu, do for `Hops`."""
         first, last = int(page["first_vertex"]), int(page["last_vertex"])
         at, count = self.driver.array, last - first
-        offsets = at(context["in_offsets"], np.int64, count + 1, first)
-        out_degrees = np.diff(at(context["out_offsets"], np.int64, count + 1, first))
+        offsets = at(context["in_begins"], np.uint32, count + 1, first).astype(np.int64)
+        out_degrees = np.diff(at(context["out_begins"], np.uint32, count + 1, first).astype(np.int64))
         old = at(context["values"], np.int64, int(context["n"]))
         far = np.iinfo(np.int64).max
         if self.name == "initialize":
@@ -283,8 +283,8 @@ class FakeFunction:
         """What `update` does, for `Blend`."""
         first, last = int(page["first_vertex"]), int(page["last_vertex"])
         at, count = self.driver.array, last - first
-        offsets = at(context["in_offsets"], np.int64, count + 1, first)
-        degrees = np.diff(at(context["out_offsets"], np.int64, count + 1, first))
+        offsets = at(context["in_begins"], np.uint32, count + 1, first).astype(np.int64)
+        degrees = np.diff(at(context["out_begins"], np.uint32, count + 1, first).astype(np.int64))
         weight = at(context["vertex_data"], np.int64, count, first)
         if self.name == "initialize":
             new, bits = degrees + weight, context["frontier"]
@@ -317,7 +317,7 @@ class FakeFunction:
     def report(self, context, page):
         """The twin of report.cu, for `Blend`."""
         at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
-        degrees = np.diff(at(context["out_offsets"], np.int64, n + 1))
+        degrees = np.diff(at(context["out_begins"], np.uint32, n + 1).astype(np.int64))
         reported = at(page["reported"], np.int64, len(numbers))
         reported[:] = (at(context["values"], np.int64, n) + degrees)[numbers]
 
@@ -335,15 +335,15 @@ class FakeFunction:
     def find_shifts(self, context, page):
         """The twin of the first kernel in reorder.cu."""
         at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
-        begins, ends = (at(context["in_offsets"], np.int64, n, k) for k in range(2))
-        shifts = (at(page["new_offsets"], np.int64, n)[numbers] - begins)[begins < ends]
+        begins, ends = (at(context["in_begins"], np.uint32, n, k).astype(np.int64) for k in range(2))
+        shifts = (at(page["new_begins"], np.uint32, n).astype(np.int64)[numbers] - begins)[begins < ends]
         at(page["shifts"], np.int64, len(shifts))[:] = shifts
 
     def reorder_edges(self, context, page):
         """The twin of the second kernel in reorder.cu."""
         at, n = self.driver.array, int(context["n"])
         edges = np.arange(int(page["first_edge"]), int(page["last_edge"]))
-        begins, ends = (at(context["in_offsets"], np.int64, n, k) for k in range(2))
+        begins, ends = (at(context["in_begins"], np.uint32, n, k).astype(np.int64) for k in range(2))
         ranks = np.searchsorted(begins[begins < ends], edges, side="right") - 1
         if not len(edges):
             return

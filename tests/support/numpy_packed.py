@@ -5,6 +5,15 @@ import numpy as np
 from garaph_py.codec.format import GROUP, RECORD, RUN
 
 
+def array_of(driver, context, name, kind, count=None):
+    return driver.array(context[name], kind, int(context["n"]) if count is None else count)
+
+
+def offsets_of(driver, context, name):
+    """The offsets of a graph with fewer than 2^32 edges."""
+    return array_of(driver, context, name, np.uint32, int(context["n"]) + 1).astype(np.int64)
+
+
 def sources_of(driver, context, page):
     """The sources of the page's edges, int64."""
     first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
@@ -17,7 +26,7 @@ def sources_of(driver, context, page):
         return sources.astype(np.int64)
     records = driver.array(page["records"], RECORD, -(-last // RUN) - base // RUN)
     gaps = numbers_of(driver, records, int(page["words"]), int(page["first_word"]), np.arange(first, last) - base)
-    offsets = driver.array(context["in_offsets"], np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "in_begins")
     begins = offsets[np.searchsorted(offsets, np.arange(first, last), side="right") - 1] - first
     sums = np.cumsum(np.append(0, gaps))
     return sums[1:] - sums[begins]

@@ -5,11 +5,7 @@ import numpy as np
 
 from garaph_py.executor.gpu import header
 
-from .numpy_packed import sources_of
-
-
-def array_of(driver, context, name, kind, count=None):
-    return driver.array(context[name], kind, int(context["n"]) if count is None else count)
+from .numpy_packed import array_of, offsets_of, sources_of
 
 
 def tally_of(driver, page):
@@ -40,7 +36,7 @@ def relax(driver, context, page, targets, contributions):
 
 def edges_of(driver, context, vertices):
     """The number of out-edges of `vertices`."""
-    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "out_begins")
     return int(np.diff(offsets)[vertices].sum())
 
 
@@ -98,7 +94,7 @@ def list_frontier(driver, context, page):
     if context["next_values"] != context["values"] and not context["kept_sums"]:
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
-    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "out_begins")
     begins, ends = offsets[active], offsets[active + 1]
     cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
     numbers = np.where(ends - begins < header.PIECE, 0, cut)
@@ -121,7 +117,7 @@ def out_edges(driver, context, page, edges):
     if not context["targets"]:
         own = edges - int(page["first_edge"])
         return sources_of(driver, context, page)[own], lengths_of(driver, page)[own]
-    m = int(array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)[-1])
+    m = int(offsets_of(driver, context, "out_begins")[-1])
     values = context["target_values"]
     lengths = driver.array(values, np.int32, m) if values else np.ones(m)
     return driver.array(context["targets"], np.uint32, m)[edges].astype(np.int64), lengths[edges].astype(np.int64)
@@ -131,7 +127,7 @@ def reverse_values(driver, context, page):
     """What the kernel does by binary searches, by sorting: parallel edges keep their order."""
     first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
     begin, end = map(int, page[["first_edge", "last_edge"]])
-    into, out = (array_of(driver, context, name, np.int64, n + 1) for name in ("in_offsets", "out_offsets"))
+    into, out = (offsets_of(driver, context, name) for name in ("in_begins", "out_begins"))
     sources = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
     destinations = np.repeat(np.arange(first, last), np.diff(into[first : last + 1]))
     targets = driver.array(context["targets"], np.uint32, int(out[-1])).astype(np.int64)
@@ -160,7 +156,7 @@ def push_queue(driver, context, page):
 def parts_of(driver, context, page, queue):
     """The lists of the queue's vertices that are in the page, whole or in pieces: ranges, and places in the queue."""
     tally = tally_of(driver, page)[0]
-    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "out_begins")
     is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]
     ends = np.where(is_here & (ends - begins < header.PIECE), ends, begins)  # longer ones are in pieces
@@ -203,7 +199,7 @@ class Order:
 
 def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
-    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "out_begins")
     tally, threads = tally_of(driver, page), driver.threads
     before = int(tally["supersteps"][0])
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others

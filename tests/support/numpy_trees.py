@@ -4,7 +4,7 @@ import numpy as np
 
 import garaph_py as gp
 
-from .numpy_packed import sources_of
+from .numpy_packed import array_of, offsets_of, sources_of
 
 
 class Labels(gp.VertexProgram):
@@ -23,10 +23,6 @@ class Labels(gp.VertexProgram):
         return src
 
 
-def array_of(driver, context, name, kind, count=None):
-    return driver.array(context[name], kind, int(context["n"]) if count is None else count)
-
-
 def roots_of(parents):
     """The root of each vertex's tree."""
     roots = parents.copy()
@@ -42,7 +38,10 @@ def begin(driver, context, page):
     words = np.packbits(np.ones(n, bool), bitorder="little")
     array_of(driver, context, "frontier", np.uint8, len(words))[:] = words
     tally = driver.array(page["tally"], driver.layouts.tally, 1)[0:1]
-    tally["active"], tally["active_edges"] = n, array_of(driver, context, "out_offsets", np.int64, n + 1)[-1]
+    tally["active"], tally["active_edges"] = (
+        n,
+        offsets_of(driver, context, "out_begins")[-1],
+    )
 
 
 def plant(driver, context, page):
@@ -51,7 +50,7 @@ def plant(driver, context, page):
 
 def link_edges(driver, context, page):
     parents, first = array_of(driver, context, "parents", np.uint32), int(page["first_edge"])
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = offsets_of(driver, context, "in_begins")
     sources = sources_of(driver, context, page)
     (largest,) = array_of(driver, context, "largest", np.uint32, 1)
     for v in range(int(page["first_vertex"]), int(page["last_vertex"])):

@@ -17,6 +17,7 @@ from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
 from .interface import can_replicate, gathers_until_done
+from .offsets import wraps_of
 from .task import Layouts
 
 Array = npt.NDArray[Any]
@@ -166,19 +167,21 @@ class Launcher:
         """Launch a kernel with so many blocks of so many threads."""
         self._launch(name, blocks, threads, stream, task)
 
-    def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
-        self._over_offsets("mark_starts", offsets, vertices, [starts], stream)
+    def mark_starts(self, begins: int, vertices: int, edges: int, starts: int, stream: Any) -> None:
+        self._over_offsets("mark_starts", begins, vertices, edges, [starts], stream)
 
-    def rank_edges(self, offsets: int, vertices: int, word_ranks: int, places: list[int]) -> None:
+    def rank_edges(self, begins: int, vertices: int, edges: int, word_ranks: int, places: list[int]) -> None:
         """Fill the arrays at the addresses `places`: the destinations, and the ranks of runs; 0 for one not wanted."""
-        self._over_offsets("rank_edges", offsets, vertices, [word_ranks, *places], None)
+        self._over_offsets("rank_edges", begins, vertices, edges, [word_ranks, *places], None)
 
-    def _over_offsets(self, name: str, offsets: int, vertices: int, addresses: list[int], stream: Any) -> None:
+    def _over_offsets(
+        self, name: str, begins: int, vertices: int, edges: int, addresses: list[int], stream: Any
+    ) -> None:
         """Launch a kernel with one thread for each vertex, which takes CSC offsets and the addresses of arrays."""
         if vertices:
             self._functions[name](
-                np.uint64(offsets), np.int64(vertices), *map(np.uint64, addresses), block=(THREADS, 1, 1),
-                grid=(-(-vertices // THREADS), 1), stream=stream,
+                np.uint64(begins), np.int64(vertices), np.int64(wraps_of(edges)), *map(np.uint64, addresses),
+                block=(THREADS, 1, 1), grid=(-(-vertices // THREADS), 1), stream=stream,
             )  # fmt: skip
 
     def _launch(self, name: str, blocks: int, threads: int, stream: Any, task: Array, shared: int = 0) -> None:

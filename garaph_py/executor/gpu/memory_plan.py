@@ -15,6 +15,7 @@ from ...program import BoundProgram
 from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
+from .offsets import begins_bytes
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
@@ -138,7 +139,7 @@ def array_sizes(
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
     arrays = {
-        "in_offsets": 8 * (n + 1),
+        "in_begins": begins_bytes(n, graph.m),
         "values": n * bound.value.itemsize,
         "sums": destinations * bound.accumulator.itemsize * by_runs,
         "frontier": words // 8,
@@ -151,7 +152,7 @@ def array_sizes(
             "word_ranks": words // 8,
         }  # fmt: skip
     if graph.directed:
-        arrays["out_offsets"] = 8 * (n + 1)
+        arrays["out_begins"] = begins_bytes(n, graph.m)
     if synchronous:
         arrays["next_values"] = n * bound.value.itemsize
     if components:

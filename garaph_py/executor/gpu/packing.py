@@ -17,6 +17,7 @@ from .device import Device, failing
 from .edges import EdgeLayout
 from .launch import Launcher
 from .memory import DeviceMemory
+from .offsets import begins_of
 from .pinned import Pinned
 from .ranks import RUN, run_range, starts_bytes
 
@@ -155,10 +156,9 @@ def measured(
     with device, failing(device.driver):
         memory = DeviceMemory(device, budget)
         try:
-            pinned.pin(arrays.in_edges.offsets)
-            offsets = memory.upload("in_offsets", arrays.in_edges.offsets)
+            begins = memory.upload("in_begins", begins_of(arrays.in_edges.offsets, None))
             starts = memory.allocate("starts", starts_bytes(arrays.m))
-            launcher.mark_starts(offsets, arrays.n, starts, None)
+            launcher.mark_starts(begins, arrays.n, arrays.m, starts, None)
             sources = arrays.in_edges.neighbours
             pinned.pin(sources)
             return Packing(sources, launcher, memory, starts).records(pinned), time.perf_counter() - started

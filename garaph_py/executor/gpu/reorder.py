@@ -21,6 +21,7 @@ from .gather import AUTO, SEGMENTED
 from .launch import Launcher
 from .memory_plan import SMALL_BYTES
 from .numbering import Numbering
+from .offsets import begins_bytes, begins_of
 from .ranks import RUN
 from .settings import GIVEN, HUB, Settings
 
@@ -111,7 +112,8 @@ class HubEdges:
     @property
     def nbytes(self) -> int:
         """The most bytes that `make` allocates."""
-        return sum(self._sizes()) + (4 + 8 + 8) * self._arrays.n + SMALL_BYTES
+        arrays = self._arrays
+        return sum(self._sizes()) + begins_bytes(arrays.n, arrays.m) + (4 + 8) * arrays.n + SMALL_BYTES
 
     def make(self, tasks: list[Array], launcher: Launcher) -> None:
         """Make those of the arrays that are missing. The device's context must be current.
@@ -126,7 +128,7 @@ class HubEdges:
         driver = memory.driver
         driver.Context.synchronize()  # the pages may still be on their way
         positions = self._upload(hub, "positions", hub.positions)
-        offsets = self._upload(hub, "in_offsets", hub.ranks.offsets)
+        begins = self._upload(hub, "in_begins", begins_of(hub.ranks.offsets, self._settings.threads))
         shifts = memory.allocate("shifts", 8 * hub.ranks.count, clear=False)
         places = {}
         for field, (name, what), size in zip(FIELDS, self.contents.items(), self._sizes(), strict=False):
@@ -138,7 +140,7 @@ class HubEdges:
                 task["page"][field] = place
         every = tasks[0].copy()
         every["page"]["first_vertex"], every["page"]["last_vertex"] = 0, arrays.n
-        every["page"]["new_offsets"] = offsets
+        every["page"]["new_begins"] = begins
         launcher.on_threads("find_shifts", arrays.n, None, every)
         for task in tasks:
             first, last = int(task["page"]["first_edge"][0]), int(task["page"]["last_edge"][0])

@@ -15,13 +15,14 @@ from . import staging
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
 from .numbering import Numbering
+from .offsets import begins_of, wraps_of
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .ranks import RUN
 
 Array = npt.NDArray[Any]
 
-OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destinations", "starts", "positions")
+OF_GRAPH = ("in_begins", "out_begins", "word_ranks", "run_ranks", "destinations", "starts", "positions")
 """The arrays that depend on the graph and its numbering alone; they are kept from one run to the next. Those that the
 GPU derives come after those that it derives them from."""
 
@@ -65,9 +66,9 @@ class RunArrays:
         context, arrays = self.context, self._numbering.arrays
         if "pieces" in sizes:
             self.share("queue", "sums")
-        context["n"], context["parameters"] = arrays.n, self._bound.parameters
+        context["n"], context["wraps"], context["parameters"] = arrays.n, wraps_of(arrays.m), self._bound.parameters
         if not arrays.directed:
-            context["out_offsets"] = context["in_offsets"]
+            context["out_begins"] = context["in_begins"]
         for name in sorted(missing, key=OF_GRAPH.index):
             self._fill(name, threads, copy)
             kept.keep(self._numbering.name(name), name)
@@ -78,20 +79,20 @@ class RunArrays:
         """Fill an array that depends on the graph alone: the host copies three of them, the GPU derives the others."""
         numbering, ranks = self._numbering, self._numbering.ranks
         copied: dict[str, Callable[[], Array]] = {
-            "in_offsets": lambda: ranks.offsets,
-            "out_offsets": lambda: numbering.out_offsets(threads),
+            "in_begins": lambda: begins_of(ranks.offsets, threads),
+            "out_begins": lambda: begins_of(numbering.out_offsets(threads), threads),
             "word_ranks": lambda: ranks.by_word[:-1],
             "positions": lambda: numbering.positions,
         }
         if name in copied:
             copy(copied[name](), self.address(name))
-        elif name == "starts":
-            self._launcher.mark_starts(self.address("in_offsets"), numbering.arrays.n, self.address("starts"), None)
+            return
+        begins = self.address("in_begins"), numbering.arrays.n, numbering.arrays.m
+        if name == "starts":
+            self._launcher.mark_starts(*begins, self.address("starts"), None)
         else:
             places = [self.address(name) if name == each else 0 for each in ("destinations", "run_ranks")]
-            self._launcher.rank_edges(
-                self.address("in_offsets"), numbering.arrays.n, self.address("word_ranks"), places
-            )
+            self._launcher.rank_edges(*begins, self.address("word_ranks"), places)
 
     @property
     def n(self) -> int:

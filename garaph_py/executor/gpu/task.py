@@ -15,16 +15,16 @@ from ..arguments import Argument, arguments
 DType = np.dtype[Any]
 
 CONTEXT = arguments((
-    "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
-    "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents", "largest",
-    "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
+    "n", "wraps", "in_begins", "out_begins", "starts", "run_ranks", "word_ranks", "destinations", "values",
+    "next_values", "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents",
+    "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
     "class_edges", "notified", "kept_sums", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
-    "new_offsets", "shifts", "new_sources", "new_edge_values", "least_edges",
+    "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",
     "first_mapped", "mapped_sources", "mapped_values", "before", "most_pushed", "wanted", "pulls", "few_threads",
 ))  # fmt: skip
 TALLY = (

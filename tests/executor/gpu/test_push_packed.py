@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.codec.format import LISTS, PADDING, RUN, decode
+from garaph_py.executor.gpu.offsets import begins_of
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.storage import directory as store
 from tests.support import twins
@@ -96,8 +97,9 @@ def test_the_twin_reads_what_the_format_says(device_for, graph, cut):
     for name, array in (("records", part.records), ("words", part.words)):
         page[name] = driver.mem_alloc(array.nbytes)
         driver.memcpy_htod(page[name], array.view(np.uint8).reshape(-1))
-    context["in_offsets"], context["n"] = driver.mem_alloc(offsets.nbytes), graph.n
-    driver.memcpy_htod(context["in_offsets"], offsets.view(np.uint8))
+    begins = begins_of(offsets, 1)
+    context["in_begins"], context["n"] = driver.mem_alloc(begins.nbytes), graph.n
+    driver.memcpy_htod(context["in_begins"], begins.view(np.uint8))
     page["first_edge"], page["last_edge"], page["base_edge"] = first, last, run * RUN
     page["first_word"] = part.first_word
     starts = np.isin(np.arange(len(packed)), offsets)
