@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native.threads import ThreadPool
-from .ranks import parts_of
+from .ranks import SHARE, parts_of
 
 Array = npt.NDArray[Any]
 
@@ -47,5 +47,5 @@ def begins_of(offsets: Array, threads: int | None) -> Array:
         np.copyto(made[first:last], offsets[first:last], casting="unsafe")
 
     with ThreadPool(threads) as pool:
-        pool.run(store, parts_of(n + 1, pool))
+        pool.run(store, parts_of(n + 1, pool, SHARE))
     return made

@@ -30,7 +30,7 @@ def test_offsets_come_back(degrees):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_share_the_offsets(threads):
-    offsets = np.arange(0, 3 * FAR, 40961)
+    offsets = np.arange(0, 3 * FAR, 4097)
     begins, n = begins_of(offsets, threads), len(offsets) - 1
     np.testing.assert_array_equal(begins[: n + 1], offsets.astype(np.uint32))
     assert begins[(n + 2) // 2 * 2 :].view(np.int64).tolist() == np.searchsorted(offsets, [FAR, 2 * FAR]).tolist()
