@@ -182,9 +182,9 @@ def open(
         disk, as they are stored.
     memory : int or str, optional
         Bytes that the graph and a run over it may take, such as ``"2GiB"``. By default the graph's arrays may take four
-        fifths of the available memory. If `encoding` is not ``"auto"``, the graph's arrays alone may take all of
-        `memory`. Reading takes about 16 MiB more, or the least number of blocks that hold whole runs of numbers if
-        that is more.
+        fifths of the available memory; a graph that takes at most half of that gets no bound (`Graph.memory`). If
+        `encoding` is not ``"auto"``, the graph's arrays alone may take all of `memory`. Reading takes about 16 MiB
+        more, or the least number of blocks that hold whole runs of numbers if that is more.
     threads : int, optional
         By default all cores that this process may use.
     on_event : callable, optional
