@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..graph import Graph
 from ..graph.arrays import OUT_WEIGHTS
@@ -48,7 +49,7 @@ class MemoryPlan:
     @classmethod
     def of(
         cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool,
-        components: bool = False, deltas: bool = False,
+        components: bool = False, deltas: bool = False, follows_out: bool = True,
     ) -> MemoryPlan:  # fmt: skip
         """The plan of a run.
 
@@ -65,6 +66,8 @@ class MemoryPlan:
             The CPU may find connected components.
         deltas : bool
             The CPU alone may push deltas, so it keeps the vertices' sums.
+        follows_out : bool
+            Iterations may follow out-edges, to notify or to push.
         """
         # Values that a GPU sends need a second array, unless they may be written in place.
         second = synchronous or not bound.is_relaxation
@@ -76,10 +79,11 @@ class MemoryPlan:
         parents = PARENT_BYTES * graph.n * components
         alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
         searches = not bound.updates_all_vertices
+        needs = partial(MemoryNeeds, follows_out=follows_out, searches=searches)
         return cls(
-            MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles, searches=searches),
-            MemoryNeeds(on_gpu, apart=True, searches=searches, whole_pages=True),
-            MemoryNeeds(together, apart=True, pushes=pushes, searches=searches),
+            needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
+            needs(on_gpu, apart=True, whole_pages=True),
+            needs(together, apart=True, pushes=pushes),
         )
 
     def hybrid(self, devices: int) -> MemoryNeeds:

@@ -48,8 +48,10 @@ class MemoryNeeds:
         Bytes for vertices.
     readers : int
         Threads that read pages of in-edges at the same time: 2 if CPU and GPU share a run.
+    follows_out : bool
+        Whether iterations follow out-edges, to notify or to push.
     apart : bool
-        Whether out-edges have pages of their own even in an undirected graph.
+        Whether these have pages of their own even in an undirected graph.
     pushes : bool
         Whether the run also reads the values of out-edges.
     tiles : int
@@ -64,6 +66,7 @@ class MemoryNeeds:
 
     vertices: int
     readers: int = 1
+    follows_out: bool = False
     apart: bool = False
     pushes: bool = False
     tiles: int = 0
@@ -107,7 +110,7 @@ class EdgeMemory:
             sources = arrays_on_disk(edges)[0]
             checkers = len(sources.reader.paths) * max(checkers_of_disk(), 1)
             self.taken += checkers * CHECKER_BLOCKS * sources.array.block_bytes
-        self.apart = needs.apart or arrays.directed
+        self.apart = (needs.follows_out or needs.tiles > 0) and (needs.apart or arrays.directed)
         out_parts = len(self.out_arrays()) if self.apart else 0
         self._in_parts, self._out_parts = (0, OUT_SHARE) if needs.tiles else (OUT_SHARE - out_parts, out_parts)
         left = self._memory - self.taken - needs.tiles

@@ -59,6 +59,11 @@ class SourceFactory:
         """Threads that share the pages of in-edges."""
         return 1 if self._memory is None else self._memory.needs.readers
 
+    @property
+    def has_out(self) -> bool:
+        """Whether `out` may be called: edges on disk have memory for out-edges only if iterations follow them."""
+        return self._memory is None or self._memory.needs.follows_out
+
     def divide(self, needs: MemoryNeeds) -> None:
         """Close all sources, and divide the graph's memory again for the sources that are made afterwards.
 
@@ -127,6 +132,7 @@ class SourceFactory:
         if not out.on_disk:
             return MemoryPageSource(out, pages=[Page(0, 0, self._arrays.n, 0, self._arrays.m)])
         assert memory is not None
+        assert self.has_out or memory.needs.tiles
         if own is not None and not memory.apart:
             return own
         layout = memory.out_layout(page_edges)

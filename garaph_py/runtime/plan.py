@@ -13,7 +13,7 @@ from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
 from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
-from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import BITS
@@ -122,7 +122,16 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores, pass_bytes),
-        memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas),
+        memory=MemoryPlan.of(
+            bound,
+            graph,
+            synchronous,
+            pushes,
+            is_tiled,
+            finds_components(bound, options),
+            deltas,
+            follows_out(bound, options),
+        ),
         page_edges=options.page_edges,
         pushes=pushes,
         deltas=deltas,
@@ -198,6 +207,12 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     relaxes = bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH)
     adds = pushes_deltas(bound, options) and (options.mode == PUSH or has_room_for_sums(bound, graph))
     return has_values and (relaxes or adds)
+
+
+def follows_out(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether iterations may follow out-edges, to notify or to push; others only pull, or find components."""
+    is_free = options.mode == ANY and not bound.updates_all_vertices and not finds_components(bound, options)
+    return is_free or options.mode in (NOTIFY_PULL, PUSH)
 
 
 def has_room_for_sums(bound: BoundProgram, graph: Graph) -> bool:

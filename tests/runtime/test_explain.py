@@ -100,7 +100,7 @@ def least_memory(program, graph, how):
     ("program", "given"),
     [
         (gp.apps.PageRank(weighted=False), {"options": gp.Options(encoding="packed")}),
-        (gp.apps.PageRank(weighted=False), {}),
+        (gp.apps.BFS(0), {}),
     ],
     ids=["another encoding", "no room for out-edges"],
 )

@@ -119,7 +119,7 @@ class CpuExecutor(StepByParts):
             self.source = self.out_source = sources.out(None, tile_page_edges(sources.room, plan.page_edges))
         else:
             self.source = sources.into(plan.page_edges)
-            self.out_source = sources.out(self.source)
+            self._open_out(sources, self.source)
         if plan.deltas:
             self._pull_tiled.sums = self._push_deltas.sums = np.empty(self._arrays.n, self.bound.accumulator)
         if state is None:
@@ -129,9 +129,14 @@ class CpuExecutor(StepByParts):
 
     def assist(self, sources: SourceFactory) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
-        self.out_source = sources.out(None)
+        self._open_out(sources, None)
         self._launch.prepare(PUBLISH, WORK)
         self.pool.start()
+
+    def _open_out(self, sources: SourceFactory, own: PageSource | None) -> None:
+        """Open the out-edges, if iterations follow them; `own` is the source of in-edges of the same thread."""
+        if sources.has_out:
+            self.out_source = sources.out(own)
 
     def close(self) -> None:
         """Release nothing: threads, graph and pages belong to the caller."""
