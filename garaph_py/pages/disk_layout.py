@@ -25,9 +25,15 @@ Array = npt.NDArray[Any]
 BUFFERS = 4
 """Frames for pages that are not resident: a thread works on one page while the disks read the others."""
 PAGE_SHARE = 10
-"""A page takes 1/10 of the memory for edges, within the two bounds that follow."""
-LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 1 << 25
-"""Bounds on the bytes of a page, as stored on disk."""
+"""A page that is not resident takes 1/10 of the memory for edges, within the two bounds that follow."""
+LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 12 << 20
+"""Bounds on the bytes of such a page, as stored on disk. Two cores take as long with pages of 12 MiB as with larger
+ones, and longer with 8 MiB (docs/results/ssd.md). Larger frames would leave less memory for resident pages."""
+LARGE = 3
+"""Most resident pages are so many times as large: a page holds all of the blocks in which it begins and ends, which is
+a larger part of a small one. While a thread works on such a page, the disks fill the frames."""
+TRIALS = 8
+"""Attempts to find pages that just fit the memory."""
 
 
 class RoomError(GraphError):
@@ -102,11 +108,11 @@ def lay_out(
     RoomError
         If `room` is too small for one page. If the pages are cut here, the smallest ones are tried first.
     """
-    edges = max(int(offsets[-1]), 1)
     if page_edges is None:
-        width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
-        wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
-        page_edges = max(int(wanted / width), 1)
+        width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
+        page_edges = max(int(page_bytes_within(room, readers) / width), 1)
+        if pages is None and (found := lay_out_mixed(arrays, offsets, room, page_edges, readers)):
+            return found
     sizes = Sizes(arrays, layout(offsets, page_edges) if pages is None else pages, readers)
     if pages is None and sizes.least(elsewhere) > room:  # try the smallest pages
         sizes = Sizes(arrays, layout(offsets, min(page_edges, block_edges(arrays))), readers)
@@ -115,6 +121,52 @@ def lay_out(
     buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.frame, 1), BUFFERS)
     stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.frame)
     return DiskLayout(sizes.pages, stays, sizes.of_pages, [sizes.largest] * buffers)
+
+
+def page_bytes_within(room: int, readers: int) -> float:
+    """Bytes of a page that is not resident, of which each of some readers has frames within `room` bytes of memory."""
+    each = room / readers
+    return min(max(each / PAGE_SHARE, min(LEAST_PAGE_BYTES, each / BUFFERS)), MOST_PAGE_BYTES)
+
+
+def lay_out_mixed(
+    arrays: Sequence[ArrayReader], offsets: Array, room: int, page_edges: int, readers: int
+) -> DiskLayout | None:
+    """Large resident pages, and others of `page_edges` edges; None if there is no room for a large one."""
+    share = room / max(sum(array.stored_bytes for array in arrays), 1)
+    for _ in range(TRIALS):
+        pages, stays = mixed(offsets, page_edges, share)
+        if not any(stays) or all(stays):
+            break
+        sizes = Sizes(arrays, pages, readers)
+        kept = sum(size for size, stay in zip(sizes.totals, stays, strict=True) if stay)
+        streamed = [each for each, stay in zip(sizes.of_pages, stays, strict=True) if not stay]
+        frame = [max(column) for column in zip(*streamed, strict=True)]
+        left = room - BUFFERS * readers * sum(frame)
+        if kept <= left:
+            others = [k for k, stay in enumerate(stays) if not stay]
+            for k, stay in zip(others, spread([sizes.totals[k] for k in others], left - kept), strict=True):
+                stays[k] = stay
+            return DiskLayout(pages, stays, sizes.of_pages, [frame] * BUFFERS)
+        share *= min(max(left, 0) / kept, 0.99)
+    return None
+
+
+def mixed(offsets: Array, page_edges: int, share: float) -> tuple[list[Page], list[bool]]:
+    """Pages of at most `page_edges` edges, and larger ones that stay, which have at most `share` of the edges.
+
+    A vertex with more edges has a page of its own. The pages that stay are spread evenly over all.
+    """
+    pages, stays, first, n, kept = list[Page](), list[bool](), 0, len(offsets) - 1, 0
+    while first < n:
+        start = int(offsets[first])
+        stay = kept + LARGE * page_edges <= share * (start + LARGE * page_edges)
+        limit = LARGE * page_edges if stay else page_edges
+        last = min(max(int(offsets.searchsorted(start + limit, side="right")) - 1, first + 1), n)
+        pages.append(Page(len(pages), first, last, start, int(offsets[last])))
+        stays.append(stay)
+        first, kept = last, kept + pages[-1].edges * stay
+    return pages, stays
 
 
 class Sizes:

@@ -215,7 +215,7 @@ def test_edges_on_disk_are_read_ahead(device_for, graph_of, tmp_path):
     whole = graph_of(GRAPH)
     gp.save(whole, tmp_path / "graph", block_bytes=1 << 12)
     graph = gp.open(tmp_path / "graph", memory=whole.nbytes)
-    graph = graph._replace(memory=5 << 20)
+    graph = graph._replace(memory=9 << 19)  # half a MiB more than is reserved for small objects
     assert graph.on_disk
     driver = device_for(Hops(HUB), graph, TwoPrograms)
     heard = []

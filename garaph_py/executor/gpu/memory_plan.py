@@ -11,13 +11,14 @@ from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
+from ...pages.disk_layout import page_bytes_within
 from ...program import BoundProgram
 from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .offsets import begins_bytes
 from .ranks import RUN, Ranks, starts_bytes
-from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
+from .residency import VERTICES, Residency, plan, too_little
 from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
 from .task import LIST_PIECE, SUPERSTEP, layout
 
@@ -26,9 +27,6 @@ FREE_SHARE = 0.9
 DETERMINISTIC_SHARE = 0.8
 """Share of the device's total memory that a deterministic run takes, because its pages must not depend on how much
 memory is free."""
-HOST_PAGES = 8
-"""Pages per reader thread that fit in the host memory for edges on disk, if the plan chooses the size of pages. Half of
-them are being read."""
 SMALL_BYTES = 1 << 10
 """Bytes for all arrays that a program does not use; `DeviceMemory` allocates 16 bytes for each."""
 REPORT_VERTICES = 1 << 20
@@ -105,7 +103,7 @@ def page_edges_from_disk(room: int, readers: int, width: float) -> int:
 
     `width` is the mean number of bytes per edge.
     """
-    return min(max(int(room / (HOST_PAGES * readers) / width), 1), PAGE_EDGES)
+    return max(int(page_bytes_within(room, readers) / width), 1)
 
 
 def refused(name: str, nbytes: int, used: int, budget: int) -> DeviceMemoryError:

@@ -12,7 +12,7 @@ from garaph_py.executor.gpu.memory_plan import (
     shortage,
     wanted_bytes,
 )  # fmt: skip
-from garaph_py.executor.gpu.residency import PAGE_EDGES
+from garaph_py.pages.disk_layout import BUFFERS, MOST_PAGE_BYTES
 from garaph_py.pages.layout import Page
 
 
@@ -39,10 +39,10 @@ def test_what_is_left_for_edges():
 
 
 def test_pages_from_disk_fit_the_hosts_memory():
-    assert page_edges_from_disk(64_000, 1, 4.0) == 2000
-    assert page_edges_from_disk(64_000, 2, 4.0) == 1000
+    assert page_edges_from_disk(64_000, 1, 4.0) == 64_000 // 4 // BUFFERS
+    assert page_edges_from_disk(64_000, 2, 4.0) == 64_000 // 4 // 2 // BUFFERS
     assert page_edges_from_disk(1, 2, 4.0) == 1
-    assert page_edges_from_disk(1 << 40, 1, 4.0) == PAGE_EDGES
+    assert page_edges_from_disk(1 << 40, 1, 4.0) == MOST_PAGE_BYTES // 4
 
 
 def test_messages_about_gpu_memory():

@@ -1,0 +1,62 @@
+"""How edges on disk are cut into pages, and which of these stay in memory."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.pages import disk_layout
+from garaph_py.pages.disk_layout import BUFFERS, LARGE, lay_out, mixed
+from garaph_py.pages.memory import arrays_on_disk
+from garaph_py.storage import directory as store
+from tests.support.stored_graphs import opened
+
+BLOCK = 1 << 13
+
+
+@pytest.fixture
+def edges(tmp_path, monkeypatch):
+    """The in-edges on disk of a graph of 1 MiB, in blocks of 8 KiB; pages are as small in proportion."""
+    monkeypatch.setattr(disk_layout, "LEAST_PAGE_BYTES", BLOCK)
+    store.save(gp.rmat(13, 32), tmp_path / "graph", block_bytes=BLOCK, encoding="raw")
+    return opened(tmp_path / "graph", 300_000)._arrays.in_edges
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_resident_pages_and_frames_take_nearly_all_of_the_room(edges, share):
+    arrays = arrays_on_disk(edges)
+    room = int(share * arrays[0].stored_bytes)
+    found = lay_out(arrays, edges.offsets, room)
+    kept = sum(sum(sizes) for sizes, stays in zip(found.room_of, found.stays, strict=True) if stays)
+    frames = sum(map(sum, found.frames))
+    assert len(found.frames) == BUFFERS
+    assert 0.85 * room <= kept + frames <= room
+    assert [page.first_edge for page in found.pages[1:]] == [page.last_edge for page in found.pages[:-1]]
+    assert found.pages[-1].last_vertex == len(edges.offsets) - 1
+    streamed = [sizes for sizes, stays in zip(found.room_of, found.stays, strict=True) if not stays]
+    assert all(size <= frame for sizes in streamed for size, frame in zip(sizes, found.frames[0], strict=True))
+
+
+def test_frames_for_two_readers_take_little_more_than_for_one(edges):
+    arrays = arrays_on_disk(edges)
+    room = arrays[0].stored_bytes // 2
+    one, two = (
+        readers * sum(map(sum, lay_out(arrays, edges.offsets, room, readers=readers).frames)) for readers in (1, 2)
+    )
+    assert two < 1.5 * one
+
+
+@pytest.mark.parametrize("share", [0.01, 0.25, 0.6, 1.0])
+def test_large_pages_are_spread_evenly(share):
+    offsets = np.arange(0, 100_001, 4)
+    pages, stays = mixed(offsets, 100, share)
+    assert all(page.edges <= 100 * (LARGE if stay else 1) for page, stay in zip(pages, stays, strict=True))
+    kept = 0
+    for page, stay in zip(pages, stays, strict=True):
+        kept += page.edges * stay
+        assert share * page.last_edge - 100 * LARGE <= kept <= share * page.last_edge + 100 * LARGE
+
+
+def test_a_vertex_with_many_edges_has_a_page_of_its_own():
+    offsets = np.array([0, 3, 1000, 1003])
+    pages, _ = mixed(offsets, 10, 0.5)
+    assert [(page.first_vertex, page.last_vertex) for page in pages] == [(0, 1), (1, 2), (2, 3)]
