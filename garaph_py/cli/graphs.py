@@ -252,6 +252,9 @@ def restripe(
 
 def verify(
     graph: Annotated[Path, typer.Argument(help="A graph directory.")],
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="If it is whole, bring it to the current version of the format.")
+    ] = False,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -260,14 +263,19 @@ def verify(
 
     It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
 
+    Runs over edges on disk read less of a graph in the current version: they need not read a block as a whole first.
+
     Example:
 
       garaph verify debian-graph
     """
     from ..storage import directory as store
+    from ..storage import upgrade as store_upgrade
 
     with Progress(quiet) as progress:
         damage = store.verify(graph, threads=threads, on_event=progress)
+        if upgrade and not damage:
+            store_upgrade.upgrade(graph, on_event=progress)
     if as_json:
         print_json({"graph": graph, "whole": not damage, "problems": list(map(str, damage))})
     else:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from .files import Damage, GraphDirectory, OpenDirectory, read_at, reason
 
 Array = npt.NDArray[Any]
 
+EDGES = ("in_sources", "in_values", "out_targets", "out_values")
+"""Names in the format of the arrays that are packed in memory if the graph is packed, and that may stay on disk."""
 BLOCK_BYTES = 1 << 20
 """Default raw bytes of a block."""
 MIN_BLOCK_BYTES = 1 << 9
@@ -126,6 +129,13 @@ class ArrayLayout:
         return block * step, min((block + 1) * step, self.length)
 
 
+class StoredFile(NamedTuple):
+    """A file in the graph directory: its name, and XXH3-64 of its bytes."""
+
+    name: str
+    checksum: int
+
+
 @dataclass(frozen=True)
 class StoredArray(ArrayLayout):
     """The manifest's entry for one array.
@@ -138,12 +148,22 @@ class StoredArray(ArrayLayout):
         Names of the data file, which is on every disk, and of the index file.
     index_checksum : int
         XXH3-64 of the index file.
+    sums, records : StoredFile or None
+        The checksums of sectors, and the records of a packed array (storage/parts.py); None if there are none.
     """
 
     stored_bytes: int
     data: str
     index: str
     index_checksum: int
+    sums: StoredFile | None = None
+    records: StoredFile | None = None
+
+    @property
+    def files(self) -> list[str]:
+        """The names of all its files."""
+        beside = [file.name for file in (self.sums, self.records) if file is not None]
+        return [self.data, self.index, *beside]
 
 
 def identity(graph_id: uuid.UUID, generation: int) -> bytes:
@@ -177,6 +197,8 @@ class BlockReader:
         The array's data file on each disk.
     index : ndarray of INDEX_DTYPE
         The index entry of each block.
+    also : callable or None
+        Receives each block and its stored bytes when its checksum has matched; may raise.
 
     Raises
     ------
@@ -184,10 +206,12 @@ class BlockReader:
         If a file is missing, or the index is damaged or contradicts the manifest. No data are read yet.
     """
 
+    also: Callable[[int, Any], None] | None = None
+
     def __init__(
         self, folder: GraphDirectory, disks: Sequence[OpenDirectory], array: StoredArray, identity: bytes
     ) -> None:
-        self.array = array
+        self.array, self._folder = array, folder
         self._identity = identity
         self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
         self._index_path = folder.path / array.index
@@ -197,18 +221,38 @@ class BlockReader:
         self.paths = tuple(disk.path / array.data for disk in disks)
 
     def _read_index(self, folder: GraphDirectory, disks: int) -> Array:
-        array = self.array
-        handle, size = folder.open(array.index)
-        expected = array.blocks * INDEX_DTYPE.itemsize
-        if size != expected:
-            problem = f"{size} bytes long, but {array.blocks} blocks need {expected}; import the graph again"
-            raise Damage(self._index_path, problem, offset=min(size, expected))
-        data = folder.read(array.index, size, handle)
-        if len(data) != size or xxhash.xxh3_64_intdigest(data) != array.index_checksum:
-            raise Damage(self._index_path, "its checksum does not match the manifest; import the graph again", offset=0)
-        index = np.frombuffer(data, INDEX_DTYPE)
+        stored = StoredFile(self.array.index, self.array.index_checksum)
+        index = np.frombuffer(self.beside(stored, self.array.blocks * INDEX_DTYPE.itemsize), INDEX_DTYPE)
         self._check_index(index, disks)
         return index
+
+    def beside(self, stored: StoredFile, expected: int) -> bytes | bytearray:
+        """The bytes of a file about the array's blocks, which must have the `expected` length.
+
+        Raises
+        ------
+        Damage
+        """
+        with ExitStack() as closing:
+            handle, size = self._folder.open(stored.name, closing)
+            if size != expected:
+                problem = f"{size} bytes long, but {self.array.blocks} blocks need {expected}; import the graph again"
+                raise Damage(self._folder.path / stored.name, problem, offset=min(size, expected))
+            data = self._folder.read(stored.name, size, handle)
+        if len(data) != size or xxhash.xxh3_64_intdigest(data) != stored.checksum:
+            raise self.damage_beside(stored, "its checksum does not match the manifest; import the graph again")
+        return data
+
+    def damage_beside(self, stored: StoredFile, problem: str) -> Damage:
+        """A `Damage` of a file about the array's blocks."""
+        return Damage(self._folder.path / stored.name, problem, offset=0)
+
+    def words_at(self) -> Array:
+        """The bytes before the words of each packed block."""
+        assert isinstance(self.encoding, PackedBlocks)
+        step = self.array.block_bytes // self.array.dtype.itemsize
+        counts = np.minimum(self.array.length - np.arange(self.array.blocks) * step, step)
+        return np.asarray(self.encoding.words_at(counts))
 
     def _check_index(self, index: Array, disks: int) -> None:
         raw = np.full(len(index), self.array.block_bytes, np.int64)
@@ -306,6 +350,8 @@ class BlockReader:
         """
         if checksum(self._identity, self.array.name, block, stored) != int(self.index["checksum"][block]):
             raise self.damage(block, MISMATCH)
+        if self.also is not None:
+            self.also(block, stored)
 
     def _ends_early(self, block: int, offset: int) -> Damage:
         disk = self.index["disk"][block]

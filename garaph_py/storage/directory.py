@@ -34,6 +34,7 @@ from ..system.threads import submit
 from . import manifest as manifests
 from .blocks import (
     BLOCK_BYTES,
+    EDGES,
     MAX_BLOCK_BYTES,
     MIN_BLOCK_BYTES,
     PACKED_1,
@@ -61,9 +62,10 @@ from .fit import (
     unbounded,
 )  # fmt: skip
 from .journal import sweep_opened
-from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
+from .keep import Assembled, Repacked, can_be_packed, least_bytes
 from .lists import Lists, StoredLists
 from .manifest import Manifest
+from .parts import checker_of
 from .progress import Progress
 from .readers import array_reader
 from .write import HERE, Destination, creating, write_blocks, write_manifest
@@ -396,6 +398,10 @@ def verify(
                 problems.append(error)
                 continue
             rule = replace(rules[name], lists=lists.get(OFFSETS_OF.get(name, "")))
+            try:
+                readers[name].also = checker_of(readers[name])
+            except DamagedGraphError as error:
+                problems.append(error)
             visit = None if problems else hashes.visit(name)
             ends = scan(readers[name], rule, pool, problems.append, progress.advance, visit=visit)
             if ends is not None and name in OFFSETS_OF.values():

@@ -62,8 +62,8 @@ class OpenDirectory:
                 if entry.is_symlink():
                     raise Damage(self.path / entry.name, "a symbolic link; a graph directory holds its own files only")
 
-    def open(self, name: str) -> tuple[int, int]:
-        """File descriptor and size of a regular file; it stays open until the graph's directory is closed."""
+    def open(self, name: str, closing: ExitStack | None = None) -> tuple[int, int]:
+        """File descriptor and size of a regular file, which `closing` closes; by default, the graph's directory does."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: opening a FIFO must not wait
         try:
             handle = os.open(name, flags, dir_fd=self._handle)
@@ -72,7 +72,7 @@ class OpenDirectory:
             raise Damage(self.path / name, what) from None
         except OSError as error:
             raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
-        self._closing.callback(close, handle)
+        (self._closing if closing is None else closing).callback(close, handle)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Damage(self.path / name, "not a regular file; import the graph again")

@@ -103,8 +103,8 @@ def clear(directory: Path, manifest: Manifest, used: bool) -> None:
     """Remove the files of other generations from a directory; remove the directory if it is empty and not `used`."""
     if directory.is_symlink() or not directory.is_dir():
         return
-    ours = re.compile(rf"({'|'.join(manifest.arrays)})(\.\d+)?\.(data|index)|{re.escape(NEW_MANIFEST)}")
-    keep = {name for array in manifest.arrays.values() for name in (array.data, array.index)} if used else set()
+    ours = re.compile(rf"({'|'.join(manifest.arrays)})(\.\d+)?\.(data|index|sums|records)|{re.escape(NEW_MANIFEST)}")
+    keep = {name for array in manifest.arrays.values() for name in array.files} if used else set()
     for name in os.listdir(directory):
         if ours.fullmatch(name) and name not in keep:
             os.unlink(directory / name)

@@ -12,10 +12,8 @@ from ..codec.format import GROUP, LISTS, PADDING, RECORD, RECORD_BYTES, RUN, Pac
 from ..codec.pack import NARROW, joined, pack
 from ..native.threads import ThreadPool
 from ..system.memory import on_own_pages
-from .blocks import PACKED_1, StoredArray
+from .blocks import EDGES, PACKED_1, StoredArray
 
-EDGES = ("in_sources", "in_values", "out_targets", "out_values")
-"""Names in the format of the arrays that are packed in memory if the graph is packed, and that may stay on disk."""
 CHUNK_BYTES = 1 << 24
 """Raw bytes that `Repacked` packs at a time, approximately."""
 

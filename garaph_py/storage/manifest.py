@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
+from ..codec.arrays import PACKED
 from ..errors import DamagedGraphError, FormatError
 from ..graph.adjacency import EDGE_DTYPES
-from .blocks import BLOCK_ENCODINGS, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, known_encodings
+from .blocks import BLOCK_ENCODINGS, EDGES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, StoredFile, known_encodings
 
 NAME = "manifest.json"
 FORMAT = "garaph graph"
-VERSION = 1
+VERSION, VERSIONS = 2, (1, 2)
+"""The version that is written, and those that are read. Version 1 has no sums and records of edges."""
 MAX_BYTES = 1 << 20
 """Maximal bytes of a manifest."""
 MAX_VERTICES = 1 << 32
@@ -35,6 +37,8 @@ KEYS = (
 )
 MAY_LACK, MAY_LACK_ARRAYS = ("k", "edge_hashes"), ("out_values",)  # keys that older manifests lack
 ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
+BESIDE = {"sums": ("sums", "sums_checksum"), "records": ("records", "records_checksum")}
+"""The keys of each of the files about parts of blocks (storage/parts.py)."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 HEX64 = re.compile(r"[0-9a-f]{16}")
 SEAL = re.compile(rb'([0-9a-f]{16})"\n}\n')
@@ -135,6 +139,11 @@ def array_document(array: StoredArray) -> dict[str, Any]:
         "data": array.data,
         "index": array.index,
         "index_checksum": f"{array.index_checksum:016x}",
+    } | {
+        key: value
+        for name, keys in BESIDE.items()
+        if (file := getattr(array, name)) is not None
+        for key, value in zip(keys, (file.name, f"{file.checksum:016x}"), strict=True)
     }
 
 
@@ -159,8 +168,8 @@ def parse(data: bytes | bytearray, path: str | os.PathLike[str]) -> Manifest:
     if type(document) is not dict or document.get("format") != FORMAT:
         raise FormatError(path, f"not the manifest of a graph directory: its format is not {FORMAT!r}")
     version = document.get("version")
-    if type(version) is not int or version != VERSION:
-        problem = f"format version {shown(version)} is not known, only {VERSION}"
+    if type(version) is not int or version not in VERSIONS:
+        problem = f"format version {shown(version)} is not known, only {' and '.join(map(str, VERSIONS))}"
         raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
     sealed = SEAL.fullmatch(data[-SEAL_BYTES:])
     if sealed is None or int(sealed[1], 16) != xxhash.xxh3_64_intdigest(data[:-SEAL_BYTES]):
@@ -248,17 +257,18 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
         arrays={},
         k=read_k(fields),
         edge_hashes=read_edge_hashes(fields),
+        version=document["version"],
     )
     members = document["arrays"]
     wanted = expected_arrays(manifest, type(members) is dict and "in_values" in members)
     entries = Fields(path, "arrays: ", members, tuple(wanted), MAY_LACK_ARRAYS).members
     for name, (dtypes, length) in wanted.items():
         if name in entries:
-            manifest.arrays[name] = read_array(name, entries[name], dtypes, length, path)
+            manifest.arrays[name] = read_array(name, entries[name], dtypes, length, path, manifest.version)
     arrays = manifest.arrays
     if "out_values" in arrays and arrays["out_values"].dtype != manifest.edge_dtype:
         raise fields.error("arrays: in_values and out_values differ in type")
-    files = [name for array in manifest.arrays.values() for name in (array.data, array.index)]
+    files = [name for array in manifest.arrays.values() for name in array.files]
     if len({NAME, *files}) != len(files) + 1:
         raise fields.error("two arrays name the same file")
     return manifest
@@ -326,10 +336,13 @@ def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[n
 
 
 def read_array(
-    name: str, members: Any, dtypes: tuple[np.dtype[Any], ...], length: int | None, path: str | os.PathLike[str]
-) -> StoredArray:
+    name: str, members: Any, dtypes: tuple[np.dtype[Any], ...], length: int | None, path: str | os.PathLike[str],
+    version: int,
+) -> StoredArray:  # fmt: skip
     where = f"arrays: {name}: "
-    fields = Fields(path, where, members, ARRAY_KEYS)
+    encoded = type(members) is dict and type(members.get("encoding")) is dict and members["encoding"].get("name")
+    beside = files_beside(name, version, encoded == PACKED)
+    fields = Fields(path, where, members, ARRAY_KEYS + tuple(key for file in beside for key in BESIDE[file]))
     names = tuple(dtype.name for dtype in dtypes)
     encoding = Fields(path, f"{where}encoding: ", members["encoding"], ("name", "version")).members
     kind = encoding["name"], encoding["version"]
@@ -346,6 +359,7 @@ def read_array(
         data=fields.text("data", FILE_NAME, "a plain file name"),
         index=fields.text("index", FILE_NAME, "a plain file name"),
         index_checksum=int(fields.text("index_checksum", HEX64, "16 hexadecimal digits"), 16),
+        **{file: read_file_beside(fields, *BESIDE[file]) for file in beside},
     )
     if array.block_bytes % MIN_BLOCK_BYTES:
         raise fields.error(f"block_bytes is {array.block_bytes}, not a multiple of {MIN_BLOCK_BYTES}")
@@ -353,6 +367,18 @@ def read_array(
         raise fields.error(unfit)
     fields.integer("blocks", array.blocks, array.blocks)
     return array
+
+
+def files_beside(name: str, version: int, is_packed: bool) -> tuple[str, ...]:
+    """The files about parts of blocks that an array has: only arrays of edges do, since version 2."""
+    return ("sums", "records")[: 1 + is_packed] if version > 1 and name in EDGES else ()
+
+
+def read_file_beside(fields: Fields, name: str, checksum: str) -> StoredFile:
+    return StoredFile(
+        fields.text(name, FILE_NAME, "a plain file name"),
+        int(fields.text(checksum, HEX64, "16 hexadecimal digits"), 16),
+    )
 
 
 def shown(value: object) -> str:

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED
-from ..codec.blocks import OFFSETS_OF, WORD, PackedBlocks
-from ..codec.checked import begins_where
-from ..codec.format import RECORD, RUN, Placed
+from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, PackedBlocks, begin_masks
+from ..codec.checked import begins_where, unpack_checked
+from ..codec.format import LISTS, RECORD, RUN, Placed
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
+from .parts import read_records, read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, numbers_in, sums
 
@@ -28,16 +29,19 @@ class Known:
     Attributes
     ----------
     blocks : ndarray of bool
-        The blocks of which this is known, because they have been checked.
+        The blocks of which this is known: all, or those that have been checked.
     records : ndarray of RECORD, shape (runs,)
         `first_word` counts from the block's own first word.
     sums : ndarray of uint32
         A checksum of each sector of the data file that holds bytes of the block; of these bytes only.
+    sound : ndarray of bool, shape (runs,)
+        Runs that were checked without their block.
     """
 
     blocks: Array
     records: Array
     sums: Array
+    sound: Array
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class PackedPartReads(PartReads):
 class PackedArrayReader(ArrayReader):
     """A packed array on disk. Its blocks are decoded in the buffer of the read; only their records are copied.
 
-    After `keep_parts`, what it takes to read single runs of a block stays in memory once the block has been checked.
+    After `keep_parts`, what it takes to read single runs of blocks is in memory.
     """
 
     codec = PACKED
@@ -70,20 +74,23 @@ class PackedArrayReader(ArrayReader):
         blocks, self._runs = PackedBlocks(self.array.name, self.dtype), self.block_elements // RUN  # runs of a block
         counts = np.minimum(len(self) - np.arange(self.array.blocks) * self.block_elements, self.block_elements)
         self._words = self._starts + blocks.words_at(counts)  # where the words of each block begin in its data file
-        sectors = -(-(self._starts + self._lengths) // SECTOR) - self._starts // SECTOR
-        self._sums_at = np.append(0, np.cumsum(sectors))  # where the sums of each block's sectors begin
         self._known: Known | None = None
 
     @property
     def parts_nbytes(self) -> int:
-        return -(-len(self) // RUN) * RECORD.itemsize + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
+        return -(-len(self) // RUN) * (RECORD.itemsize + 1) + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
 
     def keep_parts(self, wanted: bool) -> None:
         if not wanted:
             self._known = None  # reads that are under way still have it
         elif self._known is None:
-            records, sums_ = np.zeros(-(-len(self) // RUN), RECORD), np.zeros(self._sums_at[-1], np.uint32)
-            self._known = Known(np.zeros(self.array.blocks, np.bool_), records, sums_)
+            is_stored, runs = self.array.sums is not None, -(-len(self) // RUN)
+            self._known = Known(
+                np.full(self.array.blocks, is_stored),
+                read_records(self.reader) if is_stored else np.zeros(runs, RECORD),
+                read_sums(self.reader) if is_stored else np.zeros(self._sums_at[-1], np.uint32),
+                np.zeros(runs, np.bool_),
+            )
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         first, blocks, known = span.start if len(span) else 0, list(span[1:] if skip else span), self._known
@@ -143,11 +150,35 @@ class PackedArrayReader(ArrayReader):
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         assert isinstance(parts, PackedPartReads)
-        self._check_sums(parts, data, parts.known.sums, self._sums_at)
+        self._check_sums(parts, data, parts.known.sums)
+        for k in np.flatnonzero(~self._checked[parts.blocks]).tolist():
+            own = parts.known.sound[slice(*parts.runs[k])]
+            if not own.all():
+                self._check_runs(parts, k, data)
+                own[:] = True
         runs, of = numbers_in(*parts.runs.T)
         own = parts.known.records[runs]
         own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
         records[runs - plan.first * self._runs] = own
+
+    def _check_runs(self, parts: PackedPartReads, k: int, data: Array) -> None:
+        """Check the contents of part number `k`, as far as that is possible without the rest of its block."""
+        block, (first_run, last_run) = int(parts.blocks[k]), parts.runs[k].tolist()
+        records = parts.known.records[first_run:last_run].copy()
+        first, last = first_run * RUN, min(last_run * RUN, len(self))
+        words = int(records["widths"].sum(dtype=np.int64))
+        place = int(parts.places[k] + self._words[block] - parts.offsets[k]) + WORD * int(records["first_word"][0])
+        records["first_word"] -= records["first_word"][0]
+        kind, lists = KIND_OF[self.array.name], self._rule.lists
+        masks = begin_masks(lists.offsets, first, last) if kind == LISTS and lists is not None else None
+        problem, most = unpack_checked(
+            kind, records, masks, data[place : place + WORD * words].view(np.uint32), last - first,
+            np.empty(min(last - first, RUN), self.dtype),
+        )  # fmt: skip
+        if problem:
+            raise self.reader.damage(block, f"{problem}; restore the file, or import the graph again")
+        if problem := self._rule.excess(most):
+            raise self.reader.damage(block, problem)
 
     def records_bytes(self, span: range) -> int:
         return len(span) * self._runs * RECORD.itemsize

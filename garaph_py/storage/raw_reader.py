@@ -11,6 +11,7 @@ from ..codec.arrays import RAW, RawArray
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
+from .parts import read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, sums
 
@@ -27,13 +28,15 @@ class RawArrayReader(ArrayReader):
         super().__init__(reader, rule, k)
         aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
         self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
-        self._sums_at = np.arange(self.array.blocks) * self._sectors  # where the sums of each block's sectors begin
-        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
+        has_sums = aligned and self.array.sums is not None
+        self._sums = read_sums(reader) if has_sums else np.zeros(self._sums_at[-1] * aligned, np.uint32)
+        self._summed = np.full(self.array.blocks, has_sums)  # blocks whose sums are known
+        self._sound = np.zeros(len(self._sums), np.bool_)  # sectors that were checked without their block
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory for the checksums of sectors."""
-        return self._sums.nbytes
+        """Bytes of memory for the checksums of sectors, and for what is known of these."""
+        return self._sums.nbytes + self._sound.nbytes
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         blocks, parts = list(span[1:] if skip else span), list[PartReads]()
@@ -49,12 +52,12 @@ class RawArrayReader(ArrayReader):
     def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[PartReads]]:
         """What to read for `ranges`: whole blocks, and parts of other blocks. The buffer begins with block `first`.
 
-        A block is read whole if it has not been checked yet, or all of its sectors are wanted.
+        A block is read whole if the sums of its sectors are not known yet, or all of its sectors are wanted.
         """
         width = self.dtype.itemsize
         parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
         blocks = parts[:, 0] // self._sectors
-        whole = ~self._checked[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
+        whole = ~self._summed[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
         missing = np.unique(blocks[whole])
         rest = ~np.isin(blocks, missing)
         blocks, parts = blocks[rest], parts[rest]
@@ -84,9 +87,21 @@ class RawArrayReader(ArrayReader):
         if self._rule.lists is not None:
             self._continues[block] = self._rule.lists.continues(first)
             self._bases[block], self._ends[block] = elements[0], elements[-1]
-        if self._sectors:
+        if self._sectors and not self._summed[block]:
             noted = sums(stored)
             self._sums[self._sums_at[block] :][: len(noted)] = noted
+            self._summed[block] = True
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
-        self._check_sums(parts, data, self._sums, self._sums_at)
+        self._check_sums(parts, data, self._sums)
+        for k in np.flatnonzero(~self._checked[parts.blocks]).tolist():
+            block, within = int(parts.blocks[k]), int(parts.offsets[k] - self._starts[parts.blocks[k]])
+            first, count = self._sums_at[block] + within // SECTOR, -(-int(parts.needed[k]) // SECTOR)
+            own = self._sound[first : first + count]
+            if own.all():
+                continue
+            element, (begin, _) = within // self.dtype.itemsize, self.array.bounds(block)
+            elements = data[parts.places[k] : parts.places[k] + parts.needed[k]].view(self.dtype)
+            if fault := self._rule.fault(begin + element, elements):
+                raise self.reader.damage(block, fault[1], element=element + fault[0])
+            own[:] = True

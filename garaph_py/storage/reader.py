@@ -18,7 +18,7 @@ from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
 from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
-from .sectors import SECTOR, sums_of_parts
+from .sectors import SECTOR, sectors_in, sums_of_parts
 
 Array = npt.NDArray[Any]
 
@@ -55,7 +55,7 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class PartReads:
-    """Reads of parts of blocks that have been checked before, all on one disk.
+    """Reads of parts of blocks whose sectors have known checksums, all on one disk.
 
     Attributes
     ----------
@@ -134,6 +134,8 @@ class ArrayReader:
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
         self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks whose contents have been checked
+        sectors = sectors_in(self._starts, self._lengths)
+        self._sums_at = np.append(0, np.cumsum(sectors))  # where the sums of each block's sectors begin
         # What `check_joints` compares: whether a block continues the one before, its base, and its last element.
         self._continues = np.zeros(self.array.blocks, np.bool_)
         self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
@@ -160,7 +162,14 @@ class ArrayReader:
         return 0
 
     def keep_parts(self, wanted: bool) -> None:
-        """Whether to keep in memory what it takes to read parts of blocks, once these have been checked."""
+        """Whether to keep in memory what it takes to read parts of blocks.
+
+        It is read from files beside the array or, if there are none, noted of each block when that is checked.
+
+        Raises
+        ------
+        Damage
+        """
 
     def slice(self, first: int, last: int) -> EdgeArray:
         """Elements [first, last), read and checked by the calling thread; see `EdgeArray.slice`.
@@ -294,7 +303,7 @@ class ArrayReader:
             self._checked[block] = True
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
-        """Compare parts of blocks in `data` with the checksums of sectors, computed when the blocks were checked.
+        """Compare parts of blocks in `data` with the checksums of their sectors; the first time, check their contents.
 
         Their records, if the codec has any, are written to their places in `records`.
 
@@ -312,8 +321,8 @@ class ArrayReader:
             columns = (column[own] for column in (blocks, offsets, ends - offsets, needed, places))
             yield PartReads(disk, *columns), own
 
-    def _check_sums(self, parts: PartReads, data: Array, sums: Array, at: Array) -> None:
-        """Compare the sectors of `parts` with the checksums `sums`; those of block b begin with number ``at[b]``.
+    def _check_sums(self, parts: PartReads, data: Array, sums: Array) -> None:
+        """Compare the sectors of `parts` with the checksums `sums`; those of block b begin with ``_sums_at[b]``.
 
         Raises
         ------
@@ -322,7 +331,7 @@ class ArrayReader:
         starts = self._starts[parts.blocks]
         bounds = np.column_stack((np.maximum(parts.offsets, starts), parts.offsets + parts.needed))
         found, sectors, of = sums_of_parts(data, bounds, parts.places - parts.offsets)
-        wrong = found != sums[at[parts.blocks][of] + sectors - (starts // SECTOR)[of]]
+        wrong = found != sums[self._sums_at[parts.blocks][of] + sectors - (starts // SECTOR)[of]]
         if wrong.any():
             first = int(np.argmax(wrong))
             block, begin = int(parts.blocks[of[first]]), int(sectors[first]) * SECTOR

@@ -18,7 +18,7 @@ from .blocks import BlockReader
 from .directory import Array, read_manifest, reader_of
 from .files import GraphDirectory
 from .journal import NEW_MANIFEST, sweep, write_journal
-from .manifest import MAX_COUNT, Manifest
+from .manifest import MAX_COUNT, VERSION, Manifest
 from .progress import Progress
 from .write import (
     Destination,
@@ -103,7 +103,7 @@ def write_generation(
             make_directory(directory)
             sync_directory(directory.parent)
     generation = (old.generation + 1) % (MAX_COUNT + 1)
-    new = replace(old, generation=generation, disks=destination.listed, arrays={})
+    new = replace(old, generation=generation, disks=destination.listed, arrays={}, version=VERSION)
     progress = Progress("restriping graph", sum(array.raw_bytes for array in old.arrays.values()), on_event)
     for reader in readers.values():
         write_blocks(destination, new, reader.array, stored(reader), progress)

@@ -69,6 +69,12 @@ def numbers_in(firsts: Array, lasts: Array) -> tuple[Array, Array]:
     return firsts[which] + np.arange(len(which)) - (np.cumsum(counts) - counts)[which], which
 
 
+def sectors_in(starts: Array, lengths: Array) -> Array:
+    """The number of sectors that hold bytes of each of some blocks of a file."""
+    found: Array = -(-(starts + lengths) // SECTOR) - starts // SECTOR
+    return found
+
+
 def sums(stored: Array, begin: int = 0) -> Array:
     """The checksums of the sectors of a block's `stored` bytes, which begin at byte `begin` of a file."""
     bounds = np.array([[begin, begin + len(stored)]])

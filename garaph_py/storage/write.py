@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,15 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from ..codec.format import RECORD_BYTES
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
 from ..system.files import make_locked, make_names_durable, no_directory, try_lock
 from ..system.machine import read_ratio
 from . import manifest as manifests
-from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
+from .blocks import INDEX_DTYPE, PACKED_1, ArrayLayout, StoredArray, StoredFile, checksum, disk_of, identity
 from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
+from .parts import records_of
 from .progress import Progress
+from .sectors import sums
 from .unfinished import new_suffix, sweep, temporary_name, writer_of
 
 Array = npt.NDArray[Any]
@@ -169,8 +172,12 @@ def write_blocks(
     array: ArrayLayout,
     blocks: Iterable[Array],
     progress: Progress,
+    length: Callable[[], int] | None = None,
 ) -> None:
     """Write the blocks of an array and its index, sync them to disk, and add the array to `manifest`.
+
+    Of an array of edges, it also writes what it takes to read parts of blocks (storage/parts.py), unless the manifest
+    is of version 1.
 
     Parameters
     ----------
@@ -182,6 +189,8 @@ def write_blocks(
         The stored bytes of each block, in order. Each block is written before the next one is requested.
     progress : Progress
         Advances by raw bytes.
+    length : callable, optional
+        The number of elements, if it is known only when all blocks have been requested; `array` then has a bound on it.
 
     Raises
     ------
@@ -190,16 +199,25 @@ def write_blocks(
     """
     name, key = array.name, identity(manifest.graph_id, manifest.generation)
     data, index_name = file_names(name, manifest.generation)
-    entries = []
+    entries, last = list[tuple[int, int, int, int]](), None
     with ExitStack() as stack:
         files = [stack.enter_context(NewFile(disk / data)) for disk in destination.disks]
+        parts = PartsWriter(destination.folder, array, manifest, stack)
         for block, stored in enumerate(blocks):
-            disk = disk_of(name, block, len(files))
+            if last is not None:
+                parts.put(last, entries[-1][0], array.bounds(0)[1])
+            disk, last = disk_of(name, block, len(files)), stored
             entries.append((files[disk].size, len(stored), disk, checksum(key, name, block, stored)))
             files[disk].write(stored.data)
             progress.advance(min(array.block_bytes, array.raw_bytes - block * array.block_bytes))
+        if length is not None:
+            array = replace(array, length=length())
+        if last is not None:
+            first, end = array.bounds(len(entries) - 1)
+            parts.put(last, entries[-1][0], end - first)
         for file in files:
             file.sync()
+        beside = parts.finish()
     index = np.array(entries, INDEX_DTYPE)
     write_file(destination.folder / index_name, index.tobytes())
     manifest.arrays[name] = StoredArray(
@@ -212,13 +230,14 @@ def write_blocks(
         data=data,
         index=index_name,
         index_checksum=xxhash.xxh3_64_intdigest(index.tobytes()),
+        **beside,
     )
 
 
-def file_names(name: str, generation: int) -> tuple[str, str]:
-    """The names of an array's data and index files."""
+def file_names(name: str, generation: int, kinds: Sequence[str] = ("data", "index")) -> tuple[str, ...]:
+    """The names of an array's files of these `kinds`."""
     stem = f"{name}.{generation}" if generation else name
-    return f"{stem}.data", f"{stem}.index"
+    return tuple(f"{stem}.{kind}" for kind in kinds)
 
 
 def write_manifest(destination: Destination, manifest: Manifest, name: str = manifests.NAME) -> Manifest:
@@ -234,6 +253,43 @@ def measured_k(destination: Destination, manifest: Manifest) -> float | None:
     if any(sum(file.stat().st_size for file in on_disk) < MEASURE_BYTES for on_disk in files):
         return None
     return read_ratio(files, MEASURE_SECONDS)
+
+
+class PartsWriter:
+    """Writes the files about parts of an array's blocks (storage/parts.py), block by block.
+
+    Parameters
+    ----------
+    folder : Path
+        The graph directory.
+    array : ArrayLayout
+    manifest : Manifest
+        Its version says whether the array has such files.
+    stack : ExitStack
+        Closes the files.
+    """
+
+    def __init__(self, folder: Path, array: ArrayLayout, manifest: Manifest, stack: ExitStack) -> None:
+        self._kinds = manifests.files_beside(array.name, manifest.version, array.encoding == PACKED_1)
+        self._names = file_names(array.name, manifest.generation, self._kinds)
+        self._files = [stack.enter_context(NewFile(folder / name)) for name in self._names]
+        self._hashes = [xxhash.xxh3_64() for _ in self._files]
+
+    def put(self, stored: Array, offset: int, count: int) -> None:
+        """Add the next block: `stored` bytes from `offset` on in a data file, which hold `count` elements."""
+        if not self._files:
+            return
+        written = sums(stored, offset).tobytes(), stored[: records_of(count) * RECORD_BYTES].tobytes()
+        for file, known, data in zip(self._files, self._hashes, written, strict=False):
+            file.write(data)
+            known.update(data)
+
+    def finish(self) -> dict[str, StoredFile]:
+        """Sync the files to disk; return the fields of `StoredArray` that name them."""
+        for file in self._files:
+            file.sync()
+        checksums = [known.intdigest() for known in self._hashes]
+        return dict(zip(self._kinds, map(StoredFile, self._names, checksums), strict=True))
 
 
 class NewFile:

@@ -92,7 +92,7 @@ def test_false_sizes_that_only_checksums_reveal(directory, key, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (setting("version", 2), "version 2 is not known, only 1; upgrade garaph_py, or import the graph again"),
+        (setting("version", 3), "version 3 is not known, only 1 and 2; upgrade garaph_py, or import the graph again"),
         (setting("version", "1"), "version '1' is not known"),
         (setting("version", True), "version True is not known"),
         (

@@ -55,7 +55,11 @@ def files(folder):
 def expected(folder):
     """All that belongs to the graph in `folder`."""
     info = store.info(folder / "graph")
-    there = {"graph", "graph/manifest.json", *(f"graph/{array.index}" for array in info.arrays.values())}
+    there = {
+        "graph",
+        "graph/manifest.json",
+        *(f"graph/{file}" for array in info.arrays.values() for file in array.files[1:]),
+    }
     for disk in info.disks:
         directory = os.path.relpath(folder / "graph" / disk, folder)
         there |= {directory, *(f"{directory}/{array.data}" for array in info.arrays.values())}

@@ -40,6 +40,8 @@ def write_array(path, info, name, length, blocks):
     """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
     old, destination = info.arrays[name], Destination(path, (path,), (".",), info.graph_id)
     progress = Progress("", 0, events.ignore)
+    for file in old.files:
+        (path / file).unlink(missing_ok=True)
     write_blocks(destination, info, replace(old, length=length), blocks, progress)
 
 

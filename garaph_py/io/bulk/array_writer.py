@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -155,9 +155,8 @@ class BackgroundArrayWriter:
         target, name = self._target, self._name
         try:
             layout = ArrayLayout(name, self._dtype, self._length, encoding, BLOCK_BYTES)
-            write_blocks(target.destination, target.manifest, layout, self._blocks(), target.progress)
-            arrays = target.manifest.arrays
-            arrays[name] = replace(arrays[name], length=self._start)  # may be less than the upper bound
+            blocks, place = self._blocks(), target.destination
+            write_blocks(place, target.manifest, layout, blocks, target.progress, lambda: self._start)
         except BaseException as error:
             self._error = error
             while not self._ended:  # empty the queue, so that `put` does not wait for ever

@@ -1,0 +1,89 @@
+"""Brings a graph directory to the current version of the format: writes what it takes to read parts of blocks.
+
+The blocks stay as they are. The journal (`journal`) lets later calls clean up after one that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from .. import events
+from ..errors import GaraphError
+from . import manifest as manifests
+from .blocks import BlockReader, StoredFile
+from .directory import read_manifest, reader_of
+from .files import GraphDirectory
+from .journal import NEW_MANIFEST, sweep, write_journal
+from .manifest import VERSION, Manifest
+from .progress import Progress
+from .write import PartsWriter, rename, sync_directory, write_file
+
+
+def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.ignore) -> Manifest:
+    """Bring the graph directory `path` to version 2 of the format; this reads all edges, and checks every block.
+
+    Whenever it fails or is killed, the graph is whole, in the old version or in the new one. A graph that has this
+    version stays as it is.
+
+    Parameters
+    ----------
+    path : path-like
+    on_event : callable, optional
+        Receives `events.Step` records.
+
+    Returns
+    -------
+    Manifest
+        The graph's manifest.
+
+    Raises
+    ------
+    ParameterError
+        If another process uses the graph, or a file cannot be written.
+    FormatError
+        If it is not a graph directory, or its version or an encoding is unknown.
+    DamagedGraphError
+        If a block does not match its checksum.
+    """
+    with GraphDirectory(path, exclusive=True) as folder:
+        old = read_manifest(folder)
+        left = sweep(folder, old)
+        if old.version == VERSION:
+            return old
+        readers = {name: reader_of(folder, old, name) for name in old.arrays}
+        for reader in readers.values():
+            if damage := reader.truncation():
+                raise damage
+        new = replace(old, version=VERSION, arrays=dict(old.arrays))
+        progress = Progress("upgrading graph", sum(array.raw_bytes for array in old.arrays.values()), on_event)
+        try:
+            write_journal(folder.path, {*left, *old.disks})
+            for name, reader in readers.items():
+                beside: dict[str, Any] = parts_of(folder, new, reader, progress)
+                new.arrays[name] = replace(reader.array, **beside)
+            write_file(folder.path / NEW_MANIFEST, manifests.serialize(new))
+            sync_directory(folder.path)
+            rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
+        except BaseException:
+            with contextlib.suppress(GaraphError, OSError):  # if this fails, the journal stays for the next call
+                sweep(folder, read_manifest(folder))
+            raise
+        progress.finish()
+        sweep(folder, new)
+    return new
+
+
+def parts_of(folder: GraphDirectory, new: Manifest, reader: BlockReader, progress: Progress) -> dict[str, StoredFile]:
+    """Read an array, and write the files about its parts; return the fields of `StoredArray` that name them."""
+    array = reader.array
+    with ExitStack() as stack:
+        parts = PartsWriter(folder.path, array, new, stack)
+        for block in range(array.blocks):
+            first, last = array.bounds(block)
+            parts.put(reader.stored(block), int(reader.index["offset"][block]), last - first)
+            progress.advance((last - first) * array.dtype.itemsize)
+        return parts.finish()
