@@ -63,7 +63,7 @@ class OpenDirectory:
                     raise Damage(self.path / entry.name, "a symbolic link; a graph directory holds its own files only")
 
     def open(self, name: str, closing: ExitStack | None = None) -> tuple[int, int]:
-        """File descriptor and size of a regular file, which `closing` closes; by default, the graph's directory does."""
+        """File descriptor and size of a regular file; `closing` closes it, or by default what closes the directory."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: opening a FIFO must not wait
         try:
             handle = os.open(name, flags, dir_fd=self._handle)

@@ -152,3 +152,20 @@ def edge_hash(graph):
     targets, values = np.repeat(np.arange(graph.n), np.diff(edges.offsets)).tolist(), edges.values
     bits = [None] * graph.m if values is None else values.view(f"u{values.dtype.itemsize}").tolist()
     return hash_of_edges(zip(edges.neighbours.tolist(), targets, bits, strict=True))
+
+
+def as_version_1(directory):
+    """Make a graph directory one of version 1 of the format, which has no files about parts of blocks."""
+    for array in store.info(directory).arrays.values():
+        for file in array.files[2:]:
+            (directory / file).unlink()
+
+    def change(document):
+        document["version"] = 1
+        for array in document["arrays"].values():
+            for keys in manifests.BESIDE.values():
+                for key in keys:
+                    array.pop(key, None)
+
+    rewrite(directory, change)
+    return directory

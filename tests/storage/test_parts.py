@@ -1,0 +1,245 @@
+"""Parts of blocks of which nobody has read the rest: they can be trusted, or what is wrong with them is named."""
+
+import numpy as np
+import pytest
+import xxhash
+
+import garaph_py as gp
+from garaph_py.codec.blocks import UNIT
+from garaph_py.codec.format import LISTS, RECORD, RUN, decode
+from garaph_py.errors import DamagedGraphError
+from garaph_py.storage import directory as store
+from garaph_py.storage import write
+from garaph_py.storage.restripe import restripe
+from garaph_py.storage.sectors import SECTOR
+from garaph_py.storage.upgrade import upgrade
+from tests.support.crashes import Crash, calls_of
+from tests.support.graphs import equal
+from tests.support.stored_graphs import as_version_1, hub, opened, rewrite, rewrite_array
+
+from ..support.runs import run_with
+
+GRAPH = gp.rmat(12, 16, directed=False, weights=(1, 255))
+PLACES = (5, 3 * RUN + 17, 40 * RUN, GRAPH.m - 1)
+
+
+@pytest.fixture(params=["raw", "packed"])
+def path(request, tmp_path):
+    store.save(GRAPH, tmp_path / "g", encoding=request.param, block_bytes=4 * UNIT)
+    return tmp_path / "g"
+
+
+def opened_parts(path):
+    """The array of sources of a graph on disk, of which parts may be read."""
+    edges = opened(path, 300_000)._arrays.in_edges
+    edges.neighbour_array.keep_parts(True)
+    return edges.neighbour_array, edges.offsets
+
+
+def read(array, offsets, element):
+    """An element that is read alone, and the bytes that are read for it."""
+    first = element // RUN * RUN
+    last, span = min(first + RUN, len(array)), array.span(first, element + 1)
+    plan = array.plan(span, ranges=np.array([[element, element + 1]]))
+    assert not plan.reads, "a whole block"
+    data = np.zeros(plan.nbytes + SECTOR, np.uint8)
+    records = np.zeros(array.records_bytes(span) // RECORD.itemsize, RECORD)
+    for part in plan.parts:
+        whole = np.append(np.fromfile(array.reader.paths[part.disk], np.uint8), np.zeros(SECTOR, np.uint8))
+        for offset, size, place in zip(part.offsets, part.nbytes, part.places, strict=True):
+            data[place : place + size] = whole[offset : offset + size]
+        array.take_parts(part, data, plan, records)
+    found, nbytes = array.elements(first, last, data, records, plan), sum(int(part.nbytes.sum()) for part in plan.parts)
+    if array.codec == "raw":
+        return int(found.data[element - first]), nbytes
+    return decode(found, np.isin(np.arange(first, last), offsets), LISTS)[element - first], nbytes
+
+
+def test_an_element_is_read_from_a_sector_or_two(path):
+    array, offsets = opened_parts(path)
+    for element in PLACES:
+        value, nbytes = read(array, offsets, element)
+        assert value == GRAPH._arrays.in_edges.neighbours[element]
+        assert nbytes <= 2 * SECTOR
+
+
+def test_the_first_search_reads_lists_and_not_blocks(path, read_like_large_graphs):
+    leaf = int(np.flatnonzero(GRAPH.in_degrees == 1)[0])
+    how = {"device": "cpu", "mode": "push", "sync": True, "iterations": 1}
+    found = {}
+    for version in (2, 1):
+        row = run_with(gp.apps.BFS(leaf), opened(path, 100_000), **how).stats.iterations[0]
+        found[version] = row.from_disk
+        as_version_1(path)
+    assert found[2] <= 3 * SECTOR
+    assert found[2] < found[1]
+
+
+def test_versions_have_the_same_answers(path, read_like_large_graphs):
+    program, answers = gp.apps.SSSP(hub(GRAPH)), []
+    for version in (2, 1):
+        assert store.info(path).version == version
+        assert store.verify(path) == []
+        assert equal(GRAPH, store.open(path))
+        answers.append(run_with(program, opened(path, 300_000), device="cpu").values)
+        as_version_1(path)
+    for found in answers:
+        np.testing.assert_array_equal(found, run_with(program, GRAPH, device="cpu").values)
+
+
+def test_an_upgraded_graph_is_as_if_it_had_been_saved_so(path):
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+    info, events = store.info(path), []
+    as_version_1(path)
+    assert upgrade(path, on_event=events.append) == info == store.info(path)
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+    assert events[-1].done == events[-1].total
+    assert upgrade(path) == info
+    assert store.verify(path) == []
+
+
+def test_an_upgrade_that_dies_leaves_the_graph(tmp_path, monkeypatch):
+    graph = gp.from_edges([0, 1], [1, 2], directed=False)
+
+    def saved(name):
+        store.save(graph, tmp_path / name, encoding="raw", block_bytes=512)
+        return as_version_1(tmp_path / name)
+
+    path = saved("whole")
+    points, _ = calls_of(monkeypatch, lambda: upgrade(path))
+    whole, found = {file.name for file in path.iterdir()}, set()
+    for point in points:
+        path = saved(str(point))
+        _, raised = calls_of(monkeypatch, lambda path=path: upgrade(path), die_at=point)
+        assert isinstance(raised, Crash)
+        assert equal(graph, store.open(path)), point
+        found.add(store.info(path).version)
+        left = {file.name for file in path.iterdir()}
+        assert left == (whole if store.info(path).version == 2 else whole - set(beside(whole))), point
+        upgrade(path)
+        assert {file.name for file in path.iterdir()} == whole
+        assert store.verify(path) == []
+    assert found == {1, 2}
+
+
+def beside(names):
+    return [name for name in names if name.endswith((".sums", ".records"))]
+
+
+def test_an_upgrade_checks_every_block(path):
+    as_version_1(path)
+    data = path / "in_sources.data"
+    changed = bytearray(data.read_bytes())
+    changed[-1] ^= 1
+    data.write_bytes(changed)
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.data: block \d+, .* does not match its checksum"):
+        upgrade(path)
+    assert store.info(path).version == 1
+    assert not beside(file.name for file in path.iterdir())
+
+
+def test_a_restripe_writes_the_current_version(path, tmp_path):
+    as_version_1(path)
+    (tmp_path / "disk").mkdir()
+    assert restripe(path, [tmp_path / "disk"]).version == 2
+    array, offsets = opened_parts(path)
+    assert read(array, offsets, PLACES[2])[0] == GRAPH._arrays.in_edges.neighbours[PLACES[2]]
+    assert store.verify(path) == []
+
+
+# Damage
+
+
+@pytest.mark.parametrize("file", ["in_sources.sums", "in_sources.records"])
+@pytest.mark.parametrize("change", ["flipped", "cut", "missing"])
+def test_damage_is_named_before_edges_are_read(path, file, change, read_like_large_graphs):
+    file = path / file
+    if not file.exists():
+        pytest.skip("raw arrays have no records")
+    data = file.read_bytes()
+    file.unlink() if change == "missing" else file.write_bytes(
+        data[:-1] if change == "cut" else bytes([data[0] ^ 1]) + data[1:]
+    )
+    with pytest.raises(DamagedGraphError, match=file.name):
+        run_with(gp.apps.BFS(0), opened(path, 100_000), device="cpu", mode="push")
+    (problem,) = store.verify(path)
+    assert file.name in str(problem)
+    assert equal(GRAPH, store.open(path))  # in memory, nobody needs it
+
+
+def reseal(path, file, change, array="in_sources"):
+    """Change one of the files about parts of blocks, and the manifest with it."""
+    name = getattr(store.info(path).arrays[array], file).name
+    found = np.fromfile(path / name, RECORD if file == "records" else np.uint32)
+    change(found)
+    (path / name).write_bytes(found.tobytes())
+    digest = xxhash.xxh3_64_hexdigest(found.tobytes())
+    rewrite(path, lambda document: document["arrays"][array].update({f"{file}_checksum": digest}))
+
+
+def test_wrong_sums_are_found(path):
+    def change(sums):
+        sums[:] ^= 1
+
+    reseal(path, "sums", change)
+    problem = str(store.verify(path)[0])
+    assert "in_sources.sums" in problem
+    assert "do not match; restore the file, or have garaph restripe write it anew" in problem
+    array, offsets = opened_parts(path)
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.data: block 0"):
+        read(array, offsets, 0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("widths", 33), ("widths", 0), ("first_word", -1), ("first_word", 1 << 40)]
+)
+def test_forged_records_are_refused(path, field, value):
+    if store.info(path).arrays["in_sources"].records is None:
+        pytest.skip("raw arrays have no records")
+
+    def change(records):
+        records[field][2] = value
+
+    reseal(path, "records", change)
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.records.*: does not fit the blocks' index"):
+        opened_parts(path)
+
+
+def test_a_forged_base_leads_nowhere(path):
+    if store.info(path).arrays["in_sources"].records is None:
+        pytest.skip("raw arrays have no bases")
+    offsets = GRAPH._arrays.in_edges.offsets
+    run = next(run for run in range(1, GRAPH.m // RUN) if run * RUN not in offsets)
+
+    def change(records):
+        records["base"][run] = GRAPH.n + 5
+
+    reseal(path, "records", change)
+    array, offsets = opened_parts(path)
+    with pytest.raises(DamagedGraphError, match=f"a vertex number is not below {GRAPH.n}"):
+        read(array, offsets, run * RUN)
+
+
+def test_forged_raw_elements_are_refused(tmp_path):
+    store.save(GRAPH, tmp_path / "g", encoding="raw", block_bytes=4 * UNIT)
+
+    def change(elements):
+        elements[PLACES[1]] = GRAPH.n
+
+    rewrite_array(tmp_path / "g", "in_sources", change)
+    array, offsets = opened_parts(tmp_path / "g")
+    read(array, offsets, PLACES[0])
+    with pytest.raises(DamagedGraphError, match=f"a vertex number is not below {GRAPH.n}"):
+        read(array, offsets, PLACES[1])
+    with pytest.raises(DamagedGraphError, match=f"a vertex number is not below {GRAPH.n}"):
+        read(array, offsets, PLACES[1])  # it does not pass as sound the second time
+
+
+def test_a_full_disk_leaves_no_files(tmp_path, monkeypatch):
+    def fails(self, *_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(write.PartsWriter, "put", fails)
+    with pytest.raises(OSError, match="No space"):
+        store.save(GRAPH, tmp_path / "g")
+    assert not list(tmp_path.iterdir())
