@@ -117,6 +117,8 @@ class PageFrame:
         Whether reading the page has begun.
     loaded : bool
         Whether the page is resident and has been read completely.
+    spent : int
+        What reading parts of a resident page has cost, in edges that the disk reads in sequence in the same time.
     """
 
     buffers: list[PageBuffer]
@@ -126,3 +128,4 @@ class PageFrame:
     users: int = 0
     begun: bool = False
     loaded: bool = False
+    spent: int = 0

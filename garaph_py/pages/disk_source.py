@@ -2,8 +2,9 @@
 
 A fixed set of pages is resident: they stay in memory once they have been read. The other pages are read into a few
 frames, again in each iteration. (A least-recently-used cache would not help: every iteration passes over the pages in
-the same order, so each page would be evicted just before it is needed again.) Two pages share the block in which one
-ends and the other begins: the later page copies it from the frame of the earlier one.
+the same order, so each page would be evicted just before it is needed again.) While little of a resident page is
+wanted, only that is read; once this has cost as much as reading the page, the page is read. Two pages share the block
+in which one ends and the other begins: the later page copies it from the frame of the earlier one.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class DiskPageSource:
         if not frame.loaded:
             for buffer in frame.buffers:
                 buffer.blocks.check_joints(buffer.plan.first, buffer.plan.last)
-            frame.loaded = frame.stays
+            frame.loaded = frame.stays and all(buffer.whole for buffer in frame.buffers)
         first = page.first_edge // RUN * RUN
         lists, *values = (buffer.elements(first, page.last_edge) for buffer in frame.buffers)
         return PageEdges(first, lists, values[0] if values else None)
@@ -181,6 +182,8 @@ class DiskPageSource:
         The latest frame is not freed yet if another frame is there for the next page, which may share a block with it.
         """
         frame.users -= 1
+        if frame.stays and not frame.users and not self._shared:
+            frame.begun = frame.loaded
         is_kept = frame is self._latest and self._ahead and len(self._frames) > 1
         if not frame.stays and not frame.users and not is_kept:
             self._free.append(frame)
@@ -209,18 +212,13 @@ class DiskPageSource:
             return self._staying[page.number]
 
     def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
-        """Put the requests for a page, or for its wanted parts, in the disks' queues.
-
-        A resident page is always read completely.
-        """
+        """Put the requests for a page, or for its wanted parts, in the disks' queues."""
         page = self.pages[page.number] if frame.stays else page
-        ranges = None
-        if self._wanted is not None and not frame.stays:
-            ranges = worth_reading(self._wanted(page), self._access, page.edges)
+        ranges = self._ranges(page, frame)
         reads = list[tuple[PageBuffer, ReadRequest | PartReads]]()
         for k, buffer in enumerate(frame.buffers):
             span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
-            if k and not self._reads_values and not frame.stays:
+            if k and not self._reads_values and (ranges is not None or not frame.stays):
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
@@ -240,6 +238,16 @@ class DiskPageSource:
                 raise
             del requests[0]
 
+    def _ranges(self, page: Page, frame: PageFrame) -> Array | None:
+        """The edges of a page to read; None for all. Other threads must find a resident page complete."""
+        if self._wanted is None or (frame.stays and self._shared):
+            return None
+        ranges = worth_reading(self._wanted(page), self._access, page.edges)
+        if ranges is None or not frame.stays:
+            return ranges
+        frame.spent += int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
+        return ranges if frame.spent < page.edges else None
+
     def _forget(self) -> None:
         """Drop pages that were prefetched but not used, except those that another thread may wait for."""
         self._drop([frame for frame in self._coming.values() if not (frame.stays and self._shared)])
@@ -249,6 +257,8 @@ class DiskPageSource:
         with self._lock:
             for frame in (*self._frames, *self._staying.values()):
                 frame.before, frame.users = None, 0
+            for frame in () if self._shared else self._staying.values():
+                frame.begun = frame.loaded
 
     def _drop(self, frames: list[PageFrame]) -> None:
         """Cancel the queued requests of these frames, and wait for those in flight."""

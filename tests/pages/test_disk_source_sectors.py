@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.codec.format import RUN
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
@@ -22,7 +23,7 @@ def read(source, pages, wanted):
     found = []
     for page in pages:
         edges = source.edges(page)
-        found.append((edges.first_edge, np.array(edges.sources.data)))
+        found.append((edges.first_edge, np.array(edges.sources.data) if edges.sources.codec == "raw" else None))
         source.release(page)
     return found, source.bytes_read - before
 
@@ -45,6 +46,30 @@ def test_of_blocks_that_have_been_checked_sectors_are_read(saved, source):
     _, dense = read(pages, pages.pages, alone(*within))
     assert dense == everything  # a page at once, and a block that two share once
     assert read(pages, [first], lambda page: np.empty((0, 2), np.int64))[1] == 0
+
+
+@pytest.mark.parametrize("saved", [(False, "raw"), (False, "packed")], indirect=True, ids=str)
+def test_a_page_that_stays_is_read_once_its_parts_have_cost_as_much(saved, source):
+    graph, _, _ = saved
+    pages = source(4_000_000, page_edges=30_000)
+    assert all(pages.stays)
+    array, page = pages._arrays[0], pages.pages[1]
+    array.keep_parts(True)
+    assert read(pages, [page], lambda page: np.empty((0, 2), np.int64))[1] == 0
+    whole, costs = sum(map(sum, [pages._room_of[1]])), []
+    for element in range(page.first_edge, page.last_edge, RUN):
+        ((begin, _),), cost = read(pages, [page], alone(element))
+        assert begin <= page.first_edge
+        costs.append(cost)
+        if cost > 2 * SECTOR:
+            break
+    assert len(costs) > 3
+    assert sum(costs[:-1]) <= whole
+    assert read(pages, [page], alone(page.first_edge))[1] == read(pages, [page], None)[1] == 0
+    begin = page.first_edge // RUN * RUN
+    if array.codec == "raw":
+        ((_, found),), _ = read(pages, [page], None)
+        np.testing.assert_array_equal(found, graph._arrays.in_edges.neighbours[begin : page.last_edge])
 
 
 @pytest.mark.parametrize("saved", [(False, "raw")], indirect=True, ids=str)
