@@ -23,8 +23,10 @@ from garaph_py.events import Iteration
 from garaph_py.executor.gpu import device
 from garaph_py.output.history import History
 from garaph_py.output.stats import Stats
+from garaph_py.storage import directory as store
 from garaph_py.storage import write
 from tests.support.command import Shell
+from tests.support.stored_graphs import as_version_1
 
 EDGES = "# who pays whom\na\tb\nb\tc\nc\ta\nd\ta\n"
 PROGRAM = '''
@@ -357,6 +359,18 @@ def test_a_second_ctrl_c_leaves_nothing_either(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt), write.creating(tmp_path / "graph"):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_upgrades_a_whole_graph(garaph: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    gp.save(gp.rmat(6), folder)
+    as_version_1(folder)
+    assert garaph("verify", folder, "--upgrade")[:2] == (0, f"{folder}: whole\n")
+    assert store.info(folder).version == 2
+    as_version_1(folder)
+    (folder / "in_sources.data").write_bytes(b"damaged")
+    assert garaph("verify", folder, "--upgrade")[0] == 1
+    assert store.info(folder).version == 1
 
 
 def test_verify_counts_problems(garaph: Shell, tmp_path: Path) -> None:
