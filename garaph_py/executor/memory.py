@@ -49,7 +49,7 @@ class MemoryPlan:
     @classmethod
     def of(
         cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool,
-        components: bool = False, deltas: bool = False, follows_out: bool = True,
+        components: bool = False, deltas: bool = False,
     ) -> MemoryPlan:  # fmt: skip
         """The plan of a run.
 
@@ -66,8 +66,6 @@ class MemoryPlan:
             The CPU may find connected components.
         deltas : bool
             The CPU alone may push deltas, so it keeps the vertices' sums.
-        follows_out : bool
-            Iterations may follow out-edges, to notify or to push.
         """
         # Values that a GPU sends need a second array, unless they may be written in place.
         second = synchronous or not bound.is_relaxation
@@ -79,12 +77,16 @@ class MemoryPlan:
         parents = PARENT_BYTES * graph.n * components
         alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
         searches = not bound.updates_all_vertices
-        needs = partial(MemoryNeeds, follows_out=follows_out, searches=searches)
+        needs = partial(MemoryNeeds, follows_out=True, searches=searches)
         return cls(
             needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
             needs(on_gpu, apart=True, whole_pages=True),
             needs(together, apart=True, pushes=pushes),
         )
+
+    def pulling(self) -> MemoryPlan:
+        """The same for a run that follows no out-edges: its iterations only pull, or find components."""
+        return MemoryPlan(*(replace(needs, follows_out=False) for needs in (self.cpu, self.gpu, self.both)))
 
     def hybrid(self, devices: int) -> MemoryNeeds:
         """The needs of a run on the CPU and `devices` GPUs together."""

@@ -114,6 +114,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     deltas = pushes and bound.pushes_deltas
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
+    memory = MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas)
     return RunPlan(
         executor=executor,
         verdict=verdict,
@@ -122,16 +123,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores, pass_bytes),
-        memory=MemoryPlan.of(
-            bound,
-            graph,
-            synchronous,
-            pushes,
-            is_tiled,
-            finds_components(bound, options),
-            deltas,
-            follows_out(bound, options),
-        ),
+        memory=memory if follows_out(bound, options) else memory.pulling(),
         page_edges=options.page_edges,
         pushes=pushes,
         deltas=deltas,
