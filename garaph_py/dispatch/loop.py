@@ -62,6 +62,8 @@ class Loop:
     ----------
     done : History
         All iterations that were committed.
+    read : int
+        Bytes read from disk so far, also before the first iteration.
     """
 
     bound: BoundProgram
@@ -74,6 +76,7 @@ class Loop:
     before: int = 0
     after: Callable[[State, int], None] | None = None
     done: History = field(default_factory=History)
+    read: int = 0
 
     def run(self, executor: Executor, state: State) -> bool:
         """Iterate until no vertex is active, the program has converged, or the limit is reached.
@@ -121,7 +124,7 @@ class Loop:
     ) -> events.Iteration | Unmade:
         """Do one iteration, or several if the executor does several at once."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
-        read, missing = source.bytes_read, missing_bytes(state, self.vertices)
+        missing = missing_bytes(state, self.vertices)
         seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
@@ -137,7 +140,7 @@ class Loop:
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
-        from_disk = source.bytes_read - read
+        from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, sum(page.edges for page in pages))
         record = self._record(number, seen, decision, result, skipped, started, from_disk)
         if compiled := compile_seconds() - compiled:

@@ -80,6 +80,9 @@ class DiskPageSource:
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._reads_values = True
+        self._begun: tuple[list[Page], bool] | None = (
+            None  # whole pages that are prefetched, of which none has been used
+        )
         self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
         self._latest: PageFrame | None = None  # the frame of the page that was begun last
 
@@ -107,12 +110,17 @@ class DiskPageSource:
         return PageFrame(buffers, stays)
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
+        chosen = list(pages)
+        if wanted is None and self._begun == (chosen, values):  # what an earlier call has begun goes on
+            return
         self._forget()
-        self._ahead, self._wanted, self._reads_values = deque(pages), wanted, values
+        self._ahead, self._wanted, self._reads_values = deque(chosen), wanted, values
+        self._begun = (chosen, values) if wanted is None else None
         self._read_ahead()
 
     def prefetch_also(self, page: Page) -> None:
         """Read this page after those that are prefetched, in the same way."""
+        self._begun = None
         if self._latest in self._free:  # its frame may be given to this page or to a later one
             self._latest = None
         self._ahead.append(page)
@@ -126,7 +134,7 @@ class DiskPageSource:
         DamagedGraphError
             If a disk cannot read them, or they fail a check.
         """
-        frame = self._coming.pop(page.number)
+        frame, self._begun = self._coming.pop(page.number), None
         self._given[page.number] = frame
         while not frame.batch.ended.wait(PROMPTNESS):
             interrupts.check()
@@ -170,6 +178,7 @@ class DiskPageSource:
 
     def close(self) -> None:
         """Stop reading, and free all memory, including the resident pages that other sources share."""
+        self._begun = None
         self._drop([*self._frames, *self._staying.values()])
         self._forget()
         self._staying.clear()

@@ -210,6 +210,22 @@ def test_two_threads_share_the_pages_that_stay(source):
     assert sum(buffer.nbytes for buffer in buffers) <= room
 
 
+def test_pages_that_are_being_read_are_not_read_again(source):
+    """The run begins to read before it compiles; its first iteration asks for the same pages."""
+    costs = []
+    for times in (1, 3):
+        pages = source(300_000, page_edges=5000)
+        before = pages.bytes_read
+        for _ in range(times):
+            pages.prefetch(pages.pages)
+        for page in pages.pages:
+            pages.edges(page)
+            pages.release(page)
+        costs.append(pages.bytes_read - before)
+        pages.close()
+    assert costs[0] == costs[1] > 0
+
+
 def test_records_are_in_the_memory_that_is_counted(source):
     buffers = []
     pages = source(300_000, page_edges=5000, on_allocate=buffers.append)

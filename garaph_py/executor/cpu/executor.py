@@ -120,6 +120,8 @@ class CpuExecutor(StepByParts):
         else:
             self.source = sources.into(plan.page_edges)
             self._open_out(sources, self.source)
+            if not needs.follows_out:  # the first iteration reads everything: the disks begin while code is compiled
+                self.source.prefetch(self.source.pages)
         if plan.deltas:
             self._pull_tiled.sums = self._push_deltas.sums = np.empty(self._arrays.n, self.bound.accumulator)
         if state is None:
