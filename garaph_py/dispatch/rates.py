@@ -63,6 +63,8 @@ class Rates(NamedTuple):
         The rate has been measured.
     notified : float
         Rate at which the CPU gathers for notified vertices; 0 if not yet measured.
+    from_disk : bool
+        The edges that are copied come from disk. Whoever takes a page waits for it there, and one processor keeps up.
     reactive : bool
         An idle processor takes the next page, and costs are the paper's (Garaph section 5.1), not measured ones.
     """
@@ -78,6 +80,7 @@ class Rates(NamedTuple):
     cpu_known: bool = False
     copied_known: bool = False
     notified: float = 0.0
+    from_disk: bool = False
     reactive: bool = False
 
     @classmethod
@@ -127,7 +130,7 @@ class Rates(NamedTuple):
     def cpu_helps(self) -> bool:
         """Whether the CPU should take some of the pages that every iteration copies."""
         share = self.cpu / (self.cpu + self.copied)
-        return share >= LEAST_SHARE and share * self.streamed / self.copied >= SHARING_SECONDS
+        return not self.from_disk and share >= LEAST_SHARE and share * self.streamed / self.copied >= SHARING_SECONDS
 
     def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Rates:
         """The rates updated after an iteration of the CPU alone, in which it gathered or pushed along `edges` edges."""
@@ -173,7 +176,7 @@ class Rates(NamedTuple):
 
     def worth_dividing(self, active_edges: int) -> bool:
         """Whether `divide` may pay off in a notify-pull iteration whose frontier has `active_edges` out-edges."""
-        return not self.reactive and active_edges >= LEAST_NOTIFYING
+        return not (self.reactive or self.from_disk) and active_edges >= LEAST_NOTIFYING
 
     def divide(
         self, pages: Iterable[Page], notified: Iterable[int], stays: Callable[[Page], bool], value_bytes: int

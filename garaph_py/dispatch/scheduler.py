@@ -109,7 +109,8 @@ class Scheduler:
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
         self.disk_pushes = DiskPushes(schedule.pass_bytes)
-        self.rates = tuple(schedule.policy.first_rates(can.threads, load) for load in can.loads)
+        first = (schedule.policy.first_rates(can.threads, load) for load in can.loads)
+        self.rates = tuple(rates._replace(from_disk=can.reads_disk) for rates in first)
         self._facts = {
             "device": can.name,
             "forced_mode": schedule.mode,

@@ -101,6 +101,7 @@ class HybridExecutor:
         return Capabilities(
             CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
             has_near_lists=first.has_near_lists, pulls_end_early=first.pulls_end_early,
+            reads_disk=self._graph.on_disk,
         )  # fmt: skip
 
     @property
@@ -122,7 +123,6 @@ class HybridExecutor:
         needs = plan.memory.hybrid(len(self._members))
         self._pushes = needs.pushes
         sources.divide(needs)
-        self._host.assist(sources)
         first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
         if len(self._members) > 1 and not all(member.executor.shares_pages for member in self._members):
             raise ValueError("several devices share pages, so each must number vertices as the user does")
@@ -130,6 +130,7 @@ class HybridExecutor:
         for member in self._members:
             member.has_reference_layout = list(member.executor.source.pages) == reference
         self._host_source = sources.clone_for_thread(self.source)
+        self._host.assist(sources, self._host_source)
         return self.start(first, state)
 
     def start(self, first: State, left: State | None = None) -> State:

@@ -81,7 +81,7 @@ class MemoryPlan:
         return cls(
             needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
             needs(on_gpu, apart=True, whole_pages=True),
-            needs(together, apart=True, pushes=pushes),
+            needs(together, pushes=pushes),
         )
 
     def pulling(self) -> MemoryPlan:

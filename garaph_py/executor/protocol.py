@@ -227,6 +227,8 @@ class Capabilities:
     loads : tuple of (int, int, float)
         For each device that shares pages with the host: edges of the graph, edges copied to the device in every
         iteration, and bytes per edge.
+    reads_disk : bool
+        The pages that are copied to devices come from disk, so that sharing these iterations makes them no shorter.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
     has_near_lists : bool
@@ -242,6 +244,7 @@ class Capabilities:
     has_priorities: bool = False
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
+    reads_disk: bool = False
     devices_push: bool = False
     has_near_lists: bool = True
     pulls_end_early: bool = False
@@ -334,8 +337,11 @@ class HostExecutor(Executor, Protocol):
     def invalidate_cache(self) -> None:
         """Drop what the host cached in its own last iteration: a device has done one since."""
 
-    def assist(self, sources: SourceFactory) -> None:
-        """Get ready to notify on behalf of devices, and to process pages at the same time as they do."""
+    def assist(self, sources: SourceFactory, own: PageSource | None = None) -> None:
+        """Get ready to notify on behalf of devices, and to process pages at the same time as they do.
+
+        `own` is the source of the pages that the host processes; in an undirected graph, it also has the out-edges.
+        """
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         """Estimated in-edges of each page's notified vertices; None if `prepare` has rewritten the values of all

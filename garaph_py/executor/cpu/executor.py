@@ -120,7 +120,7 @@ class CpuExecutor(StepByParts):
         else:
             self.source = sources.into(plan.page_edges)
             self._open_out(sources, self.source)
-            if not needs.follows_out:  # the first iteration reads everything: the disks begin while code is compiled
+            if self.bound.updates_all_vertices:  # every iteration reads all; the disks begin while code is compiled
                 self.source.prefetch(self.source.pages)
         if plan.deltas:
             self._pull_tiled.sums = self._push_deltas.sums = np.empty(self._arrays.n, self.bound.accumulator)
@@ -129,9 +129,9 @@ class CpuExecutor(StepByParts):
         self.load(state)
         return state
 
-    def assist(self, sources: SourceFactory) -> None:
+    def assist(self, sources: SourceFactory, own: PageSource | None = None) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
-        self._open_out(sources, None)
+        self._open_out(sources, own)
         self._launch.prepare(PUBLISH, WORK)
         self.pool.start()
 
