@@ -108,7 +108,7 @@ class PackedArrayReader(ArrayReader):
                 at[block - first] = place + int(self._starts[block]) - read.offset
             reads.append(read)
             place += read.nbytes
-        parts = [] if known is None else self._parts(runs, known, place)
+        parts = [] if known is None or not len(runs) else self._parts(runs, known, place)
         place += sum(int(some.nbytes.sum()) for some in parts)
         return ReadPlan(first, span.stop, at, reads, parts, place + ALIGNMENT)
 
