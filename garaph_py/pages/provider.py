@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..events import Span
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
+from ..native import Kernel
 from ..storage.disks import Disk
 from .disk_source import DiskPageSource
 from .layout import Page
@@ -63,6 +64,13 @@ class SourceFactory:
     def has_out(self) -> bool:
         """Whether `out` may be called: edges on disk have memory for out-edges only if iterations follow them."""
         return self._memory is None or self._memory.needs.follows_out
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The compiled functions that check edges from disk."""
+        arrays = self._arrays
+        sides = (arrays.in_edges, arrays.out_edges) if arrays.on_disk else ()
+        return [kernel for edges in sides for array in arrays_on_disk(edges, True) for kernel in array.kernels]
 
     def divide(self, needs: MemoryNeeds) -> None:
         """Close all sources, and divide the graph's memory again for the sources that are made afterwards.

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, PackedBlocks, begin_masks
-from ..codec.checked import begins_where, unpack_checked
+from ..codec.checked import COUNT_BEGINS, begins_where, checking_kernel, unpack_checked
 from ..codec.format import LISTS, RECORD, RUN, Placed
+from ..native import Kernel
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
@@ -75,6 +76,11 @@ class PackedArrayReader(ArrayReader):
         counts = np.minimum(len(self) - np.arange(self.array.blocks) * self.block_elements, self.block_elements)
         self._words = self._starts + blocks.words_at(counts)  # where the words of each block begin in its data file
         self._known: Known | None = None
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        own = checking_kernel(KIND_OF[self.array.name], self.dtype)
+        return [own] if self._rule.lists is None else [own, COUNT_BEGINS]
 
     @property
     def parts_nbytes(self) -> int:

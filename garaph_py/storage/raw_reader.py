@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import RAW, RawArray
+from ..native import Kernel
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
+from .lists import COUNT_FAULTS
 from .parts import read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, sums
@@ -37,6 +39,10 @@ class RawArrayReader(ArrayReader):
     def nbytes(self) -> int:
         """Bytes of memory for the checksums of sectors, and for what is known of these."""
         return self._sums.nbytes + self._sound.nbytes
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        return [] if self._rule.lists is None else [COUNT_FAULTS]
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         blocks, parts = list(span[1:] if skip else span), list[PartReads]()

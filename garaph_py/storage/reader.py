@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..codec.arrays import EdgeArray
 from ..codec.format import RECORD
+from ..native import Kernel
 from ..system.memory import on_own_pages
 from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
@@ -155,6 +156,11 @@ class ArrayReader:
     def nbytes(self) -> int:
         """Bytes of memory that the array takes, besides `parts_nbytes`."""
         return 0
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The compiled functions that check blocks."""
+        raise NotImplementedError
 
     @property
     def parts_nbytes(self) -> int:

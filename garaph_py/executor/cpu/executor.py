@@ -115,6 +115,7 @@ class CpuExecutor(StepByParts):
         needs = plan.memory.cpu
         self.invalidate_cache()
         sources.divide(needs)
+        self._launch.prepare(*sources.kernels)  # here, where it counts as compiling, and not in the disks' threads
         if needs.tiles:
             self.source = self.out_source = sources.out(None, tile_page_edges(sources.room, plan.page_edges))
         else:
@@ -132,7 +133,7 @@ class CpuExecutor(StepByParts):
     def assist(self, sources: SourceFactory, own: PageSource | None = None) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
         self._open_out(sources, own)
-        self._launch.prepare(PUBLISH, WORK)
+        self._launch.prepare(PUBLISH, WORK, *sources.kernels)
         self.pool.start()
 
     def _open_out(self, sources: SourceFactory, own: PageSource | None) -> None:
