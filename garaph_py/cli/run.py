@@ -110,7 +110,7 @@ def run(
     ] = "auto",
     device: Annotated[
         str,
-        Option(help="auto, cpu, gpu or hybrid (both at once); auto takes cpu or hybrid, as is expected to be sooner."),
+        Option(help="auto, cpu, gpu or hybrid (both at once); auto takes what is expected to be soonest."),
     ] = "auto",
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")

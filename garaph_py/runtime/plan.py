@@ -145,6 +145,8 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
         return CPU, verdict
     if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
         return GPU, verdict
+    if graph.on_disk and bound.updates_all_vertices:  # the disk is the limit; what a host needs to help holds edges
+        return GPU, verdict
     needs_no_help = gpu_pushes(bound, graph, options) and machine.on_device(bound, graph, options).holds(verdict.call)
     return (GPU if needs_no_help else HYBRID), verdict
 

@@ -79,14 +79,13 @@ def run(
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"`` uses CPU and GPU. In iterations whose alpha (equation 3) is at least 1, both share the pages; in
         all others the CPU works alone, except for pages that the GPU finishes sooner.
-        ``"auto"`` is ``"cpu"`` or ``"hybrid"`` (for deterministic runs and mode ``"notify-pull"``, ``"gpu"`` instead),
-        whichever is expected to answer sooner, counting all that a GPU needs first; `Stats.why` tells what was
-        expected. It also takes the GPU once calls on the graph have lost as much time on the CPU as it takes to put the
-        graph on the GPU. Sums of floats may differ in their last bits between the devices; with `deterministic`, the
-        choice depends on the program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses
-        the CPU, and logs the reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU
-        fails during the run, the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins
-        again.
+        ``"auto"`` is ``"cpu"``, or ``"gpu"`` where the GPU needs no help, or else ``"hybrid"``, whichever is expected
+        to answer sooner, counting all that a GPU needs first; `Stats.why` tells what was expected. It also takes the
+        GPU once calls on the graph have lost as much time on the CPU as it takes to put the graph on the GPU. Sums of
+        floats may differ in their last bits between the devices; with `deterministic`, the choice depends on the
+        program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
+        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
+        the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins again.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.

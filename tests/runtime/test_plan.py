@@ -137,6 +137,14 @@ def test_a_search_over_edges_on_disk_goes_to_the_cpu(monkeypatch, tmp_path, prog
     assert reckon(bound, gp.open(tmp_path / "g"), RunOptions(**options), machine) is not None
 
 
+def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path):
+    gp.save(gp.rmat(8, directed=False), tmp_path / "g")
+    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
+    for graph, executor in ((opened(tmp_path / "g", 1 << 20), "gpu"), (gp.open(tmp_path / "g"), "hybrid")):
+        bound = bind(gp.apps.PageRank(weighted=False), graph)
+        assert executor_of(bound, graph, RunOptions(), Machine(8, lambda: True))[0] == executor
+
+
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     """What other runs have left or measured must not decide which device answers."""
     facts = {"rates": lambda: SLOW, "past": lambda *_: Past(9, 9.0, 1e-3, 99.0), "on_device": lambda *_: READY}
