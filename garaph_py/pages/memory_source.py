@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..graph.adjacency import Adjacency
 from .layout import Page, layout
-from .source import PageEdges, Wanted
+from .source import Array, PageEdges, Wanted
 
 
 class MemoryPageSource:
@@ -38,6 +38,9 @@ class MemoryPageSource:
     @property
     def bytes_read(self) -> int:
         return 0
+
+    def pages_for(self, ranges: Array) -> Sequence[Page]:
+        return self._pages
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         pass

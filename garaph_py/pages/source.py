@@ -49,6 +49,12 @@ class PageSource(Protocol):
     def bytes_read(self) -> int:
         """Bytes read from disks since the source was made."""
 
+    def pages_for(self, ranges: Array) -> Sequence[Page]:
+        """The pages to prefetch if nothing is wanted but these ranges of edges: int64, shape (k, 2), ascending.
+
+        Where they want little of pages that follow each other, these may be one page.
+        """
+
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         """Start to read these pages, in the order in which the thread will call `edges`.
 

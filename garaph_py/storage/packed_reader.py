@@ -83,6 +83,10 @@ class PackedArrayReader(ArrayReader):
         return [own] if self._rule.lists is None else [own, COUNT_BEGINS]
 
     @property
+    def reads_compactly(self) -> bool:
+        return self._known is not None and bool(self._known.blocks.all())
+
+    @property
     def parts_nbytes(self) -> int:
         return -(-len(self) // RUN) * (RECORD.itemsize + 1) + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
 

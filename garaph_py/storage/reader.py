@@ -163,6 +163,11 @@ class ArrayReader:
         raise NotImplementedError
 
     @property
+    def reads_compactly(self) -> bool:
+        """Whether parts of any block can be read, without room for the rest of the block."""
+        return False
+
+    @property
     def parts_nbytes(self) -> int:
         """Bytes of memory for what `keep_parts` keeps."""
         return 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.codec.format import RUN
+from garaph_py.codec.format import LISTS, RUN, decode
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
@@ -70,6 +70,39 @@ def test_a_page_that_stays_is_read_once_its_parts_have_cost_as_much(saved, sourc
     if array.codec == "raw":
         ((_, found),), _ = read(pages, [page], None)
         np.testing.assert_array_equal(found, graph._arrays.in_edges.neighbours[begin : page.last_edge])
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+def test_pages_of_which_little_is_wanted_are_read_as_one(saved, source):
+    graph, _, _ = saved
+    pages = source(300_000, page_edges=5000)
+    pages.stays = [k == 4 for k in range(len(pages.pages))]
+    array, places = pages._arrays[0], [5, 9000, graph.m // 2, graph.m - 1]
+    ranges = np.array([[place, place + 1] for place in places])
+    array.keep_parts(True)
+    merged = pages.pages_for(ranges)
+    assert len(merged) < len(pages.pages) / 2
+    assert pages.pages[4] in merged  # it is in memory, or will be
+    assert [page.first_edge for page in merged] == [0, *(page.last_edge for page in merged[:-1])]
+    wanted, found = alone(*places), {}
+    pages.prefetch(merged, wanted)
+    for page in merged:
+        edges = pages.edges(page)
+        for place in wanted(page)[:, 0].tolist():
+            elements = np.arange(edges.first_edge, edges.first_edge + len(edges.sources))
+            starts = np.isin(elements, graph._arrays.in_edges.offsets)
+            found[place] = decode(edges.sources, starts, LISTS)[place - edges.first_edge]
+        pages.release(page)
+    assert found == {place: graph._arrays.in_edges.neighbours[place] for place in places}
+    every = np.array([[page.first_edge, page.last_edge] for page in pages.pages])
+    assert list(pages.pages_for(every)) == list(pages.pages)
+
+
+@pytest.mark.parametrize("saved", [(False, "raw"), (False, "packed")], indirect=True, ids=str)
+def test_pages_stay_apart_where_a_part_needs_the_room_of_its_page(saved, source):
+    """Raw edges are read to their places; of packed ones, nobody knows the records."""
+    pages = source(300_000, page_edges=5000)
+    assert list(pages.pages_for(np.array([[5, 6]]))) == list(pages.pages)
 
 
 @pytest.mark.parametrize("saved", [(False, "raw")], indirect=True, ids=str)

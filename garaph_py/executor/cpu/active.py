@@ -37,7 +37,7 @@ class ActiveLists:
             All arguments of the kernel that neither the state nor the division of the edges provides.
         """
         active = state.frontier
-        pages = self._runs.active_pages(active, source)
+        pages = self._runs.active_pages(active, source, merges=True)
         source.prefetch(pages, partial(edge_ranges, active, self._offsets), values=reader.reads_values)
         for page, prefix in pages.items():
             block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)

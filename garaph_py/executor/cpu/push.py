@@ -243,7 +243,7 @@ class Push:
         large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
         in_runs = large and self._launch.pool.size > 1
         if found is None and (in_runs or len(source.pages) > 1):
-            found = self._runs.active_pages(active, source)
+            found = self._runs.active_pages(active, source, merges=True)
         pages = source.pages if found is None else list(found)
         source.prefetch(pages, partial(edge_ranges, active, out.offsets))
         done = np.zeros(4, np.int64)
@@ -263,7 +263,7 @@ class Push:
             done += counts[:calls].sum(axis=0)
         followed, active_count, active_edges, changeable = map(int, done)
         if large:  # count the new frontier's edges here, by sequential access: the next push needs the prefix sums
-            self._active_pages = self._runs.active_pages(state.next_frontier, source)
+            self._active_pages = self._runs.active_pages(state.next_frontier, source, merges=True)
             active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 

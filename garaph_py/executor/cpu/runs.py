@@ -29,6 +29,8 @@ MAX_KEPT_CUTS = 1 << 12
 """Number of pages, or parts of pages, whose runs are kept for the next iteration."""
 MIN_RUNS = 64
 """Number of runs that a large amount of work is divided into; idle threads take the next run."""
+FEW_BLOCKS = 1 << 14
+"""Blocks with active vertices up to which pages may be merged: with more, each page has many lists to read."""
 MAX_RUN_EDGES = 1 << 18
 """Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs."""
 
@@ -119,11 +121,18 @@ class Runs:
         )  # fmt: skip
         return int(counts.sum()), np.cumsum(sums)
 
-    def active_pages(self, active: VertexSet, source: PageSource) -> dict[Page, Array]:
-        """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`)."""
+    def active_pages(self, active: VertexSet, source: PageSource, merges: bool = False) -> dict[Page, Array]:
+        """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`).
+
+        If `merges`, pages of which little is wanted may be one page (`PageSource.pages_for`).
+        """
         found: dict[Page, Array] = {}
         before = np.append(0, np.cumsum(active.blocks != 0)).tolist()  # blocks with active vertices before each block
-        for page in source.pages:
+        pages = source.pages
+        if merges and len(pages) > 1 and before[-1] <= FEW_BLOCKS:
+            every = Page(0, 0, self._arrays.n, 0, self._arrays.m)
+            pages = source.pages_for(edge_ranges(active, self._arrays.out_edges.offsets, every))
+        for page in pages:
             first, last = page.first_vertex // BLOCK, -(-page.last_vertex // BLOCK)
             if before[first] == before[last]:
                 continue
