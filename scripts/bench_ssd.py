@@ -54,6 +54,8 @@ from garaph_py.system.sizes import parse_bytes, show_bytes
 
 ITERATIONS = 5
 BLOCK = 4 << 20
+LIST_PAGE_EDGES = 1 << 21
+"""Edges of a page from which lists are read; none stays in memory."""
 
 
 def programs(graph: gp.Graph) -> dict[str, gp.VertexProgram]:
@@ -104,10 +106,11 @@ def dd(path: str) -> float:
     return time.perf_counter() - began
 
 
-def source_of(edges: Any, room: int, sources: SourceFactory) -> DiskPageSource:
+def source_of(edges: Any, room: int, sources: SourceFactory, page_edges: int | None = None) -> DiskPageSource:
     """A source of `edges`, which stay on disk, with `room` bytes of memory for pages."""
     arrays = arrays_on_disk(edges)
-    return DiskPageSource(arrays, int(edges.offsets[-1]), lay_out(arrays, edges.offsets, room), sources.disks)
+    layout = lay_out(arrays, edges.offsets, room, page_edges)
+    return DiskPageSource(arrays, int(edges.offsets[-1]), layout, sources.disks)
 
 
 def scan(path: str, room: int) -> float:
@@ -141,7 +144,7 @@ def lists(path: str, repeats: int) -> None:
     k = read_ratio(files, 1.0) or 1.0
     print(f"\n{Path(path).name}, k = {k:.1f} now, {out.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
-    with SourceFactory(graph, False) as sources, closing(source_of(out, 64 << 20, sources)) as source:
+    with SourceFactory(graph, False) as sources, closing(source_of(out, 64 << 20, sources, LIST_PAGE_EDGES)) as source:
         source.stays = [False] * len(source.pages)
         array.keep_parts(True)
         rule, adjoining = (int(nbytes * graph.m / array.stored_bytes) for nbytes in (access_bytes(k), 2 * SECTOR))
