@@ -116,14 +116,18 @@ class DiskPageSource:
         arrays, frame = self._arrays, self._frames[0].buffers if self._frames else []
         if not frame or not all(array.reads_compactly for array in arrays):
             return self.pages
-        # A list takes the runs in which it begins and ends, sectors at both ends, and a gap that is read through.
-        costs = WIDEST * (ranges[:, 1] - ranges[:, 0] + 2 * RUN + self._access) + 2 * SECTOR
+        # A range takes the runs in which it begins and ends, and a gap that is read through; in each block that it
+        # touches, sectors at both ends.
+        lengths = ranges[:, 1] - ranges[:, 0]
+        blocks = 2 + lengths // min(array.block_elements for array in arrays)
+        costs = WIDEST * (lengths + 2 * RUN + self._access) + 2 * SECTOR * blocks
         before = np.append(0, np.cumsum(costs))
         room = min(len(buffer.data) for buffer in frame) // 2
 
         def fits(page: Page) -> bool:
             """Whether what is wanted of `page`, and its records, take at most a half each of a frame."""
-            low, high = np.searchsorted(ranges[:, 0], (page.first_edge, page.last_edge))
+            low = np.searchsorted(ranges[:, 1], page.first_edge, "right")
+            high = np.searchsorted(ranges[:, 0], page.last_edge)
             spans = [array.span(page.first_edge // RUN * RUN, page.last_edge) for array in arrays]
             records = max(array.records_bytes(span) for array, span in zip(arrays, spans, strict=True))
             return records <= room and before[high] - before[low] <= min(room, page.edges)

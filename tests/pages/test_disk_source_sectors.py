@@ -98,6 +98,34 @@ def test_pages_of_which_little_is_wanted_are_read_as_one(saved, source):
     assert list(pages.pages_for(every)) == list(pages.pages)
 
 
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+@pytest.mark.parametrize("page_edges", [3000, 20_000])
+def test_what_is_wanted_of_merged_pages_fits_a_frame(saved, source, page_edges):
+    """Also lists of hubs, and words of vertices that two pages share."""
+    graph, _, _ = saved
+    offsets, rng = graph._arrays.in_edges.offsets, np.random.default_rng(1)
+    pages = source(300_000, page_edges=page_edges)
+    pages.stays = [False] * len(pages.pages)
+    pages._arrays[0].keep_parts(True)
+    sizes = set()
+    for count in (1, 2, 5, 10, 20, 40, 60) * 6:
+        words = np.sort(rng.choice(graph.n // 64, count, replace=False)) * 64
+        words[0] *= rng.random() < 0.5  # vertices of small numbers are hubs
+        ranges = offsets[np.unique(words)[:, None] + (0, 64)]
+
+        def wanted(page, ranges=ranges):
+            own = np.clip(ranges, page.first_edge, page.last_edge)
+            return own[own[:, 1] > own[:, 0]]
+
+        merged = pages.pages_for(ranges)
+        sizes.add(len(merged))
+        pages.prefetch(merged, wanted)
+        for page in merged:
+            pages.edges(page)
+            pages.release(page)
+    assert len(sizes) > 2
+
+
 @pytest.mark.parametrize("saved", [(False, "raw"), (False, "packed")], indirect=True, ids=str)
 def test_pages_stay_apart_where_a_part_needs_the_room_of_its_page(saved, source):
     """Raw edges are read to their places; of packed ones, nobody knows the records."""
