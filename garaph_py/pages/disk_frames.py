@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..codec.arrays import EdgeArray
 from ..codec.format import RECORD
+from ..errors import GraphError
 from ..storage.aio import Scatter
 from ..storage.disks import Batch, Request
 from ..storage.reader import ArrayReader, PartReads, ReadPlan, ReadRequest
@@ -53,7 +54,9 @@ class PageBuffer:
         self.plan = self.blocks.plan(span, borrows, ranges)
         if ranges is not None and self.plan.nbytes > room:  # small blocks read one by one can need more room than all
             self.plan, ranges = self.blocks.plan(span), None
-        assert self.plan.nbytes <= room
+        if self.plan.nbytes > room:  # what it takes to read parts was given up after pages had been merged
+            problem = "another run over this graph has changed what is kept of it in memory"
+            raise GraphError(f"{self.blocks.reader.paths[0]}: {problem}; do one run after the other")
         self.whole, self.borrows = ranges is None, borrows
         self.records = self.data[room:].view(RECORD)
         self.records[:] = 0  # the records of blocks that are not read stay 0

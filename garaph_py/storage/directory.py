@@ -404,6 +404,7 @@ def verify(
                 problems.append(error)
             visit = None if problems else hashes.visit(name)
             ends = scan(readers[name], rule, pool, problems.append, progress.advance, visit=visit)
+            readers[name].also = None  # it holds the array's sums and records
             if ends is not None and name in OFFSETS_OF.values():
                 lists[name] = StoredLists(readers[name], ends)
         if not problems and (problem := hashes.problem()):

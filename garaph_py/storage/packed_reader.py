@@ -16,7 +16,7 @@ from ..native import Kernel
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
-from .parts import read_records, read_sums
+from .parts import REWRITE, read_records, read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut, numbers_in, sums
 
@@ -36,7 +36,7 @@ class Known:
     sums : ndarray of uint32
         A checksum of each sector of the data file that holds bytes of the block; of these bytes only.
     sound : ndarray of bool, shape (runs,)
-        Runs that were checked without their block.
+        Runs whose contents have been checked against these records.
     """
 
     blocks: Array
@@ -149,11 +149,17 @@ class PackedArrayReader(ArrayReader):
 
     def check(self, block: int, data: Array, at: int) -> None:
         super().check(block, data, at)
-        known = self._known
-        if known is None or known.blocks[block]:
+        known, (first, last) = self._known, self.array.bounds(block)
+        runs = slice(first // RUN, -(-last // RUN))
+        if known is None or known.sound[runs].all():
             return
-        found = self._stored_records(block, data, at)
-        known.records[block * self._runs :][: len(found)] = found
+        found, beside = self._stored_records(block, data, at), self.array.records
+        if beside is not None and known.records[runs].tobytes() != found.tobytes():
+            raise self.reader.damage_beside(beside, f"its records for block {block} do not match; {REWRITE}")
+        known.sound[runs] = True
+        if known.blocks[block]:
+            return
+        known.records[runs] = found
         sectors = slice(self._sums_at[block], self._sums_at[block + 1])
         known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block]))
         known.blocks[block] = True
@@ -161,7 +167,7 @@ class PackedArrayReader(ArrayReader):
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         assert isinstance(parts, PackedPartReads)
         self._check_sums(parts, data, parts.known.sums)
-        for k in np.flatnonzero(~self._checked[parts.blocks]).tolist():
+        for k in range(len(parts.blocks)):
             own = parts.known.sound[slice(*parts.runs[k])]
             if not own.all():
                 self._check_runs(parts, k, data)

@@ -232,7 +232,8 @@ class ArrayReader:
 
     def room(self, first: int, last: int) -> int:
         """Bytes of a buffer for the blocks with elements [first, last), whether or not the first one is skipped."""
-        return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT
+        span = self.span(first, last)  # without its first block, the others are read in other groups
+        return max(self.plan(span, skip).nbytes for skip in (False, True)) + 2 * ALIGNMENT
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         """Plan how to read the blocks of `span`.

@@ -14,13 +14,13 @@ from typing import Any
 from .. import events
 from ..errors import GaraphError
 from . import manifest as manifests
-from .blocks import BlockReader, StoredFile
+from .blocks import PACKED_1, BlockReader, StoredFile
 from .directory import read_manifest, reader_of
 from .files import GraphDirectory
 from .journal import NEW_MANIFEST, sweep, write_journal
 from .manifest import VERSION, Manifest
 from .progress import Progress
-from .write import PartsWriter, rename, sync_directory, write_file
+from .write import PartsWriter, file_names, rename, sync_directory, write_file
 
 
 def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.ignore) -> Manifest:
@@ -80,6 +80,9 @@ def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.
 def parts_of(folder: GraphDirectory, new: Manifest, reader: BlockReader, progress: Progress) -> dict[str, StoredFile]:
     """Read an array, and write the files about its parts; return the fields of `StoredArray` that name them."""
     array = reader.array
+    kinds = manifests.files_beside(array.name, new.version, array.encoding == PACKED_1)
+    for name in file_names(array.name, new.generation, kinds):  # an older version may have swept up the journal alone
+        (folder.path / name).unlink(missing_ok=True)
     with ExitStack() as stack:
         parts = PartsWriter(folder.path, array, new, stack)
         for block in range(array.blocks):

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.codec.blocks import UNIT
+from garaph_py.codec.format import RUN
 from garaph_py.pages import disk_layout
 from garaph_py.pages.disk_layout import BUFFERS, LARGE, lay_out, mixed
 from garaph_py.pages.memory import arrays_on_disk
 from garaph_py.storage import directory as store
+from garaph_py.storage import reader
 from tests.support.stored_graphs import opened
 
 BLOCK = 1 << 13
@@ -60,3 +63,17 @@ def test_a_vertex_with_many_edges_has_a_page_of_its_own():
     offsets = np.array([0, 3, 1000, 1003])
     pages, _ = mixed(offsets, 10, 0.5)
     assert [(page.first_vertex, page.last_vertex) for page in pages] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_pages_have_room_whether_or_not_they_borrow_a_block(tmp_path, monkeypatch):
+    """Without the first block, the others are read in other groups, which may begin and end inside sectors."""
+    monkeypatch.setattr(reader, "MERGED_BYTES", 1 << 14)
+    graph = gp.rmat(11, 32)
+    values = np.random.default_rng(1).integers(0, 1 << 20, graph.m)
+    sources, targets = np.random.default_rng(2).integers(0, 1 << 11, (2, graph.m))
+    store.save(gp.from_edges(sources, targets, values), tmp_path / "graph", block_bytes=UNIT, encoding="packed")
+    array = opened(tmp_path / "graph", 300_000)._arrays.in_edges.value_array
+    for first in range(0, len(array), 7 * RUN):
+        for last in range(first + RUN, len(array), 11 * RUN):
+            span = array.span(first, last)
+            assert max(array.plan(span).nbytes, array.plan(span, True).nbytes) <= array.room(first, last)

@@ -220,6 +220,28 @@ def test_a_forged_base_leads_nowhere(path):
         read(array, offsets, run * RUN)
 
 
+def test_a_forged_base_of_a_block_that_has_been_read_is_found(path, read_like_large_graphs):
+    """Whoever reads the block sees its own records; nobody may then trust those beside it."""
+    if store.info(path).arrays["in_sources"].records is None:
+        pytest.skip("raw arrays have no bases")
+
+    def change(records):
+        records["base"][1:] = GRAPH.n + 5
+
+    reseal(path, "records", change)
+    stored = opened(path, 100_000)
+    run_with(gp.apps.PageRank(weighted=False), stored, device="cpu", iterations=1)  # keeps no records
+    with pytest.raises(DamagedGraphError, match=f"not below {GRAPH.n}|records for block|base is not"):
+        run_with(gp.apps.SSSP(hub(GRAPH)), stored, device="cpu", mode="push")
+
+
+def test_a_file_that_a_killed_upgrade_has_left_is_replaced(path):
+    as_version_1(path)
+    (path / "in_sources.sums").write_bytes(b"left")
+    assert upgrade(path).version == 2
+    assert store.verify(path) == []
+
+
 def test_forged_raw_elements_are_refused(tmp_path):
     store.save(GRAPH, tmp_path / "g", encoding="raw", block_bytes=4 * UNIT)
 
