@@ -70,7 +70,8 @@ class SourceFactory:
         """The compiled functions that check edges from disk."""
         arrays = self._arrays
         sides = (arrays.in_edges, arrays.out_edges) if arrays.on_disk else ()
-        return [kernel for edges in sides for array in arrays_on_disk(edges, True) for kernel in array.kernels]
+        readers = [array for edges in sides for array in arrays_on_disk(edges, True)]  # twice, if undirected
+        return list(dict.fromkeys(kernel for array in readers for kernel in array.kernels))
 
     def divide(self, needs: MemoryNeeds) -> None:
         """Close all sources, and divide the graph's memory again for the sources that are made afterwards.

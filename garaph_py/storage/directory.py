@@ -238,10 +238,7 @@ def read_graph(
         folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
         sweep_opened(folder, manifest)
-        readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
-        for reader in readers.values():
-            if damage := reader.truncation():
-                raise damage
+        readers = readers_of(folder, manifest)
         arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in MADE_OF_RAW}
         total = sum(array.raw_bytes for array in arrays_raw.values())
         if manifest.directed and manifest.edge_dtype is not None:
@@ -436,6 +433,15 @@ def read_manifest(folder: GraphDirectory) -> Manifest:
     if size > manifests.MAX_BYTES:
         raise FormatError(path, f"{size} bytes long; a manifest has at most {manifests.MAX_BYTES}")
     return manifests.parse(folder.read(manifests.NAME, size, handle), path)
+
+
+def readers_of(folder: GraphDirectory, manifest: Manifest) -> dict[str, BlockReader]:
+    """A reader of each array; raise `Damage` if a data file ends too early."""
+    readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
+    for reader in readers.values():
+        if damage := reader.truncation():
+            raise damage
+    return readers
 
 
 def reader_of(folder: GraphDirectory, manifest: Manifest, name: str) -> BlockReader:

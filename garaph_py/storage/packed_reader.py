@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED
-from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, PackedBlocks, begin_masks
+from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, begin_masks
 from ..codec.checked import COUNT_BEGINS, begins_where, checking_kernel, unpack_checked
 from ..codec.format import LISTS, RECORD, RUN, Placed
 from ..native import Kernel
@@ -72,9 +72,8 @@ class PackedArrayReader(ArrayReader):
 
     def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
         super().__init__(reader, rule, k)
-        blocks, self._runs = PackedBlocks(self.array.name, self.dtype), self.block_elements // RUN  # runs of a block
-        counts = np.minimum(len(self) - np.arange(self.array.blocks) * self.block_elements, self.block_elements)
-        self._words = self._starts + blocks.words_at(counts)  # where the words of each block begin in its data file
+        self._runs = self.block_elements // RUN  # runs of a block
+        self._words = self._starts + reader.words_at()  # where the words of each block begin in its data file
         self._known: Known | None = None
 
     @property

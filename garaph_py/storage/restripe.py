@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from .. import events
 from ..errors import GaraphError
 from . import manifest as manifests
 from .blocks import BlockReader
-from .directory import Array, read_manifest, reader_of
+from .directory import Array, read_manifest, readers_of
 from .files import GraphDirectory
 from .journal import NEW_MANIFEST, sweep, write_journal
 from .manifest import MAX_COUNT, VERSION, Manifest
@@ -68,20 +68,27 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
         old = read_manifest(folder)
         left = sweep(folder, old)
         destination = new_destination(folder.path, old, disk_roots(disks))
-        readers = {name: reader_of(folder, old, name) for name in old.arrays}
-        for reader in readers.values():
-            if damage := reader.truncation():
-                raise damage
-        try:
-            write_journal(folder.path, {*left, *old.disks, *destination.listed})
+        readers = readers_of(folder, old)
+        with replacing(folder, {*left, *old.disks, *destination.listed}):
             new = write_generation(destination, old, readers, on_event)
-            rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
-        except BaseException:
-            with contextlib.suppress(GaraphError, OSError):  # if this fails, the journal stays for the next call
-                sweep(folder, read_manifest(folder))
-            raise
-        sweep(folder, new)
     return new
+
+
+@contextlib.contextmanager
+def replacing(folder: GraphDirectory, disks: Iterable[str]) -> Iterator[None]:
+    """In ``with``: write new files in these directories, and then the file `NEW_MANIFEST`, which becomes the manifest.
+
+    Afterwards, also after a failure, the files that the manifest does not name are removed.
+    """
+    try:
+        write_journal(folder.path, disks)
+        yield
+        rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
+    except BaseException:
+        with contextlib.suppress(GaraphError, OSError):  # if this fails, the journal stays for the next call
+            sweep(folder, read_manifest(folder))
+        raise
+    sweep(folder, read_manifest(folder))
 
 
 def new_destination(folder: Path, old: Manifest, roots: Sequence[str]) -> Destination:

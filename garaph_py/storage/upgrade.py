@@ -5,22 +5,21 @@ The blocks stay as they are. The journal (`journal`) lets later calls clean up a
 
 from __future__ import annotations
 
-import contextlib
 import os
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from .. import events
-from ..errors import GaraphError
 from . import manifest as manifests
 from .blocks import PACKED_1, BlockReader, StoredFile
-from .directory import read_manifest, reader_of
+from .directory import read_manifest, readers_of
 from .files import GraphDirectory
-from .journal import NEW_MANIFEST, sweep, write_journal
+from .journal import NEW_MANIFEST, sweep
 from .manifest import VERSION, Manifest
 from .progress import Progress
-from .write import PartsWriter, file_names, rename, sync_directory, write_file
+from .restripe import replacing
+from .write import PartsWriter, file_names, sync_directory, write_file
 
 
 def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.ignore) -> Manifest:
@@ -54,26 +53,16 @@ def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.
         left = sweep(folder, old)
         if old.version == VERSION:
             return old
-        readers = {name: reader_of(folder, old, name) for name in old.arrays}
-        for reader in readers.values():
-            if damage := reader.truncation():
-                raise damage
+        readers = readers_of(folder, old)
         new = replace(old, version=VERSION, arrays=dict(old.arrays))
         progress = Progress("upgrading graph", sum(array.raw_bytes for array in old.arrays.values()), on_event)
-        try:
-            write_journal(folder.path, {*left, *old.disks})
+        with replacing(folder, {*left, *old.disks}):
             for name, reader in readers.items():
                 beside: dict[str, Any] = parts_of(folder, new, reader, progress)
                 new.arrays[name] = replace(reader.array, **beside)
             write_file(folder.path / NEW_MANIFEST, manifests.serialize(new))
             sync_directory(folder.path)
-            rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
-        except BaseException:
-            with contextlib.suppress(GaraphError, OSError):  # if this fails, the journal stays for the next call
-                sweep(folder, read_manifest(folder))
-            raise
-        progress.finish()
-        sweep(folder, new)
+            progress.finish()
     return new
 
 
