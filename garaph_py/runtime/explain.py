@@ -6,10 +6,9 @@ It comes from the same decisions as the run: `runtime.plan` chooses the processo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from ..codec.arrays import PACKED
 from ..errors import ParameterError
 from ..executor.modes import CPU, GPU, PULL
 from ..graph import Graph
@@ -26,27 +25,17 @@ from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
 from .plan import RunPlan, reverses
 from .reckoning import (
-    ALL,
-    FRONTIER,
-    SEARCH,
-    SEARCH_BOTH,
-    UNION,
     Call,
     OnDevice,
     Past,
     Rates,
     call_of,
-    cpu_iterating,
     cpu_seconds,
     gpu_seconds,
     preparing_seconds,
 )
 from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, joined, planned
 
-PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
-"""Passes over the edges on disk whose bytes a run is expected to read, by its kind; a run that updates all vertices
-reads them in every iteration. Over R-MAT graphs, SSSP read 7 times the edges' bytes, BFS 3 to 4 times, and components
-once (docs/results/ssd.md, "Push")."""
 ON = {CPU: "the CPU", GPU: "the GPU", HYBRID: "CPU and GPU"}
 """What computes, in words."""
 
@@ -199,7 +188,7 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
         graph.memory, vertex_bytes, on_disk, int(there.staying(call)) if on_gpu else 0,
         int(there.streamed(call)) if on_gpu else 0, *reads, call.iterations,
-        expected_seconds(call, there if on_gpu else None, rates, graph, reads),
+        expected_seconds(replace(call, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates),
     )  # fmt: skip
 
 
@@ -246,17 +235,11 @@ def planned_side(name: str, arrays: list[ArrayReader], layout: DiskLayout) -> Pl
     return PlannedEdges(name, nbytes, first, len(layout.pages), sum(layout.stays), later)
 
 
-def expected_seconds(call: Call, there: OnDevice | None, rates: Rates, graph: Graph, reads: tuple[int, int]) -> float:
-    """The time of the run: that of the processor or that of the disk, whichever is longer."""
+def expected_seconds(call: Call, there: OnDevice | None, rates: Rates) -> float:
+    """The time of the run, on the CPU or on a GPU."""
     if there is None:
-        working, iterating = cpu_seconds(call, rates), cpu_iterating(call, rates)
-    else:
-        working = iterating = preparing_seconds(call, there, rates) + gpu_seconds(call, there, rates)
-    if not graph.on_disk:
-        return working
-    passes = call.iterations if call.kind == ALL else min(PASSES[call.kind], call.iterations)
-    read = reads[0] + (passes - 1) * reads[1] if passes else 0
-    return working + max(read / (rates.disk_packed if graph.encoding == PACKED else rates.disk_raw) - iterating, 0.0)
+        return cpu_seconds(call, rates)
+    return preparing_seconds(call, there, rates) + gpu_seconds(call, there, rates)
 
 
 def lines(told: Plan) -> list[str]:

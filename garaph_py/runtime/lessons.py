@@ -102,18 +102,20 @@ def placing(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> di
 
 
 def working(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> dict[str, float]:
-    """The rates of a call that had nothing to place."""
+    """The rates of a call that had nothing to place; a run from disk tells nothing of a processor's speed."""
     found, fixed = dict[str, float](), gpu_steps(call) if measured.on_gpu else call.iterations * CPU_STEP
     seconds = measured.iterating - fixed
     if not measured.on_gpu:
         seconds -= reversing_seconds(call)
+        if call.first_read:
+            return {}
         return {f"cpu_{call.kind}": call.work / (seconds * call.threads)} if seconds >= LEAST_SECONDS else {}
     beyond = measured.seconds - measured.iterating
     if answered_bytes(call) < MANY_BYTES:
         found["call"] = beyond - returning(call, rates)
     elif beyond - rates.call >= LEAST_SECONDS / 10:
         found["answering"] = answered_bytes(call) / (beyond - rates.call)
-    if seconds >= LEAST_SECONDS and not there.streamed(call):
+    if seconds >= LEAST_SECONDS and not (there.streamed(call) or call.first_read):
         found[f"gpu_{call.kind}"] = call.work / seconds
     return found
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from ..codec.arrays import RAW
+from ..codec.arrays import PACKED, RAW
 from ..executor.gpu.edges import ArraysOnDevice
 from ..executor.gpu.memory_plan import can_push
 from ..executor.gpu.out_edges import widths_of
+from ..executor.memory import vertex_bytes
 from ..graph import Graph
+from ..pages.memory import arrays_on_disk
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
 from .options import RunOptions, finds_components, gpu_may_chain, gpu_may_push
@@ -27,6 +29,10 @@ SEARCHES = SEARCH, SEARCH_BOTH
 EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10, SEARCH_BOTH: 10, UNION: 1}
 """Iterations that are expected of a run without a limit, before a run has told. Over R-MAT graphs of scale 12 to 18,
 PageRank takes 11 to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
+PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
+"""Passes over the edges on disk whose bytes a run is expected to read, by its kind; a run that updates all vertices
+reads them in every iteration. Over R-MAT graphs, SSSP read 7 times the edges' bytes, BFS 3 to 4 times, and components
+once (docs/results/ssd.md, "Push")."""
 CPU_STEP = 3e-5
 """Fixed time (s) of an iteration on the CPU. A BFS of 747 small supersteps takes 54 ms (docs/results/gpu.md)."""
 GPU_STEP = 1.5e-4
@@ -184,6 +190,10 @@ class Call:
         Bytes of an out-edge in the GPU's memory, if the graph is directed and the GPU may push.
     chains : bool
         The GPU would do iterations with few active edges in launches of many.
+    first_read, later_read : int
+        Bytes that the first pass over the edges reads from disk, and each later one if only the host's memory keeps
+        edges.
+    encoding : {"raw", "packed"}
     """
 
     kind: str
@@ -199,6 +209,9 @@ class Call:
     in_place: bool = False
     out_edge_bytes: int = 0
     chains: bool = False
+    first_read: int = 0
+    later_read: int = 0
+    encoding: str = RAW
 
     @property
     def iterations(self) -> int:
@@ -304,7 +317,17 @@ def call_of(
         options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
         out_edge_bytes(bound, graph, options),
         can_push(bound, graph) and gpu_may_push(bound, options) and gpu_may_chain(options),
+        *pass_bytes(bound, graph), graph.encoding,
     )  # fmt: skip
+
+
+def pass_bytes(bound: BoundProgram, graph: Graph) -> tuple[int, int]:
+    """About the bytes that the first pass over the edges reads from disk, and a later one, for which some stay."""
+    if not graph.on_disk or graph.memory is None:
+        return 0, 0
+    nbytes = sum(array.stored_bytes for array in arrays_on_disk(graph._arrays.in_edges, bound.reads_edge_values))
+    room = graph.memory - vertex_bytes(bound, graph, arrays=2)
+    return nbytes, min(max(nbytes - room, 0), nbytes)
 
 
 def kind_of(bound: BoundProgram, options: RunOptions) -> str:
@@ -342,8 +365,18 @@ def reversing_seconds(call: Call) -> float:
 
 
 def cpu_iterating(call: Call, rates: Rates) -> float:
-    """The time of all iterations on the CPU."""
-    return call.iterations * CPU_STEP + call.cpu_work / (rates.of("cpu", call.kind) * call.threads)
+    """The time of all iterations on the CPU, or that of the disk if it is longer."""
+    working = call.iterations * CPU_STEP + call.cpu_work / (rates.of("cpu", call.kind) * call.threads)
+    return max(working, reading_seconds(call, rates))
+
+
+def reading_seconds(call: Call, rates: Rates, on_device: float = 0.0) -> float:
+    """The time of the disk for all passes over the edges, of which `on_device` bytes stay in the GPU's memory."""
+    passes = call.iterations if call.kind == ALL else min(PASSES[call.kind], call.iterations)
+    if not (call.first_read and passes):
+        return 0.0
+    nbytes = call.first_read + (passes - 1) * max(call.later_read - on_device, 0.0)
+    return nbytes / (rates.disk_packed if call.encoding == PACKED else rates.disk_raw)
 
 
 def preparing_seconds(call: Call, there: OnDevice, rates: Rates) -> float:
@@ -379,10 +412,12 @@ def answered_bytes(call: Call) -> float:
 
 
 def gpu_iterating(call: Call, there: OnDevice, rates: Rates) -> float:
-    """The time of all iterations on the GPU, once all that fits is in its memory."""
+    """The time of all iterations on the GPU, once all that fits is in its memory, or that of the disk if longer."""
     passes = call.work / max(call.edges, 1)
     streaming = passes * there.streamed(call) * (IN_PLACE if call.in_place else 1.0) / rates.link
-    return gpu_steps(call) + call.work / rates.of("gpu", call.kind) + streaming
+    working = gpu_steps(call) + call.work / rates.of("gpu", call.kind) + streaming
+    on_device = max(there.staying(call) - call.vertices * OFFSET_BYTES, 0.0)
+    return max(working, reading_seconds(call, rates, on_device))
 
 
 def gpu_steps(call: Call) -> float:

@@ -38,6 +38,8 @@ def test_a_call_as_long_as_expected_teaches_the_same_rates():
         (pagerank(), FOUND, Measured(True, 0.3, 0.1, 10), ["placing"]),
         (pagerank(), NEW, Measured(True, 0.3, 0.1, 10, 2.0, 0.5), ["compile", "placing", "start"]),
         (pagerank(), NEW, Measured(False, 0.5, 0.4, 10, 2.0), ["cpu_all"]),
+        (replace(pagerank(), first_read=1), HERE, Measured(False, 0.5, 0.4, 10), []),  # the disk's time
+        (replace(pagerank(), first_read=1), HERE, Measured(True, 0.03, 0.02, 10), ["answering"]),
         (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=N), ["cpu_search"]),
         (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=1), []),  # reached nobody
         (bfs(), FOUND, Measured(True, 0.3, 0.1, 7, active=1), ["placing"]),

@@ -48,6 +48,31 @@ def test_the_parts_of_a_call():
     assert preparing_seconds(call, most, rates) == pytest.approx(placing - 2 + 1_000 / 2e5)
 
 
+def test_a_run_from_disk_takes_at_least_the_time_of_the_disk():
+    call = replace(pagerank(), limit=4, first_read=5 * 10**9, later_read=3 * 10**9)
+    on_cpu = cpu_seconds(call, H200) - CPU_VERTEX * call.vertices
+    assert on_cpu == pytest.approx((5 + 3 * 3) * 1e9 / H200.disk_raw)
+    packed = cpu_seconds(replace(call, encoding="packed"), H200) - CPU_VERTEX * call.vertices
+    assert packed == pytest.approx((5 + 3 * 3) * 1e9 / H200.disk_packed)
+    there = replace(HERE, room=10**9)  # the GPU's memory keeps edges, which later passes do not read again
+    saved = cpu_seconds(call, H200) - gpu_seconds(call, there, H200)
+    assert saved == pytest.approx(3 * (there.staying(call) - 8 * call.vertices) / H200.disk_raw, rel=0.01)
+    assert choose(call, there, H200).on_gpu
+    search = replace(bfs(), first_read=5 * 10**9, later_read=3 * 10**9, limit=2)
+    assert cpu_seconds(search, H200) - CPU_VERTEX * search.vertices == pytest.approx((5 + 3) * 1e9 / H200.disk_raw)
+
+
+def test_a_graph_on_disk_is_known_by_what_it_reads(tmp_path):
+    gp.rmat(12, 16, seed=1).save(tmp_path / "g")
+    graph = gp.open(tmp_path / "g", memory="400KiB")
+    assert graph.on_disk
+    bound = bind(gp.apps.PageRank(), graph)
+    call = call_of(bound, graph, RunOptions(), 2, Past())
+    assert call.first_read == graph._arrays.in_edges.arrays(False)[0].stored_bytes
+    assert 0 < call.later_read <= call.first_read
+    assert (call_of(bound, gp.rmat(6), RunOptions(), 2, Past())).first_read == 0
+
+
 def test_a_search_reads_a_part_of_the_edges_in_host_memory():
     small = replace(HERE, room=200_000_000)
     call = replace(bfs(), kind=SEARCH_BOTH)
