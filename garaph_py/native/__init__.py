@@ -22,10 +22,13 @@ from .intrinsics import (
     sums_of_packed,
     trailing_zeros,
 )
-from .kernel import ArgumentTable, Kernel, PerCall, prepare
+from .job import IN_TURN, run_in_turn
+from .kernel import ArgumentTable, From, Kernel, PerCall, prepare
 
 __all__ = [
+    "IN_TURN",
     "ArgumentTable",
+    "From",
     "Kernel",
     "PerCall",
     "atomic_add",
@@ -41,6 +44,7 @@ __all__ = [
     "prefetch",
     "prefetch_kept",
     "prepare",
+    "run_in_turn",
     "struct_array",
     "sums_of_packed",
     "trailing_zeros",

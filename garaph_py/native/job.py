@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .intrinsics import atomic_add, atomic_load, atomic_store, call, clock, pause
-from .kernel import Array, Kernel
+from .kernel import ArgumentTable, Array, Kernel
 
 LINE = 8
 """64-bit words in a cache line. Words that several threads write have a line of their own."""
@@ -82,5 +82,26 @@ def work(job, spins, worker):
     return 0
 
 
+def in_turn(entry, rows, row_bytes, calls, results):
+    """Do all calls; return how many have failed."""
+    failed = 0
+    for k in range(calls):
+        failed += call(entry, results + 8 * k, rows + k * row_bytes) != 0
+    return failed
+
+
+def run_in_turn(table: ArgumentTable) -> Array:
+    """Run all calls of a table in this thread, without Python in between; return their results.
+
+    Raises
+    ------
+    ProgramError
+    """
+    if IN_TURN(*table.job):
+        raise table.failure()
+    return table.results
+
+
+IN_TURN = Kernel("i64 i64 i64 i64 i64", in_turn)
 PUBLISH = Kernel("i64*", publish)
 WORK = Kernel("i64* i64 i64", work)

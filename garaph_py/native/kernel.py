@@ -104,6 +104,14 @@ class PerCall:
     array: Array
 
 
+@dataclass(frozen=True)
+class From:
+    """An array argument of which call k gets the part from element ``starts[k]`` on."""
+
+    array: Array
+    starts: Array
+
+
 class ArgumentTable:
     """The arguments of `count` calls of one kernel: a row of 64-bit words for each call.
 
@@ -130,12 +138,17 @@ class ArgumentTable:
         Parameters
         ----------
         k : int
-        value : number, array, PerCall or None
-            A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` for an
-            array argument that differs. None is a null pointer.
+        value : number, array, PerCall, From or None
+            A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` or `From`
+            for an array argument that differs. None is a null pointer.
         """
         if not self._takes_array[k]:
             self._put_number(k, value)
+            return
+        if isinstance(value, From):
+            begins = value.starts * value.array.itemsize
+            self.words[:, k] = checked_address(self.kernel.signature[k], value.array) + begins
+            self._held[k] = value, True
             return
         each = isinstance(value, PerCall)
         array = value.array if each else value

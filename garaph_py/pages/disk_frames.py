@@ -77,15 +77,15 @@ class PageBuffer:
         def take() -> None:
             if staged is not None:
                 self.blocks.place(read, staged, self.data, self.plan)
-            for block in read.blocks:
-                self.take(block)
+            self.take(read.blocks)
 
         return Request(path, read.offset, views, read.needed, take, batch, page.number)
 
-    def take(self, block: int) -> None:
-        """Check a block that has been read."""
-        self.blocks.check(block, self.data, self.plan.at[block - self.plan.first])
-        self.blocks.note_records(block, self.data, self.plan, self.records)
+    def take(self, blocks: list[int]) -> None:
+        """Check blocks that have been read."""
+        self.blocks.check(blocks, self.data, [self.plan.at[block - self.plan.first] for block in blocks])
+        for block in blocks:
+            self.blocks.note_records(block, self.data, self.plan, self.records)
 
     def borrow(self, other: PageBuffer) -> None:
         """Copy the first block from `other`, the buffer of the previous page, where it is the last block."""

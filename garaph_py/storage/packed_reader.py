@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, begin_masks
-from ..codec.checked import COUNT_BEGINS, begins_where, checking_kernel, unpack_checked
-from ..codec.format import LISTS, RECORD, RUN, Placed
-from ..native import Kernel
+from ..codec.checked import begins_where, unpack_checked
+from ..codec.format import ASCENDING, LISTS, RECORD, RUN, Placed
+from ..codec.sound import Blocks, find_sound, sounding_kernel
+from ..native import IN_TURN, Kernel
 from .blocks import BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
@@ -78,8 +79,7 @@ class PackedArrayReader(ArrayReader):
 
     @property
     def kernels(self) -> list[Kernel]:
-        own = checking_kernel(KIND_OF[self.array.name], self.dtype)
-        return [own] if self._rule.lists is None else [own, COUNT_BEGINS]
+        return [sounding_kernel(KIND_OF[self.array.name], self.dtype), IN_TURN]
 
     @property
     def reads_compactly(self) -> bool:
@@ -146,11 +146,18 @@ class PackedArrayReader(ArrayReader):
         nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
         return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, [(place, nbytes)])
 
-    def check(self, block: int, data: Array, at: int) -> None:
-        super().check(block, data, at)
-        known, (first, last) = self._known, self.array.bounds(block)
+    def check(self, blocks: list[int], data: Array, places: list[int]) -> None:
+        super().check(blocks, data, places)
+        known = self._known
+        for block, at in zip(blocks, places, strict=True):
+            if known is not None:
+                self._note_known(known, block, data, at)
+
+    def _note_known(self, known: Known, block: int, data: Array, at: int) -> None:
+        """Compare the records of a sound block with those that are known of it, or take over what is not known."""
+        first, last = self.array.bounds(block)
         runs = slice(first // RUN, -(-last // RUN))
-        if known is None or known.sound[runs].all():
+        if known.sound[runs].all():
             return
         found, beside = self._stored_records(block, data, at), self.array.records
         if beside is not None and known.records[runs].tobytes() != found.tobytes():
@@ -219,6 +226,18 @@ class PackedArrayReader(ArrayReader):
         own = records[(first - begin) // RUN : -(-(last - begin) // RUN)]
         return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
 
+    def _check_new(self, blocks: list[int], data: Array, places: list[int]) -> None:
+        bounds = np.array([self.array.bounds(block) for block in blocks], np.int64)
+        some = Blocks(data, np.array(places, np.int64), self._lengths[blocks], bounds)
+        lists = self._rule.lists
+        found = find_sound(some, self.array.name, self.dtype, None if lists is None else lists.offsets)
+        for k, block in enumerate(blocks):
+            if not found.sound[k] or self._rule.excess(int(found.most[k])):
+                self._check_once(block, self.stored(block, data, places[k]))  # says what is wrong
+        is_ascending = KIND_OF[self.array.name] == ASCENDING
+        continues = ~found.begins if lists is not None else np.full(len(blocks), is_ascending)
+        self._bases[blocks], self._continues[blocks], self._ends[blocks] = found.bases, continues, found.last
+
     def _check_once(self, block: int, stored: Array) -> None:
         piece = self.reader.decode(block, stored.data, None)
         assert piece is not None
@@ -229,4 +248,3 @@ class PackedArrayReader(ArrayReader):
             if not begins_where(self._rule.lists.offsets, begin, end, piece.masks):
                 problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
                 raise self.reader.damage(block, problem)
-        self._bases[block], self._continues[block], self._ends[block] = piece.base, piece.continues, piece.last

@@ -216,8 +216,8 @@ class ArrayReader:
             )
             if not read.pieces:
                 self.place(read, to, data, plan)
+            self.check(read.blocks, data, [plan.at[block - plan.first] for block in read.blocks])
             for block in read.blocks:
-                self.check(block, data, plan.at[block - plan.first])
                 self.note_records(block, data, plan, records)
         self.check_joints(plan.first, plan.last)
         return self.elements(first, last, data, records, plan)
@@ -261,7 +261,7 @@ class ArrayReader:
         raise NotImplementedError
 
     def _check_once(self, block: int, stored: Array) -> None:
-        """Check the contents of a block that has not been checked before against all constraints on its array."""
+        """Check the contents of a block against all constraints on its array."""
         raise NotImplementedError
 
     def _touched(self, span: range, ranges: Array) -> list[int]:
@@ -301,18 +301,24 @@ class ArrayReader:
             begin = int(self._starts[block]) - read.offset
             self.stored(block, data, plan.at[block - plan.first])[:] = self.stored(block, staged, begin)
 
-    def check(self, block: int, data: Array, at: int) -> None:
-        """Compare a block with its checksum; the first time, also check its contents (`_check_once`).
+    def check(self, blocks: list[int], data: Array, places: list[int]) -> None:
+        """Compare blocks in `data` with their checksums; the first time, also check their contents (`_check_new`).
 
         Raises
         ------
         Damage
         """
-        stored = self.stored(block, data, at)
-        self.reader.check(block, stored.data)
-        if not self._checked[block]:
-            self._check_once(block, stored)
-            self._checked[block] = True
+        for block, at in zip(blocks, places, strict=True):
+            self.reader.check(block, self.stored(block, data, at).data)
+        new = [(block, at) for block, at in zip(blocks, places, strict=True) if not self._checked[block]]
+        if new:
+            self._check_new([block for block, _ in new], data, [at for _, at in new])
+            self._checked[[block for block, _ in new]] = True
+
+    def _check_new(self, blocks: list[int], data: Array, places: list[int]) -> None:
+        """Check the contents of blocks that have not been checked before against all constraints on their array."""
+        for block, at in zip(blocks, places, strict=True):
+            self._check_once(block, self.stored(block, data, at))
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         """Compare parts of blocks in `data` with the checksums of their sectors; the first time, check their contents.

@@ -31,6 +31,7 @@ from garaph_py.runtime.reckoning import (
     preparing_seconds,
 )
 from tests.support.calls import FOUND, H200, HERE, NEW, M, N, bfs, pagerank, short, sssp
+from tests.support.stored_graphs import opened
 
 # What a call takes.
 
@@ -63,9 +64,8 @@ def test_a_run_from_disk_takes_at_least_the_time_of_the_disk():
 
 
 def test_a_graph_on_disk_is_known_by_what_it_reads(tmp_path):
-    gp.rmat(12, 16, seed=1).save(tmp_path / "g")
-    graph = gp.open(tmp_path / "g", memory="400KiB")
-    assert graph.on_disk
+    gp.save(gp.rmat(12, seed=1), tmp_path / "g")
+    graph = opened(tmp_path / "g", 100 << 10)
     bound = bind(gp.apps.PageRank(), graph)
     call = call_of(bound, graph, RunOptions(), 2, Past())
     assert call.first_read == graph._arrays.in_edges.arrays(False)[0].stored_bytes
