@@ -1,9 +1,7 @@
 """Calls that one thread makes in turn."""
 
 import numpy as np
-import pytest
 
-from garaph_py.errors import ProgramError
 from garaph_py.native import From, Kernel, PerCall, run_in_turn
 
 
@@ -13,13 +11,7 @@ def add_up(numbers, count, out):
     return count
 
 
-def fail(count):
-    if count > 1:
-        raise ValueError
-    return count
-
-
-ADD_UP, FAIL = Kernel("i32* i64 i64*", add_up), Kernel("i64", fail)
+ADD_UP = Kernel("i32* i64 i64*", add_up)
 
 
 def test_each_call_gets_its_part_of_an_array():
@@ -30,8 +22,3 @@ def test_each_call_gets_its_part_of_an_array():
     table.put(0, From(numbers, np.array([1, 1, 1])))
     run_in_turn(table)
     assert out[:, 0].tolist() == [1 + 1 + 2, 15 + 1 + 2 + 3, 8 + 1]
-
-
-def test_a_call_that_fails_is_an_error():
-    with pytest.raises(ProgramError, match="fail raised an error"):
-        run_in_turn(FAIL.rows(2, np.array([1, 2])))
