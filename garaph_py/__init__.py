@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import apps, errors, events
+    from .dispatch.engines import Emogi, EtaGraph, Grus
     from .errors import GaraphError
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.csr import from_csr
@@ -55,6 +56,7 @@ _HOME = {
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
     "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "plan": "runtime.explain",
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
+    "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -66,7 +68,7 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "plan", "Options", "on_device", "check", "Result", "Progress", "apps",
+    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "on_device", "check", "Result", "Progress", "apps",
     "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",

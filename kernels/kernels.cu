@@ -16,13 +16,18 @@
 #include "gather_replicated.cu"
 #endif
 #if IS_RELAXATION || PUSHES_DELTAS
+#include "cut_degrees.cu"
 #include "list_frontier.cu"
+#include "push_listed.cu"
+#include "push_shadows.cu"
+#include "push_vertices.cu"
 #include "reverse_values.cu"
 #endif
 #if IS_RELAXATION
 #include "choose.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
+#include "scan_updated.cu"
 #endif
 #if PUSHES_DELTAS
 #include "apply_notified.cu"

@@ -16,8 +16,9 @@ __device__ __forceinline__ Pushed pushed_by(const Context& c, u32, u32 v) { retu
 
 __device__ __forceinline__ Seen look_at(const Context&, u32) { return {}; }
 
-// What an edge of vertex `v` with this value adds to its target.
+// What an edge of vertex `v` with this value adds to its target: all that it contributes, if the sums are empty.
 __device__ __forceinline__ Accumulator pushed_along(const Context& c, const Pushed& x, Edge edge, u32 v) {
+  if (c.pushes_all) return gather(c.parameters, x.fresh, edge, Value{}, v);
   return delta(c.parameters, x.fresh, x.old, edge, v);
 }
 

@@ -1,6 +1,7 @@
 // Integer types, and exchanges between the lanes of a warp for values of any type whose size is a multiple of 4 bytes.
 #pragma once
 
+typedef unsigned char u8;
 typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;

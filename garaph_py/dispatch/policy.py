@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Ahead, Decision
 from .observation import Observation
@@ -61,6 +62,8 @@ class Policy(Protocol):
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
         Where a run needs few of these edges, the GPU reads them from host memory instead.
+    lists : ListPush or None
+        The engine works on a GPU only, where every iteration pushes along lists of out-edges in this way.
     """
 
     name: ClassVar[str]
@@ -70,6 +73,10 @@ class Policy(Protocol):
     gather: ClassVar[str]
     transfer: ClassVar[str]
     zero_copy: ClassVar[bool]
+
+    @property
+    def lists(self) -> ListPush | None:
+        """See above."""
 
     def decide(self, seen: Observation) -> Decision:
         """Decide how to do the iteration that begins."""
@@ -86,6 +93,8 @@ def decide(seen: Observation, policy: Policy) -> Decision:
 @dataclass(frozen=True)
 class _Rules:
     """The rules that both policies share: the mode that the user forces, and alpha."""
+
+    lists: ClassVar[None] = None
 
     def decide(self, seen: Observation) -> Decision:
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.

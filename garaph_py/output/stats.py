@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..codec.arrays import RAW
@@ -46,6 +46,9 @@ class Stats:
         Bytes of the graph that the GPU's memory keeps after the run, for later ones.
     found_bytes : int
         How many bytes of the graph the run found there, so that it neither made nor copied them.
+    placing : dict of str to float
+        With ``engine="emogi"``, ``"etagraph"`` or ``"grus"``: seconds that the run took, before its iterations or in
+        the first, to have edge lists where the GPU reads them, such as ``{"pin": 0.1}``; empty if they were there.
     """
 
     history: History
@@ -60,6 +63,7 @@ class Stats:
     why: str | None = None
     device_bytes: int = 0
     found_bytes: int = 0
+    placing: dict[str, float] = field(default_factory=dict)
 
     @property
     def iterations(self) -> list[Iteration]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..checkpoint.policy import Every, parse_every
 from ..codec.arrays import PACKED
 from ..codec.codecs import ENCODINGS
+from ..dispatch.engines import engine_of, text_of
 from ..dispatch.policy import POLICIES, Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
@@ -41,7 +42,6 @@ FINITE, OFF = "finite", "off"
 CHECKS = (ANY, FINITE, OFF)
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 CHOICES: dict[str, Collection[str]] = {
-    "engine": ENGINES,
     "mode": MODES,
     "device": DEVICES,
     "gather": GATHERS,
@@ -71,9 +71,11 @@ class Options:
 
     Parameters
     ----------
-    engine : {"auto", "garaph"}
+    engine : str or engine
         ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
-        rules that were fastest in measurements.
+        rules that were fastest in measurements. ``"emogi"``, ``"etagraph"`` and ``"grus"`` push along raw edge lists on
+        a GPU, as those papers do (docs/engines.md); `Emogi`, `EtaGraph` and `Grus` have a switch for each technique,
+        which text gives as ``"emogi:align=no"``.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled", "components"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
         (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
@@ -144,7 +146,7 @@ class Options:
     array([0, 1, 2, 3], dtype=int32)
     """
 
-    engine: str = ANY
+    engine: str | Policy = ANY
     mode: str = ANY
     sync: bool | None = None
     encoding: str = ANY
@@ -160,6 +162,9 @@ class Options:
     checkpoint_every: int | str | None = None
 
     def __post_init__(self) -> None:
+        engine = self.engine if isinstance(self.engine, str) else text_of(self.engine)
+        engine_of(engine)
+        object.__setattr__(self, "engine", engine)
         for name in FLAGS & vars(self).keys():  # some are in `RunOptions` only
             self._check_flag(name)
         for name in CHOICES.keys() & vars(self):  # `device` is in `RunOptions` only
@@ -195,7 +200,8 @@ class Options:
     @property
     def policy(self) -> Policy:
         """The rules of the engine."""
-        return POLICIES[self.engine]
+        assert isinstance(self.engine, str)
+        return engine_of(self.engine)
 
     @property
     def forced_mode(self) -> str | None:
@@ -250,7 +256,8 @@ class RunOptions(Options):
             raise ParameterError(
                 "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
             )
-        if self.needs_gpu and self.mode in CPU_MODES:
+        self._check_engine()
+        if self.device in (GPU, HYBRID) and self.mode in CPU_MODES:
             raise ParameterError(
                 f"mode={self.mode!r} can be asked for on the CPU only; leave out mode, and the GPU chooses its own, or "
                 f"leave out device={self.device!r}"
@@ -259,6 +266,19 @@ class RunOptions(Options):
             given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"
             raise ParameterError(f"{given} needs checkpoint=DIR (--checkpoint DIR)")
         self._check_debug()
+
+    def _check_engine(self) -> None:
+        """Refuse what an engine for GPUs alone cannot do."""
+        if self.policy.lists is None:
+            return
+        if self.device not in (ANY, GPU):
+            raise ParameterError(
+                f"engine={self.engine!r} is for a GPU alone; leave device={self.device!r} out, or use engine='auto'"
+            )
+        if self.encoding == PACKED:
+            raise ParameterError(f"engine={self.engine!r} reads raw edge lists; leave encoding='packed' out")
+        if self.gpu_order == HUB:
+            raise ParameterError(f"engine={self.engine!r} numbers vertices as the graph does; leave gpu_order out")
 
     def _check_debug(self) -> None:
         """Refuse options that `debug` cannot follow."""
@@ -277,7 +297,7 @@ class RunOptions(Options):
     @property
     def needs_gpu(self) -> bool:
         """Whether the run fails if no GPU can be used, instead of using the CPU."""
-        return self.device in (GPU, HYBRID)
+        return self.device in (GPU, HYBRID) or self.policy.lists is not None
 
 
 def is_count(value: object) -> bool:
@@ -294,6 +314,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     GraphError
         If the mode is pull-tiled, and the tiles do not fit in the memory that the graph was opened with.
     """
+    check_lists(options, bound, graph)
     check_gather(options, bound, graph)
     check_order(options, bound, graph)
     mode = options.mode
@@ -330,6 +351,27 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
                 "not one, or the run is asynchronous; choose another mode"
             )
         check_tiles(bound, graph)
+
+
+def check_lists(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
+    """Refuse a program or a graph with which an engine that pushes along edge lists cannot work."""
+    if options.policy.lists is None:
+        return
+    what = f"engine={options.engine!r}"
+    if not (bound.is_relaxation or pushes_deltas(bound, options)):
+        raise ParameterError(
+            f"{what}: {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of one "
+            "number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; or sum = "
+            "gp.add with a function delta (in runs that are not deterministic), and no done, prepare or aggregate; use "
+            "engine='auto' or engine='garaph'"
+        )
+    if graph.on_disk:
+        raise ParameterError(
+            f"{what} reads edge lists in memory, but those of this graph are on disk; open it with more memory "
+            "(memory, --memory), or use engine='auto'"
+        )
+    if options.encoding_of(graph) == PACKED:
+        raise ParameterError(f"{what} reads raw edge lists; use encoding='raw' (--encoding raw), or engine='auto'")
 
 
 def pushes_deltas(bound: BoundProgram, options: RunOptions) -> bool:

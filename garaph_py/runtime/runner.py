@@ -121,6 +121,7 @@ class Runner:
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
         self._converged, self._seconds, self._device = False, 0.0, CPU
         self._on_device = 0, 0  # bytes of the graph that a GPU's memory keeps, and that the run found there
+        self._placing: dict[str, float] = {}
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
         self._copies: SafetyCopies | None = None  # while the run is on a GPU
@@ -133,6 +134,7 @@ class Runner:
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
             loop.before, compile_seconds() - self._compiled_before, self._plan.why, *self._on_device,
+            self._placing,
         )  # fmt: skip
 
     def run(self) -> Array:
@@ -150,7 +152,7 @@ class Runner:
                     begun = self._begin_on_gpu(stack)
                     values = None if begun is None else self._run_on_gpu(begun)
                 if begun is not None and values is not None:
-                    self._on_device = begun.gpu.kept_bytes
+                    self._on_device, self._placing = begun.gpu.kept_bytes, begun.gpu.placing
                     return values
             return self._run_on_cpu()
         finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs

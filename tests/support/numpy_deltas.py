@@ -64,6 +64,7 @@ def apply_vertices(driver, context, page):
 def push_deltas(driver, context, page):
     queue = array_of(driver, context, "queue", np.uint32, int(tally_of(driver, page)[0]["queued"])).astype(np.int64)
     new, old = (array_of(driver, context, name, np.int64)[queue] for name in ("values", "next_values"))
+    old = np.zeros_like(old) if context["pushes_all"] else old  # both programs gather what they would add
     sums = array_of(driver, context, "kept_sums", np.int64)
     was, write = bits_of(driver, context, "notified")
     for ranges, places in parts_of(driver, context, page, queue):

@@ -20,6 +20,7 @@ from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from .device import Device, failing
 from .handles import Handles
+from .kept_lists import KeptLists
 from .launch import Launcher
 from .mapped import MappedEdges
 from .memory import DeviceMemory
@@ -52,6 +53,8 @@ class DeviceGraph:
         The arrays that the graph's edges are copied from.
     found_bytes : int
         Bytes that the run has found, of what it needs.
+    lists : KeptLists
+        Edge lists of runs that only push.
     ordering : Ordering
         What is known about the graph's hub order.
     """
@@ -62,11 +65,11 @@ class DeviceGraph:
         self._measured: tuple[Array, float] | None = None
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
-        self._mapped: dict[bool, MappedEdges | None] = {}
-        self.handles = Handles(device.driver)
+        self._mapped: dict[tuple[str, bool], MappedEdges | None] = {}
+        self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
-        weakref.finalize(self, free, device, self.memory, self.pinned, self.handles).atexit = False
+        weakref.finalize(self, free, device, self.memory, self.pinned, self.lists, self.handles).atexit = False
 
     @classmethod
     def of(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
@@ -111,6 +114,7 @@ class DeviceGraph:
         """Free everything. The device's context must be current."""
         self._contents.clear()
         self._mapped.clear()
+        self.lists.close()
         self._measured, self._ranks, self.found_bytes = None, None, 0
         self.ordering = Ordering()
         self.handles.close()
@@ -128,16 +132,15 @@ class DeviceGraph:
             self._ranks = ranks
         return ranks
 
-    def mapped(self, edges: Adjacency, reads_values: bool) -> MappedEdges | None:
-        """The graph's `edges` in host memory, mapped once; None if they cannot be (`MappedEdges.of`).
-
-        They are always the same ones: the in-edges of an undirected graph, the out-edges of a directed one.
+    def mapped(self, name: str, edges: Adjacency, reads_values: bool) -> MappedEdges | None:
+        """The graph's `edges` of this name in host memory, mapped once; None if they cannot be (`MappedEdges.of`).
 
         The device's context must be current.
         """
-        if reads_values not in self._mapped:
-            self._mapped[reads_values] = MappedEdges.of(edges, reads_values, self.pinned)
-        return self._mapped[reads_values]
+        key = name, reads_values
+        if key not in self._mapped:
+            self._mapped[key] = MappedEdges.of(edges, reads_values, self.pinned)
+        return self._mapped[key]
 
     def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:
         """The records that the graph's sources have if packed, and the seconds that it took to compute them, once.
@@ -254,9 +257,9 @@ def destroy_handles() -> None:
             kept.handles.close()
 
 
-def free(device: Device, memory: DeviceMemory, pinned: Pinned, handles: Handles) -> None:
+def free(device: Device, memory: DeviceMemory, pinned: Pinned, lists: KeptLists, handles: Handles) -> None:
     """Free what nobody uses any more, also after the device has failed."""
     with contextlib.suppress(Exception), device:
-        for part in memory, pinned, handles:
+        for part in memory, lists, pinned, handles:
             with contextlib.suppress(Exception):
                 part.close()

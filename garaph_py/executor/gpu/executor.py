@@ -41,8 +41,7 @@ from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
-from .push import push
-from .push_deltas import DeltaPush
+from .pushes import push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
@@ -88,6 +87,8 @@ class GpuExecutor(StepByParts):
         The name of the device's memory in `State.holders`.
     kept_bytes : tuple of int
         Bytes of the graph that the device keeps after `close`, and bytes that were found there.
+    placing : dict of str to float
+        Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
     """
 
     name: ClassVar[str] = GPU
@@ -99,6 +100,7 @@ class GpuExecutor(StepByParts):
     spans: list[events.Span] | None = None
     memory_name: str = "gpu 0"
     kept_bytes: tuple[int, int] = 0, 0
+    placing: dict[str, float]
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
@@ -125,7 +127,8 @@ class GpuExecutor(StepByParts):
     def capabilities(self) -> Capabilities:
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
-        modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
+        pulls = () if self._placed.lists else self.modes
+        modes = pulls + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
         return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early, pushes_deltas=deltas)
 
@@ -195,6 +198,7 @@ class GpuExecutor(StepByParts):
         """Decide what is where in the device's memory (`Placer.place`)."""
         self._placed = self._placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
+        self.placing = self._placed.placing
         self._offsets = self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
@@ -223,8 +227,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
-            if self._placed.out_edges is not None:
-                self._placed.out_edges.allocate(self._arrays, self._pool)
+            self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = Streams(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
@@ -365,8 +368,6 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             if mode == COMPONENTS:
                 return Components(self._launches)()
-            if self._placed.keeps_sums:
-                return [DeltaPush(self._launches)(state)]
             return [push(self._launches, state)]
 
     def _page_work(self) -> PageWork:

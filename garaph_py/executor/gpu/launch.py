@@ -52,8 +52,8 @@ COMPONENT_NAMES = (
 PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 )  # fmt: skip
-LIST_NAMES = ("list_frontier", "reverse_values")
-PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
+LIST_NAMES = ("list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_shadows", "push_vertices")
+PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "scan_updated")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
@@ -158,10 +158,12 @@ class Launcher:
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
 
-    def on_all(self, name: str, stream: Any, task: Array) -> None:
-        """Launch a kernel with as many threads as the device can run at a time."""
+    def on_all(self, name: str, stream: Any, task: Array, shared: int = 0) -> None:
+        """Launch a kernel with as many threads as the device can run at a time; blocks have `shared` bytes of shared
+        memory."""
         device = self.device
-        self._launch(name, device.multiprocessors * (device.multiprocessor_threads // THREADS), THREADS, stream, task)
+        blocks = device.multiprocessors * (device.multiprocessor_threads // THREADS)
+        self._launch(name, blocks, THREADS, stream, task, shared)
 
     def on_few(self, name: str, blocks: int, threads: int, stream: Any, task: Array) -> None:
         """Launch a kernel with so many blocks of so many threads."""

@@ -19,8 +19,9 @@ from .launch import Launcher, block_count
 from .offsets import begins_bytes
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import VERTICES, Residency, plan, too_little
+from .settings import SHADOWS, ListPush
 from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
-from .task import LIST_PIECE, SUPERSTEP, layout
+from .task import LIST_PIECE, SHADOW, SUPERSTEP, layout
 
 FREE_SHARE = 0.9
 """Maximal share of the device's free memory that a run takes. It leaves the rest to other processes."""
@@ -177,6 +178,20 @@ def array_sizes(
         arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
+    return arrays
+
+
+def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int) -> dict[str, int]:
+    """The `arrays` of a run whose iterations push along `lists`: those by which they divide lists, and none for others.
+
+    A vertex has at most one shadow vertex with fewer edges than the degree limit.
+    """
+    arrays = {name: size for name, size in arrays.items() if name not in ("next_queues", "supersteps", "least")}
+    if lists.division == SHADOWS:
+        size = layout(SHADOW).itemsize
+        arrays |= {"whole_shadows": size * (m // lists.degree_limit), "part_shadows": size * n}
+    if lists.byte_map:
+        arrays["updated"] = n
     return arrays
 
 

@@ -8,27 +8,40 @@ from functools import partial
 from typing import NamedTuple
 
 from ...codec.arrays import RAW
-from ...errors import DeviceMemoryError
+from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
 from ...graph.adjacency import Adjacency
 from ...native.threads import ThreadPool
+from ...pages.layout import layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
-from ..modes import ZERO_COPY
+from ...system.sizes import show_bytes
+from ..modes import RESIDENT, ZERO_COPY
 from .choice import Choice, as_given, choose, packed_on_cpu
-from .device import failing
+from .device import FALLBACK, failing
 from .device_graph import DeviceGraph
+from .edge_lists import EdgeLists
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .mapped import MappedEdges
-from .memory_plan import DeviceMemoryPlan, array_sizes, can_push, has_lists, page_edges_from_disk, reserve
+from .memory_plan import (
+    DeviceMemoryPlan,
+    array_sizes,
+    can_push,
+    has_lists,
+    page_edges_from_disk,
+    reserve,
+    with_list_arrays,
+)
 from .numbering import Numbering
 from .out_edges import OutEdges
 from .packing import STAGING_BYTES
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
 from .reorder import HubEdges
-from .residency import Residency, pages_if_resident
-from .run_arrays import OF_GRAPH
-from .settings import Settings
+from .residency import VERTICES, Residency, pages_if_resident
+from .run_arrays import OF_GRAPH, RunArrays
+from .settings import BY_PRIORITY, MANAGED, ListPush, Settings
 
 
 class Placement(NamedTuple):
@@ -46,6 +59,8 @@ class Placement(NamedTuple):
         All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
     out_edges : OutEdges or None
         Of a directed graph: the out-edges, if pushes may read their lists.
+    lists : EdgeLists or None
+        The lists of out-edges, if all iterations push along them.
     """
 
     numbering: Numbering
@@ -55,6 +70,7 @@ class Placement(NamedTuple):
     mapped: MappedEdges | None = None
     in_place: bool = False
     out_edges: OutEdges | None = None
+    lists: EdgeLists | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """What the run needs of the graph in the device's memory: the allocations by name, and what each holds."""
@@ -63,7 +79,25 @@ class Placement(NamedTuple):
             return found | hub.contents
         regions = self.edges.arrays.regions(self.residency.pages[: self.residency.resident])
         out = {} if self.out_edges is None else self.out_edges.contents
+        out |= {} if self.lists is None else self.lists.contents
         return found | {region.name: region.what for region in regions} | out
+
+    def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
+        """Have the lists of out-edges where kernels read them, if the run has any apart from its pages."""
+        if self.out_edges is not None:
+            self.out_edges.allocate(arrays, pool)
+        if self.lists is not None:
+            self.lists.allocate(arrays, pool, self.room)
+
+    @property
+    def placing(self) -> dict[str, float]:
+        """Seconds that it takes to have the `lists` where they are pushed from, by what is done."""
+        return {} if self.lists is None else self.lists.seconds
+
+    @property
+    def room(self) -> int:
+        """Bytes of the device's memory that the run may use beyond what it has planned."""
+        return self.memory.budget - self.residency.used
 
     @property
     def on_disk(self) -> bool:
@@ -83,6 +117,8 @@ class Placement(NamedTuple):
     @property
     def reaches_all(self) -> bool:
         """Whether a push can read any out-edge, in the device's memory or in host memory."""
+        if self.lists is not None:
+            return True
         if self.numbering.arrays.directed:
             return self.out_edges is not None
         return self.is_resident or self.mapped is not None
@@ -128,6 +164,9 @@ class Placer:
         DeviceMemoryError
             If the graph's vertices and one page need more than `budget`.
         """
+        if self._settings.lists is not None:
+            return self._along_lists(self._settings.lists, synchronous, budget)
+        self._kept.lists.free_managed()
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
@@ -137,6 +176,29 @@ class Placer:
                 return found
         found = self._by_lists(sources, synchronous, budget)
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
+
+    def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
+        """The placement of a run that only pushes along lists. What looks at in-edges reads them in host memory."""
+        bound, graph, given = self._bound, self._graph, self._given
+        if how.where != MANAGED:
+            self._kept.lists.free_managed()
+        lists = EdgeLists(how, bound, graph._arrays, self._kept, self._settings.threads)
+        memory = self._memory(given, synchronous, budget, deltas=bound.pushes_deltas, by_runs=False, lists=how)
+        _ = memory.left  # an error if the vertices alone do not fit
+        fixed = memory.fixed + (lists.nbytes if how.where == RESIDENT else 0)
+        grows = how.where == MANAGED and BY_PRIORITY not in how.hints
+        if fixed + grows * lists.nbytes > budget:
+            raise DeviceMemoryError(
+                f"the lists take {show_bytes(lists.nbytes, up=True)} of GPU memory and the vertices "
+                f"{show_bytes(memory.fixed, up=True)}, but the run may use {show_bytes(budget)}; allow more with "
+                "gpu_memory, or use engine='emogi' or engine='auto'"
+            )
+        mapped = self._mapped("in-edges", graph._arrays.in_edges)
+        if mapped is None:
+            raise DeviceError(f"the system does not let the edges be pinned; raise the limit (ulimit -l), {FALLBACK}")
+        edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
+        residency = Residency(layout(given.ranks.offsets, max(graph.m, 1), VERTICES), 0, 0, 0, fixed)
+        return Placement(given, memory, edges, residency, mapped, True, lists=lists)
 
     def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
@@ -182,13 +244,13 @@ class Placer:
         residency = self._residency(given, memory, edges, sources, 0)
         if residency.resident == len(residency.pages):
             return None if settings.components else Placement(given, memory, edges, residency)
-        mapped = self._mapped(graph._arrays.in_edges)
+        mapped = self._mapped("in-edges", graph._arrays.in_edges)
         return None if mapped is None else Placement(given, memory, edges, residency, mapped, True)
 
-    def _mapped(self, edges: Adjacency) -> MappedEdges | None:
-        """The graph's `edges` in host memory; None if they cannot be mapped."""
+    def _mapped(self, name: str, edges: Adjacency) -> MappedEdges | None:
+        """The graph's `edges` of this name in host memory; None if they cannot be mapped."""
         with self._kept.device, failing(self._kept.device.driver):
-            return self._kept.mapped(edges, self._bound.edge_value_bytes > 0)
+            return self._kept.mapped(name, edges, self._bound.edge_value_bytes > 0)
 
     def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
@@ -205,7 +267,7 @@ class Placer:
         if graph.directed:
             return self._with_out_edges(found)
         may_map = settings.zero_copy and can_push(self._bound, graph) and not found.is_resident
-        return found._replace(mapped=self._mapped(graph._arrays.in_edges)) if may_map else found
+        return found._replace(mapped=self._mapped("in-edges", graph._arrays.in_edges)) if may_map else found
 
     def _with_out_edges(self, found: Placement) -> Placement:
         """A placement in a directed graph, with the out-edges if iterations may push.
@@ -225,14 +287,19 @@ class Placer:
         if not settings.zero_copy or found.keeps_sums or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return found
         with ThreadPool(settings.threads) as pool:
-            mapped = self._mapped(arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges)
+            mapped = self._mapped(
+                "out-edges", arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges
+            )
         return found if mapped is None else found._replace(out_edges=make(mapped))
 
     def _memory(
-        self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True
-    ) -> DeviceMemoryPlan:
+        self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True,
+        lists: ListPush | None = None,
+    ) -> DeviceMemoryPlan:  # fmt: skip
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
         arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components, deltas, by_runs)
+        if lists is not None:
+            arrays = with_list_arrays(arrays, lists, graph.n, graph.m)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = by_runs and self._settings.gather in (AUTO, REPLICATED)

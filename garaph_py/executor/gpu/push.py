@@ -46,7 +46,7 @@ class Lists(NamedTuple):
     copied: int = 0
 
 
-def push(launches: Launches, state: State) -> PageResult:
+def push_values(launches: Launches, state: State) -> PageResult:
     """Push from the frontier in one superstep: new values replace the old ones. The context must be current."""
     way, copied = push_along(launches, lists_of(launches), "push_queue")
     return result_of(launches.read_tallies(), state.active_edges, way, copied)

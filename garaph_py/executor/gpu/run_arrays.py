@@ -29,7 +29,7 @@ GPU derives come after those that it derives them from."""
 
 WRITTEN = (
     "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
-    "least", "notified", "kept_sums",
+    "least", "notified", "kept_sums", "whole_shadows", "part_shadows",
 )  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 

@@ -12,6 +12,58 @@ STREAMS = 4
 """Streamed pages that may be in flight at once, by default."""
 
 
+MANAGED = "unified"
+"""How edges reach a GPU: they are in unified memory, whose pages the driver moves."""
+VERTICES, QUEUE, SHARED, SHADOWS = "vertices", "queue", "shared", "shadows"
+"""How threads divide lists: all vertices are looked at, each by a warp or a thread; a warp takes a vertex of the queue;
+warps share the queue's short lists; a thread takes a shadow vertex."""
+PREFETCH, ACCESSED_BY, PREFERRED, READ_MOSTLY = "prefetch", "accessed by", "preferred location", "read mostly"
+"""What the driver is told about unified memory."""
+BY_PRIORITY = "by priority"
+"""Instead of these: Grus's Algorithm 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPush:
+    """How a run that only pushes reads the lists of out-edges.
+
+    Attributes
+    ----------
+    where : {"resident", "zero-copy", "unified"}
+        How they reach the GPU.
+    division : {"vertices", "queue", "shared", "shadows"}
+        How threads divide them.
+    thread_each : bool
+        With ``"vertices"``: a thread has a list, not a warp.
+    aligns : bool
+        A warp begins at a multiple of 128 bytes.
+    element_bytes : {4, 8}
+        Bytes of a target.
+    degree_limit : int
+        With ``"shadows"``: most edges of a shadow vertex.
+    prefetches : bool
+        With ``"shadows"``: threads fetch their neighbours to shared memory first.
+    byte_map : bool
+        Pushes mark what they change in a map of bytes, without atomics.
+    hints : tuple of str
+        What the driver is told about unified memory.
+    taus : (float, float)
+        With ``"by priority"``: the part of the free memory that is filled with edges if not all fit, in a run that one
+        vertex begins, and in another.
+    """
+
+    where: str
+    division: str
+    thread_each: bool = False
+    aligns: bool = False
+    element_bytes: int = 4
+    degree_limit: int = 1
+    prefetches: bool = False
+    byte_map: bool = False
+    hints: tuple[str, ...] = ()
+    taus: tuple[float, float] = (1.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to use the GPU.
@@ -48,6 +100,8 @@ class Settings:
         Iterations may push, so a directed graph's out-edges are worth room, and so are sums to push deltas to.
     chains : bool
         The GPU may do several supersteps without the host: nobody looks at the state in between.
+    lists : ListPush or None
+        Every iteration pushes along lists of out-edges, in this way.
     """
 
     memory: int | None = None
@@ -64,3 +118,4 @@ class Settings:
     components: bool = False
     pushes: bool = False
     chains: bool = False
+    lists: ListPush | None = None

@@ -18,7 +18,9 @@ CONTEXT = arguments((
     "n", "wraps", "in_begins", "out_begins", "starts", "run_ranks", "word_ranks", "destinations", "values",
     "next_values", "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents",
     "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
-    "class_edges", "notified", "kept_sums", "parameters",
+    "class_edges", "notified", "kept_sums", "lists", "list_values", "wide_lists", "aligned", "lead", "thread_each",
+    "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
+    "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
@@ -29,6 +31,8 @@ PAGE = arguments((
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
+    Argument("whole_shadows", "u64", "shadow vertices with as many edges as the degree limit"),
+    Argument("part_shadows", "u64", "shadow vertices with fewer"),
     Argument("since", "u64", "when the first superstep that was launched with this one began, in nanoseconds"),
     Argument("partial", "Partial", "the page's part of the total"),
     Argument("active", "u32", "vertices that became active"),
@@ -43,6 +47,11 @@ TALLY = (
 LIST_PIECE = (
     Argument("place", "u32", "place of the vertex in `queue`"),
     Argument("number", "u32", "the piece's number in the vertex's edge list"),
+)
+SHADOW = (
+    Argument("start", "i64", "its first edge"),
+    Argument("place", "u32", "place of its vertex in `queue`"),
+    Argument("edges", "u32", "number of its edges"),
 )
 SUPERSTEP = (
     Argument("active_edges", "u64", "out-edges of the vertices that it activated"),
@@ -114,7 +123,7 @@ class Layouts:
         self.page = layout(PAGE)
         self.tally = layout(TALLY, Partial=partial)
         self.item, self.hub = layout(ITEM), layout(HUB)
-        self.list_piece, self.superstep = layout(LIST_PIECE), layout(SUPERSTEP)
+        self.list_piece, self.superstep, self.shadow = layout(LIST_PIECE), layout(SUPERSTEP), layout(SHADOW)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
         assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # without padding between them
 
@@ -124,6 +133,7 @@ class Layouts:
         tables = (
             ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Hub", HUB, self.hub),
             ("ListPiece", LIST_PIECE, self.list_piece), ("Superstep", SUPERSTEP, self.superstep),
-            ("Context", CONTEXT, self.context), ("Page", PAGE, self.page), ("Task", task, self.task),
+            ("Shadow", SHADOW, self.shadow), ("Context", CONTEXT, self.context), ("Page", PAGE, self.page),
+            ("Task", task, self.task),
         )  # fmt: skip
         return "\n".join(struct(*table) for table in tables)

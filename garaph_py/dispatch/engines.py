@@ -1,0 +1,263 @@
+"""The engines that push along edge lists on a GPU: EMOGI, EtaGraph and Grus, each with a switch for each technique.
+
+All three do the same: in each superstep, the vertices of the frontier push along their lists. They differ in where the
+lists are, and in how threads divide them (`executor.gpu.settings.ListPush`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+from ..errors import ParameterError
+from ..executor.gpu.settings import (
+    ACCESSED_BY,
+    BY_PRIORITY,
+    MANAGED,
+    PREFERRED,
+    PREFETCH,
+    QUEUE,
+    READ_MOSTLY,
+    SHADOWS,
+    SHARED,
+    VERTICES,
+    ListPush,
+)
+from ..executor.modes import COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
+from ..executor.protocol import Decision
+from .observation import Observation
+from .policy import POLICIES, AutoPolicy, Policy
+from .rates import Rates
+
+MOST_DEGREE_LIMIT = 48
+"""Edges of a shadow vertex at most: 256 threads with 48 words each fill the 48 KiB of shared memory that every block
+may use."""
+HINTS = {"ab": ACCESSED_BY, "pf": PREFETCH, "pl": PREFERRED, "rm": READ_MOSTLY}
+"""Grus's names of what the driver can be told about managed memory (its Table 1)."""
+PLACEMENTS = ("grus", "um", *HINTS, "pf+ab", "pf+pl", "pf+rm")
+"""Grus's own policy, and the columns of its Table 1."""
+TRAVERSAL_TAU, FULL_TAU = 0.5, 0.8
+"""The part of the free memory that Grus fills with edges if not all fit: in traversals, and if every vertex is active
+at first (Grus section 4.1.2)."""
+
+
+@dataclass(frozen=True)
+class ListPolicy:
+    """Every superstep pushes, on the GPU. If the GPU fails, the CPU goes on by the rules of ``auto``."""
+
+    modes: ClassVar[tuple[str, ...]] = (PUSH,)
+    chooses_asynchrony: ClassVar[bool] = True
+    one_partition_per_thread: ClassVar[bool] = False
+    gather: ClassVar[str] = "segmented"
+    transfer: ClassVar[str] = COPIED
+    zero_copy: ClassVar[bool] = False
+    name: ClassVar[str]
+
+    @property
+    def lists(self) -> ListPush:
+        """Where the lists are, and how threads divide them."""
+        raise NotImplementedError
+
+    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
+        return AutoPolicy().first_rates(threads, load)
+
+    def decide(self, seen: Observation) -> Decision:
+        if seen.device != GPU:
+            return AutoPolicy().decide(seen)
+        first = "every vertex pushes all that it contributes" if seen.deltas and not seen.has_sums else None
+        return Decision(PUSH, first or "active vertices push along their lists", GPU)
+
+
+@dataclass(frozen=True)
+class Emogi(ListPolicy):
+    """EMOGI (Min et al., VLDB 2020): kernels read the lists in the host's pinned memory, in lines of 128 bytes.
+
+    Parameters
+    ----------
+    merge : bool
+        A warp has a list, so that its threads' reads become one request (section 4.3.1). False: a thread has a list,
+        the paper's *Naive*.
+    align : bool
+        A warp begins at the last multiple of 128 bytes before its list (section 4.3.2). False: the paper's *Merged*.
+    element_bytes : {4, 8}
+        Bytes of a target in memory. The paper has 8.
+    unified : bool
+        The lists are in unified memory, which the driver is told is mostly read: the paper's baseline *UVM*.
+    listed : bool
+        Beyond the paper: active vertices are listed first, so that a superstep takes no time for the others.
+    shared : bool
+        Beyond the paper: the lists of several vertices with few edges share a warp. Needs ``listed``.
+    """
+
+    merge: bool = True
+    align: bool = True
+    element_bytes: int = 4
+    unified: bool = False
+    listed: bool = False
+    shared: bool = False
+
+    name: ClassVar[str] = "emogi"
+
+    def __post_init__(self) -> None:
+        check_flags(self)
+        if self.element_bytes not in (4, 8):
+            raise ParameterError(f"emogi: element_bytes={self.element_bytes!r}: choose 4 or 8")
+        if self.align and not self.merge:
+            object.__setattr__(self, "align", False)  # a thread has nothing to align
+        if self.shared and not (self.listed and self.merge and self.element_bytes == 4):
+            raise ParameterError("emogi: shared=True needs listed=True, merge=True and element_bytes=4")
+        if self.listed and not self.merge:
+            raise ParameterError("emogi: listed=True needs merge=True: a warp takes each vertex of the list")
+
+    @property
+    def lists(self) -> ListPush:
+        return ListPush(
+            where=MANAGED if self.unified else ZERO_COPY,
+            division=SHARED if self.shared else QUEUE if self.listed else VERTICES,
+            thread_each=not self.merge,
+            aligns=self.align,
+            element_bytes=self.element_bytes,
+            hints=(READ_MOSTLY,) if self.unified else (),
+        )
+
+
+@dataclass(frozen=True)
+class EtaGraph(ListPolicy):
+    """EtaGraph (Wang et al., IPDPS 2019): lists are cut into shadow vertices of few edges, a thread each.
+
+    Parameters
+    ----------
+    degree_limit : int
+        Most edges of a shadow vertex, K: 1 to 48; the paper's Table I has 10.
+    smp : bool
+        Threads first fetch all their neighbours to shared memory (section V).
+    um : bool
+        The lists are in unified memory (section IV-B). False: they are copied to the GPU's memory.
+    prefetch : bool
+        The driver moves the lists to the GPU ahead of the run. False: the paper's *EtaGraph w/o UMP*.
+    """
+
+    degree_limit: int = 10
+    smp: bool = True
+    um: bool = True
+    prefetch: bool = True
+
+    name: ClassVar[str] = "etagraph"
+
+    def __post_init__(self) -> None:
+        check_flags(self)
+        limit = self.degree_limit
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_DEGREE_LIMIT:
+            raise ParameterError(f"etagraph: degree_limit={limit!r}: give a whole number from 1 to {MOST_DEGREE_LIMIT}")
+
+    @property
+    def lists(self) -> ListPush:
+        return ListPush(
+            where=MANAGED if self.um else RESIDENT,
+            division=SHADOWS,
+            degree_limit=self.degree_limit,
+            prefetches=self.smp,
+            hints=(PREFETCH,) if self.um and self.prefetch else (),
+        )
+
+
+@dataclass(frozen=True)
+class Grus(ListPolicy):
+    """Grus (Wang et al., TACO 2021): lists in unified memory by priority, and a bitmap-directed frontier.
+
+    What has a higher priority than edges, vertices' values, offsets and frontier, is always in the GPU's own memory.
+
+    Parameters
+    ----------
+    placement : str
+        ``"grus"``: Algorithm 1. If the lists fit the GPU's memory, they are moved there ahead; if not, a part is, and
+        the GPU reads the others where they are. The others are the columns of Table 1: ``"um"`` (no hint), ``"pf"``
+        (moved ahead), ``"ab"`` (accessed by the GPU), ``"pl"`` (preferred location), ``"rm"`` (read mostly), and
+        ``"pf+ab"``, ``"pf+pl"``, ``"pf+rm"``.
+    tau : float, optional
+        The part of the GPU's free memory that is filled with edges if not all fit; by default 0.5 for traversals, and
+        0.8 if all vertices are active at first.
+    byte_map : bool
+        A push marks what it changes in a map of bytes, without atomics, from which the frontier is made. False: it
+        marks bits, with atomics.
+    """
+
+    placement: str = "grus"
+    tau: float | None = None
+    byte_map: bool = True
+
+    name: ClassVar[str] = "grus"
+
+    def __post_init__(self) -> None:
+        check_flags(self)
+        if self.placement not in PLACEMENTS:
+            raise ParameterError(f"grus: placement={self.placement!r}: choose from {', '.join(PLACEMENTS)}")
+        if self.tau is not None and not (isinstance(self.tau, (int, float)) and 0 < self.tau <= 1):
+            raise ParameterError(f"grus: tau={self.tau!r}: give a number above 0, at most 1")
+
+    @property
+    def lists(self) -> ListPush:
+        hints = tuple(HINTS[name] for name in self.placement.split("+") if name in HINTS)
+        return ListPush(
+            where=MANAGED,
+            division=QUEUE,
+            byte_map=self.byte_map,
+            hints=(BY_PRIORITY,) if self.placement == "grus" else hints,
+            taus=(self.tau or TRAVERSAL_TAU, self.tau or FULL_TAU),
+        )
+
+
+def check_flags(engine: ListPolicy) -> None:
+    """Refuse a switch that is neither True nor False."""
+    for field in fields(engine):
+        if isinstance(field.default, bool) and not isinstance(getattr(engine, field.name), bool):
+            raise ParameterError(f"{engine.name}: {field.name}={getattr(engine, field.name)!r}: give True or False")
+
+
+def engine_of(text: str) -> Policy:
+    """The engine that `text` names: a name, or one followed by switches, as in ``"emogi:align=no,element_bytes=8"``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    name, _, switches = text.partition(":")
+    if name not in POLICIES:
+        raise ParameterError(f"engine={text!r}: choose from {', '.join(POLICIES)}")
+    engine = POLICIES[name]
+    if not switches:
+        return engine
+    defaults = {field.name: field.default for field in fields(engine)}  # type: ignore[arg-type]
+    given: dict[str, object] = {}
+    for switch in switches.split(","):
+        key, _, value = (part.strip() for part in switch.partition("="))
+        if key not in defaults:
+            known = f"has the switches {', '.join(defaults)}" if defaults else "has no switches"
+            raise ParameterError(f"engine={text!r}: {name} {known}, not {key!r}")
+        given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
+    return replace(engine, **given)  # type: ignore[type-var]
+
+
+def parsed(text: str, default: object, what: str) -> object:
+    """The value of a switch that has this `default`."""
+    words = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+    try:
+        if isinstance(default, bool):
+            return words[text.lower()]
+        return text if isinstance(default, str) else float(text) if default is None else int(text)
+    except (KeyError, ValueError):
+        wanted = "yes or no" if isinstance(default, bool) else "a number"
+        raise ParameterError(f"{what}={text!r}: give {wanted}") from None
+
+
+def text_of(engine: Policy) -> str:
+    """What names an engine: `engine_of` of it is the same engine."""
+    switches = [
+        f"{field.name}={getattr(engine, field.name)}"
+        for field in fields(engine)  # type: ignore[arg-type]
+        if getattr(engine, field.name) != field.default
+    ]
+    return f"{engine.name}:{','.join(switches)}" if switches else engine.name
+
+
+POLICIES |= {engine.name: engine for engine in (Emogi(), EtaGraph(), Grus())}

@@ -1,0 +1,196 @@
+"""The lists of out-edges of a run that only pushes: where its kernels read them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceError
+from ...graph.arrays import GraphArrays
+from ...native.threads import ThreadPool, split
+from ...program import BoundProgram
+from ...system.memory import on_own_pages
+from ..modes import RESIDENT, ZERO_COPY
+from . import staging
+from .device import FALLBACK
+from .device_graph import DeviceGraph
+from .managed import ManagedArray
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
+from .run_arrays import RunArrays
+from .settings import ACCESSED_BY, BY_PRIORITY, MANAGED, PREFETCH, ListPush
+
+Array = npt.NDArray[Any]
+
+LINE = 128
+"""Bytes of a line of memory, which a request over the link has at most (EMOGI section 3.3)."""
+NAMES = "list targets", "list values"
+"""Names of the allocations in the device's memory."""
+
+
+class EdgeLists:
+    """The targets of all out-edges, and their values if the program reads them, where `how` wants them.
+
+    Parameters
+    ----------
+    how : ListPush
+    bound : BoundProgram
+    graph : GraphArrays
+        In memory, with raw edges.
+    kept : DeviceGraph
+        Keeps them for later runs.
+    threads : int or None
+        CPU threads; None for one per available core.
+
+    Attributes
+    ----------
+    nbytes : int
+        Bytes of the device's memory that they take: none if the GPU reads them in the host's.
+    contents : dict of str to hashable
+        Their allocations in the device's memory by name, and what each holds.
+    seconds : dict of str to float
+        The time that it took to have them there, by what was done; empty if they were there.
+    is_partial : bool
+        Unified memory exceeds what may be filled ahead, and nothing has been moved yet.
+    """
+
+    def __init__(
+        self, how: ListPush, bound: BoundProgram, graph: GraphArrays, kept: DeviceGraph, threads: int | None
+    ) -> None:
+        self.how, self._bound, self._graph, self._kept, self._threads = how, bound, graph, kept, threads
+        self._widths = [how.element_bytes, bound.edge_value_bytes][: 1 + bound.reads_edge_values]
+        self._sizes = [graph.m * width for width in self._widths]
+        self.nbytes = 0 if how.where == ZERO_COPY else sum(self._sizes)
+        is_resident = how.where == RESIDENT
+        self.contents: dict[str, Hashable] = dict(zip(NAMES, self._widths, strict=False)) if is_resident else {}
+        self.seconds: dict[str, float] = {}
+        self.is_partial = False
+
+    def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned, room: int) -> None:
+        """Have the lists where they belong, unless they are there, and tell the kernels where that is.
+
+        `room` are the bytes that lists in unified memory may fill ahead. The device's context must be current.
+        """
+        ways: dict[str, Callable[[], list[int]]] = {
+            RESIDENT: lambda: self._copied(pool), ZERO_COPY: self._mapped, MANAGED: lambda: self._managed(room),
+        }  # fmt: skip
+        addresses, context = ways[self.how.where](), arrays.context
+        for name, other, address in zip(
+            ("lists", "list_values"), ("targets", "target_values"), addresses, strict=False
+        ):
+            context[name] = address
+            if self._graph.directed and self.how.element_bytes == 4:
+                context[other] = address
+        context["wide_lists"], context["thread_each"] = self.how.element_bytes == 8, self.how.thread_each
+        narrowest = min(self._widths)
+        context["aligned"] = LINE // narrowest if self.how.aligns else 0
+        context["lead"] = addresses[0] % LINE // self.how.element_bytes
+        context["degree_limit"], context["prefetches"] = self.how.degree_limit, self.how.prefetches
+
+    def _host_arrays(self) -> list[Array]:
+        """Targets and values on the host, the targets with as many bytes as is wanted."""
+        graph, reads = self._graph, self._bound.reads_edge_values
+        with ThreadPool(self._threads) as pool:
+            out = graph.valued_out_edges(pool) if reads else graph.out_edges
+        buffers = [buffer for array in out.arrays(reads) for buffer in array.buffers]
+        return buffers if self.how.element_bytes == 4 else [widened(buffers[0], self._threads), *buffers[1:]]
+
+    def _copied(self, pool: PinnedPool | Pinned) -> list[int]:
+        both = zip(self.contents.items(), self._sizes, strict=True)
+        placed = [self._kept.place(name, size, what) for (name, what), size in both]
+        if not all(is_there for _, is_there in placed):
+            with self._timed("copy"):
+                for (name, what), array, (address, is_there) in zip(
+                    self.contents.items(), self._host_arrays(), placed, strict=True
+                ):
+                    if not is_there:
+                        staging.copy(array, address, self._kept, pool, self._threads)
+                        self._kept.keep(name, what)
+                self._kept.device.driver.Context.synchronize()
+        return [address for address, _ in placed]
+
+    def _mapped(self) -> list[int]:
+        def make() -> list[int]:
+            with self._timed("pin"):
+                found = [self._kept.pinned.map(array) for array in self._host_arrays()]
+            if None in found:
+                size = sum(self._sizes) >> 20
+                raise DeviceError(
+                    f"the system does not let {size} MiB of host memory be pinned; raise the limit (ulimit -l), "
+                    f"{FALLBACK}"
+                )
+            return [address for address in found if address is not None]
+
+        return list(self._kept.lists.mapped(tuple(self._widths), make))
+
+    def _managed(self, room: int) -> list[int]:
+        def make() -> list[ManagedArray]:
+            with self._timed("copy to unified memory"):
+                made = list[ManagedArray]()
+                try:
+                    for array in self._host_arrays():
+                        free = self._kept.device.driver.mem_get_info()[0] - sum(each.nbytes for each in made)
+                        made.append(ManagedArray(array, free))
+                except BaseException:
+                    for each in made:
+                        each.close()
+                    raise
+            with self._timed("prefetch"):
+                self._tell(made, room)
+            return made
+
+        self._managed_arrays = self._kept.lists.managed((self.how, tuple(self._widths), room), make)
+        return [array.address for array in self._managed_arrays]
+
+    def _tell(self, made: list[ManagedArray], room: int) -> None:
+        """Tell the driver what `how` says, and have it move what it says."""
+        fits, hints = sum(array.nbytes for array in made) <= room, self.how.hints
+        if BY_PRIORITY in hints:
+            hints = (PREFETCH,) if fits else (ACCESSED_BY,)
+            self.is_partial = not fits
+        for array in made:
+            for hint in hints:
+                array.advise(hint) if hint != PREFETCH else array.prefetch(0, array.nbytes)
+
+    def fill(self, room: int, edge: int | None) -> None:
+        """Move a part of the lists to the GPU: the part with `edge`, in a run that one vertex begins.
+
+        Grus's Algorithm 1: tau times the free memory, `room`, is filled (section 4.1.2).
+        """
+        self.is_partial = False
+        tau = self.how.taus[0 if edge is not None else 1]
+        with self._timed("prefetch"):
+            for array, width, size in zip(self._managed_arrays, self._widths, self._sizes, strict=True):
+                share = int(tau * room * size / max(sum(self._sizes), 1))
+                first = min(max((edge or 0) * width - share // 2, 0), max(size - share, 0))
+                array.prefetch(first, min(first + share, size))
+
+    def _timed(self, what: str) -> Timed:
+        return Timed(self.seconds, what)
+
+
+class Timed:
+    """In ``with``: add the seconds that it takes to ``seconds[what]``."""
+
+    def __init__(self, seconds: dict[str, float], what: str) -> None:
+        self._seconds, self._what = seconds, what
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds[self._what] = self._seconds.get(self._what, 0.0) + time.perf_counter() - self._began
+
+
+def widened(array: Array, threads: int | None) -> Array:
+    """The same numbers in 8 bytes each, on memory pages of their own, made by `threads` threads."""
+    made = on_own_pages(len(array), np.dtype(np.int64))
+    with ThreadPool(threads) as pool:
+        bounds = split(len(array), pool.size)
+        pool.run(np.copyto, [(made[a:b], array[a:b]) for a, b in pairwise(bounds)])
+    return made

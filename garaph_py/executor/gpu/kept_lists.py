@@ -1,0 +1,45 @@
+"""What a graph keeps of the edge lists that runs have had made for them (edge_lists.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+
+class Closable(Protocol):
+    """What has to be freed."""
+
+    def close(self) -> None: ...
+
+
+class KeptLists:
+    """Keeps the last addresses of mapped lists, and the last lists in unified memory. Closing needs the context."""
+
+    def __init__(self) -> None:
+        self._mapped: dict[Hashable, Any] = {}
+        self._managed: tuple[Hashable, Sequence[Closable]] | None = None
+
+    def mapped(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make()`` has made for this key; it is made once."""
+        if key not in self._mapped:
+            self._mapped[key] = make()
+        return self._mapped[key]
+
+    def managed(self, key: Hashable, make: Callable[[], Sequence[Closable]]) -> Any:
+        """The same of lists in unified memory; those of another key are freed first."""
+        if self._managed is None or self._managed[0] != key:
+            self.free_managed()
+            self._managed = key, make()
+        return self._managed[1]
+
+    def free_managed(self) -> None:
+        """Free the lists in unified memory."""
+        arrays = () if self._managed is None else self._managed[1]
+        self._managed = None
+        for array in arrays:
+            array.close()
+
+    def close(self) -> None:
+        """Forget everything; whoever pinned what is mapped unpins it."""
+        self._mapped.clear()
+        self.free_managed()

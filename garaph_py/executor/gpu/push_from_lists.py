@@ -1,0 +1,107 @@
+"""A superstep of EMOGI, EtaGraph or Grus: active vertices push along their lists, wherever these are (edge_lists.py).
+
+The engines differ in how threads divide the lists. All mark the vertices that change, so that none is in the next
+frontier twice: EMOGI and EtaGraph with atomics, and so does Grus without its byte map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..protocol import PageResult
+from ..state import State
+from .header import THREADS
+from .launch import decoding
+from .launches import Launches
+from .push import list_frontier, lists_of, result_of
+from .settings import QUEUE, SHADOWS, SHARED, VERTICES
+
+Array = npt.NDArray[Any]
+
+WORD_BYTES = 4
+"""Bytes of a word of the frontier, and of a target in shared memory."""
+
+
+def push_from_lists(launches: Launches, state: State) -> PageResult:
+    """Push from the frontier in one superstep; new values replace the old ones. The context must be current."""
+    placed, arrays = launches.placed, launches.arrays
+    lists, first = placed.lists, placed.keeps_sums and not state.has_sums
+    assert lists is not None
+    edges = placed.numbering.arrays.m if first else state.active_edges
+    if lists.is_partial:
+        lists.fill(placed.room, source_edge(launches, state))
+    if placed.keeps_sums:
+        begin_deltas(launches, first)
+    task = launches.tasks.of_all()
+    DIVISIONS[lists.how.division](launches, task, state.synchronous and not placed.keeps_sums)
+    if placed.keeps_sums:
+        launches.launcher.on_blocks("apply_notified", arrays.n, None, task)
+    elif lists.how.byte_map:
+        launches.launcher.on_threads("scan_updated", arrays.n, None, task)
+    return result_of(launches.read_tallies(), edges, lists.how.where)
+
+
+def source_edge(launches: Launches, state: State) -> int | None:
+    """The first out-edge of the only active vertex; None if there are several."""
+    if state.active_count != 1:
+        return None
+    (vertex,) = np.flatnonzero(state.frontier.mask(launches.arrays.n))
+    return int(launches.placed.numbering.arrays.out_edges.offsets[vertex])
+
+
+def begin_deltas(launches: Launches, first: bool) -> None:
+    """Prepare the sums, and who is notified. In the `first` superstep, every vertex pushes and is notified."""
+    arrays, driver = launches.arrays, launches.driver
+    arrays.context["pushes_all"] = first
+    words = -(-arrays.n // (8 * WORD_BYTES))
+    driver.memset_d8(arrays.address("notified"), 0xFF if first else 0, words * WORD_BYTES)
+    if first:
+        driver.memset_d8(arrays.address("kept_sums"), 0, launches.placed.memory.arrays["kept_sums"])
+        everyone = np.full(words, 0xFFFFFFFF, np.uint32)
+        if arrays.n % 32:
+            everyone[-1] = (1 << arrays.n % 32) - 1
+        driver.memcpy_htod(arrays.address("frontier"), everyone.view(np.uint8))
+
+
+def by_vertices(launches: Launches, task: Array, copies: bool) -> None:
+    """All vertices are looked at (EMOGI section 4.3). If pushes overwrite what others read, they push `copies`."""
+    arrays = launches.arrays
+    if copies:
+        nbytes = launches.placed.memory.arrays["values"]
+        launches.driver.memcpy_dtod(arrays.address("next_values"), arrays.address("values"), nbytes)
+    launches.launcher.on_all("push_vertices", None, task)
+
+
+def by_queue(launches: Launches, task: Array, copies: bool) -> None:
+    """A warp takes a vertex of the queue (Grus section 4.2.2)."""
+    list_frontier(launches, None, task)
+    launches.launcher.on_all("push_listed", None, task)
+
+
+def by_shared_warps(launches: Launches, task: Array, copies: bool) -> None:
+    """Vertices of the queue with few edges share a warp (push.py)."""
+    if not launches.placed.numbering.arrays.directed:
+        lists = lists_of(launches)
+        assert lists is not None
+        task = lists.task
+    list_frontier(launches, None, task)
+    kernel = "push_deltas" if launches.placed.keeps_sums else "push_queue"
+    launches.launcher.on_all(decoding(kernel, task), None, task)
+
+
+def by_shadows(launches: Launches, task: Array, copies: bool) -> None:
+    """A thread takes a shadow vertex (EtaGraph sections III to V)."""
+    context = task["context"]
+    fetched = int(context["prefetches"][0]) * int(context["degree_limit"][0])
+    list_frontier(launches, None, task)
+    launches.launcher.on_all("cut_degrees", None, task)
+    launches.launcher.on_all("push_shadows", None, task, fetched * THREADS * WORD_BYTES)
+
+
+DIVISIONS: dict[str, Callable[[Launches, Array, bool], None]] = {
+    VERTICES: by_vertices, QUEUE: by_queue, SHARED: by_shared_warps, SHADOWS: by_shadows,
+}  # fmt: skip

@@ -1,0 +1,17 @@
+"""An iteration that pushes: along edge lists as an engine says, deltas to sums, or from the queue of the frontier."""
+
+from __future__ import annotations
+
+from ..protocol import PageResult
+from ..state import State
+from .launches import Launches
+from .push import push_values
+from .push_deltas import push_deltas
+from .push_from_lists import push_from_lists
+
+
+def push(launches: Launches, state: State) -> PageResult:
+    """Push from the frontier in one superstep. New values replace the old ones. The context must be current."""
+    placed = launches.placed
+    way = push_from_lists if placed.lists else push_deltas if placed.keeps_sums else push_values
+    return way(launches, state)

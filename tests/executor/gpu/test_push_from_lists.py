@@ -1,0 +1,184 @@
+"""The engines that push along edge lists, on a device simulated with NumPy: the answers of the CPU, in every way."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
+from garaph_py.executor.gpu import edge_lists
+from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
+from garaph_py.executor.modes import PULL, PUSH
+from tests.support import twins
+from tests.support.numpy_deltas import Peeled, Weighed
+from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, failing_once, held_after, when_iterations_begin
+from tests.support.numpy_lists import FakeManaged
+
+from ...support.runs import run_with, ways_of
+
+ENGINES = [
+    "emogi", "emogi:merge=no", "emogi:align=no", "emogi:element_bytes=8", "emogi:listed=yes",
+    "emogi:listed=yes,shared=yes", "emogi:unified=yes", "etagraph", "etagraph:degree_limit=3,smp=no",
+    "etagraph:um=no,degree_limit=1", "etagraph:prefetch=no", "grus", "grus:byte_map=no", "grus:placement=pf+ab",
+]  # fmt: skip
+PROGRAMS = [Quiet(0), Lengths(0), Peeled(4), Weighed(9)]
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    edges = twins.skewed(4, 3000, 12000)
+    lengths = np.random.default_rng(7).integers(1, 20, len(edges.sources)).astype(np.int32)
+    named = {"vertices": range(edges.n), "directed": request.param}
+    return gp.from_edges(edges.sources, edges.targets, lengths, **named)
+
+
+@pytest.fixture
+def device_with_lists(device_for, monkeypatch):
+    """A function that makes a device, which can map memory and has unified memory."""
+
+    def make(program, graph):
+        driver = device_for(program, graph)
+        monkeypatch.setattr(FakePinned, "driver", driver)
+        monkeypatch.setattr(edge_lists, "ManagedArray", partial(FakeManaged, driver))
+        FakeManaged.made.clear()
+        return driver
+
+    return make
+
+
+def expected(program, graph):
+    return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: type(program).__name__)
+def test_the_answer_is_the_cpus(device_with_lists, graph, program, engine):
+    driver, wanted = device_with_lists(program, graph), expected(program, graph)
+    for sync in (True,) if isinstance(program, Peeled) else (True, False):
+        for _ in range(2):  # the second run finds the lists there
+            found = run_with(program, graph, engine=engine, sync=sync)
+            assert found.stats.device == "NumPy"
+            assert {row.mode for row in found.stats.iterations} == {PUSH}
+            np.testing.assert_array_equal(found.values, wanted)
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
+def test_supersteps_are_those_of_the_cpu(device_with_lists, graph, engine):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    found, other = (
+        run_with(program, graph, sync=True, **how) for how in ({"engine": engine}, {"device": "cpu", "mode": PUSH})
+    )
+    rows = [[(row.active, row.f, row.edges) for row in each.stats.iterations] for each in (found, other)]
+    assert rows[0] == rows[1]
+
+
+def test_the_record_says_how_edges_came(device_with_lists, graph):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    ways = {
+        engine: ways_of(run_with(program, graph, engine=engine).stats.iterations)
+        for engine in ("emogi", "emogi:unified=yes", "etagraph:um=no")
+    }
+    assert ways == {"emogi": {"zero-copy"}, "emogi:unified=yes": {"unified"}, "etagraph:um=no": {"resident"}}
+
+
+def test_an_engine_may_be_an_object(device_with_lists, graph):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    found = run_with(program, graph, engine=gp.Emogi(align=False))
+    np.testing.assert_array_equal(found.values, expected(program, graph))
+
+
+def test_the_driver_is_told_what_the_engine_says(device_with_lists, graph):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    run_with(program, graph, engine="emogi:unified=yes")
+    assert FakeManaged.made.pop().told == [READ_MOSTLY]
+    run_with(program, graph, engine="grus:placement=pf+ab")
+    nbytes = 4 * graph.m
+    assert FakeManaged.made.pop().told == [(0, nbytes), ACCESSED_BY]
+    run_with(program, graph, engine="grus")
+    assert FakeManaged.made.pop().told == [(0, nbytes)]
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.0])
+def test_grus_fills_a_part_of_the_memory_around_the_source(device_with_lists, graph, tau):
+    source = graph.n // 2
+    program = Quiet(source)
+    device_with_lists(program, graph)
+    found = run_with(program, graph, engine=f"grus:tau={tau}", gpu_memory="160KiB")
+    np.testing.assert_array_equal(found.values, expected(program, graph))
+    hint, (first, last) = FakeManaged.made.pop().told
+    assert hint == ACCESSED_BY
+    edge = 4 * int(graph._arrays.out_edges.offsets[source])
+    assert first <= edge < last
+    assert 0 < last - first <= tau * (160 << 10)
+
+
+def test_lists_that_do_not_fit_are_refused_before_anything_is_moved(device_with_lists, graph):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    least = {"etagraph": "200KiB", "etagraph:um=no": "200KiB", "emogi:unified=yes": "130KiB"}  # for the vertices
+    for engine, budget in least.items():
+        with pytest.raises(DeviceMemoryError, match=r"lists take .* allow more with gpu_memory"):
+            run_with(program, graph, engine=engine, gpu_memory=budget)
+    assert not FakeManaged.made
+    run_with(program, graph, engine="emogi", gpu_memory="130KiB")
+
+
+def test_memory_that_cannot_be_pinned_is_an_error(device_for, graph):
+    program = Quiet(0)
+    device_for(program, graph)  # it maps nothing
+    with pytest.raises(DeviceError, match="pinned; raise the limit"):
+        run_with(program, graph, engine="emogi")
+
+
+def test_a_device_that_fails_costs_no_answer(device_with_lists, monkeypatch, graph):
+    program = Quiet(0)
+    driver = device_with_lists(program, graph)
+    left = failing_once(driver, "memcpy_dtoh")
+    when_iterations_begin(monkeypatch, lambda: left.__setitem__(0, 2) if left[0] <= 0 else None)
+    found = run_with(program, graph, engine="grus")
+    assert "the CPU" in found.stats.note
+    np.testing.assert_array_equal(found.values, expected(program, graph))
+
+
+class Sums(gp.VertexProgram):
+    """It can neither relax nor push deltas."""
+
+    value = np.float32
+    sum = gp.add
+
+    def init(self):
+        return 1.0
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"program": Sums()}, "Sums cannot push.*engine='auto'"),
+        ({"device": "cpu"}, "for a GPU alone"),
+        ({"device": "hybrid"}, "for a GPU alone"),
+        ({"encoding": "packed"}, "raw edge lists"),
+        ({"gpu_order": "hub"}, "numbers vertices as the graph does"),
+        ({"mode": "pull"}, "mode='pull'"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_an_engine_cannot_do_is_refused(graph, given, problem):
+    with pytest.raises(ParameterError, match=problem):
+        run_with(**{"program": Quiet(0), "graph": graph, "engine": "emogi"} | given)
+
+
+def test_packed_graphs_are_refused(graph):
+    with pytest.raises(ParameterError, match="encoding='raw'"):
+        run_with(Quiet(0), graph.packed(), engine="grus")

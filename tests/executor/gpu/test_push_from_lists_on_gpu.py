@@ -1,0 +1,87 @@
+"""EMOGI, EtaGraph and Grus on a GPU: every switch gives the CPU's answers, over lists of any length."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.modes import PUSH
+from tests.support import twins
+
+from ...support.runs import run_with
+
+pytestmark = [pytest.mark.gpu]
+
+ENGINES = [
+    "emogi", "emogi:merge=no", "emogi:align=no", "emogi:element_bytes=8", "emogi:listed=yes",
+    "emogi:listed=yes,shared=yes", "emogi:unified=yes", "etagraph", "etagraph:degree_limit=48",
+    "etagraph:degree_limit=1", "etagraph:degree_limit=7,smp=no", "etagraph:um=no", "etagraph:prefetch=no", "grus",
+    "grus:byte_map=no", "grus:placement=um", "grus:placement=ab", "grus:placement=pl", "grus:placement=rm",
+    "grus:placement=pf+ab", "grus:placement=pf+pl", "grus:placement=pf+rm",
+]  # fmt: skip
+
+
+def graph_of(directed):
+    """Skewed degrees, from 0 to thousands."""
+    edges = twins.skewed(5, 50_000, 400_000)
+    weights = np.random.default_rng(3).integers(1, 60, len(edges.sources)).astype(np.int32)
+    return gp.from_edges(edges.sources, edges.targets, weights, vertices=range(edges.n), directed=directed)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return {directed: graph_of(directed) for directed in (True, False)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("called", ["BFS", "SSSP", "SSWP", "ConnectedComponents"])
+def test_integers_are_the_cpus(graphs, called, directed, engine):
+    if directed and called == "ConnectedComponents":
+        pytest.skip("components of a directed graph are not defined here")
+    graph = graphs[directed]
+    made = getattr(gp.apps, called)
+    program = made() if called == "ConnectedComponents" else made(0)
+    expected = run_with(program, graph, device="cpu").values
+    for sync in True, None:
+        found = run_with(program, graph, engine=engine, sync=sync)
+        assert {row.mode for row in found.stats.iterations} == {PUSH}
+        if called == "BFS":
+            np.testing.assert_array_equal(found.values["level"], expected["level"])
+            gp.check(program, graph, found)
+        elif called in ("SSSP", "SSWP") and expected.dtype.names:
+            np.testing.assert_array_equal(found.values[expected.dtype.names[0]], expected[expected.dtype.names[0]])
+            gp.check(program, graph, found)
+        else:
+            np.testing.assert_array_equal(found.values, expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("directed", [True, False])
+def test_deltas_give_the_cpus_ranks(graphs, directed, engine):
+    program = gp.apps.DeltaPageRank()
+    expected = run_with(program, graphs[directed], device="cpu").values
+    found = run_with(program, graphs[directed], engine=engine)
+    assert {row.mode for row in found.stats.iterations} == {PUSH}
+    np.testing.assert_allclose(found.values, expected, rtol=1e-6)
+
+
+def test_grus_keeps_to_a_budget(graphs):
+    graph, program = graphs[False], gp.apps.SSSP(0)
+    expected = run_with(program, graph, device="cpu").values
+    found = run_with(program, graph, engine="grus", gpu_memory="4MiB")
+    np.testing.assert_array_equal(found.values, expected)
+    with pytest.raises(DeviceMemoryError, match="allow more with gpu_memory"):
+        run_with(program, graph, engine="etagraph", gpu_memory="4MiB")
+
+
+@pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
+def test_a_run_goes_on_from_a_checkpoint(graphs, tmp_path, engine):
+    for program in gp.apps.SSSP(0), gp.apps.DeltaPageRank():
+        graph, where = graphs[False], tmp_path / type(program).__name__
+        whole = run_with(program, graph, device="cpu").values
+        how = {"engine": engine, "checkpoint": where, "checkpoint_every": 1}
+        run_with(program, graph, iterations=3, sync=True, **how)
+        found = run_with(program, graph, sync=True, resume=True, **how)
+        assert found.stats.resumed == 3
+        np.testing.assert_allclose(found.values, whole, rtol=1e-6)

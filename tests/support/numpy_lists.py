@@ -1,0 +1,135 @@
+"""The kernels of the engines that push along edge lists, on the GPU of `numpy_gpu`, for the programs of
+`numpy_push` and of `numpy_deltas`."""
+
+import numpy as np
+
+from .numpy_packed import array_of, offsets_of
+from .numpy_push import bits_of, count, relax, tally_of
+
+
+def lists_of(driver, context, edges):
+    """The targets and the lengths of some edges of the lists."""
+    m = int(offsets_of(driver, context, "out_begins")[-1])
+    targets = driver.array(context["lists"], np.int64 if context["wide_lists"] else np.uint32, m)
+    values = context["list_values"]
+    lengths = driver.array(values, np.int32, m).astype(np.int64) if values else np.ones(m, np.int64)
+    return targets[edges].astype(np.int64), lengths[edges]
+
+
+def push_ranges(driver, context, page, vertices, copies, ranges):
+    """Push along the `ranges` of edges, one for each of `vertices`; `copies` has their values in synchronous runs."""
+    edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
+    targets, lengths = lists_of(driver, context, edges)
+    many = [end - begin for begin, end in ranges]
+    values = array_of(driver, context, "values", np.int64)
+    if context["kept_sums"]:
+        new, old = values[vertices], array_of(driver, context, "next_values", np.int64)[vertices]
+        said = new if context["pushes_all"] else new - old
+        weights = lengths if context["list_values"] else 1
+        np.add.at(array_of(driver, context, "kept_sums", np.int64), targets, np.repeat(said, many) * weights)
+        was, write = bits_of(driver, context, "notified")
+        was[targets] = True
+        write(was)
+        return
+    said = np.repeat(copies, many) + lengths
+    if not context["updated"]:
+        count(driver, context, page, relax(driver, context, page, targets, said))
+        return
+    before = values.copy()
+    np.minimum.at(values, targets, said)
+    array_of(driver, context, "updated", np.uint8)[np.flatnonzero(values != before)] = 1
+
+
+def values_of(driver, context, vertices, places):
+    """What vertices push in a relaxation: in synchronous runs, the copies at these places."""
+    is_apart = context["next_values"] != context["values"] and not context["kept_sums"]
+    name = "next_values" if is_apart else "values"
+    return array_of(driver, context, name, np.int64, int(context["n"]))[places if is_apart else vertices].copy()
+
+
+def whole_lists(driver, context, vertices):
+    offsets = offsets_of(driver, context, "out_begins")
+    return list(zip(offsets[vertices].tolist(), offsets[vertices + 1].tolist(), strict=True))
+
+
+def push_vertices(driver, context, page):
+    active = np.flatnonzero(bits_of(driver, context, "frontier")[0])
+    copies = values_of(driver, context, active, active)
+    push_ranges(driver, context, page, active, copies, whole_lists(driver, context, active))
+
+
+def queue_of(driver, context, page):
+    return array_of(driver, context, "queue", np.uint32, int(tally_of(driver, page)[0]["queued"])).astype(np.int64)
+
+
+def push_listed(driver, context, page):
+    queue = queue_of(driver, context, page)
+    copies = values_of(driver, context, queue, np.arange(len(queue)))
+    push_ranges(driver, context, page, queue, copies, whole_lists(driver, context, queue))
+
+
+def cut_degrees(driver, context, page):
+    limit, whole, part = int(context["degree_limit"]), [], []
+    for place, (begin, end) in enumerate(whole_lists(driver, context, queue_of(driver, context, page))):
+        cut = end - (end - begin) % limit
+        whole += [(start, place, limit) for start in range(begin, cut, limit)]
+        part += [(cut, place, end - cut)] * (cut < end)
+    tally = tally_of(driver, page)
+    tally["whole_shadows"], tally["part_shadows"] = len(whole), len(part)
+    for name, shadows in ("whole_shadows", whole), ("part_shadows", part):
+        array_of(driver, context, name, driver.layouts.shadow, len(shadows))[:] = shadows
+
+
+def push_shadows(driver, context, page):
+    queue, tally = queue_of(driver, context, page), tally_of(driver, page)[0]
+    shadows = np.concatenate(
+        [
+            array_of(driver, context, name, driver.layouts.shadow, int(tally[name])).copy()
+            for name in ("whole_shadows", "part_shadows")
+        ]
+    )
+    places = shadows["place"].astype(np.int64)
+    ranges = list(zip(shadows["start"].tolist(), (shadows["start"] + shadows["edges"]).tolist(), strict=True))
+    copies = values_of(driver, context, queue[places], places)
+    push_ranges(driver, context, page, queue[places], copies, ranges)
+
+
+def scan_updated(driver, context, page):
+    updated = array_of(driver, context, "updated", np.uint8)
+    changed = updated != 0
+    updated[:] = 0
+    bits_of(driver, context, "next_frontier")[1](changed)
+    count(driver, context, page, np.flatnonzero(changed))
+
+
+KERNELS = {
+    "push_vertices": push_vertices,
+    "push_listed": push_listed,
+    "cut_degrees": cut_degrees,
+    "push_shadows": push_shadows,
+    "scan_updated": scan_updated,
+}
+
+
+class FakeManaged:
+    """Unified memory of a fake GPU: a copy in its memory."""
+
+    made = []  # noqa: RUF012 - a list of all that have been made
+
+    def __init__(self, driver, array, free):
+        self.driver, self.nbytes, self.told = driver, array.nbytes, []
+        assert array.nbytes <= free
+        self.allocation = driver.mem_alloc(max(array.nbytes, 1))
+        self.address = int(self.allocation)
+        driver.memcpy_htod(self.address, array.view(np.uint8))
+        FakeManaged.made.append(self)
+
+    def advise(self, hint):
+        self.told.append(hint)
+
+    def prefetch(self, first, last):
+        assert 0 <= first <= last <= self.nbytes
+        self.told.append((first, last))
+
+    def close(self):
+        self.allocation.free()
