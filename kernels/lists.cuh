@@ -5,7 +5,7 @@
 #include "chosen.cuh"
 #include "pushed.cuh"
 
-constexpr int ROWS = 4;  // rows of 32 edges whose loads a warp has in flight at a time
+constexpr int ROWS = 8;  // rows of 32 edges whose loads a warp has in flight at a time
 
 __device__ __forceinline__ u32 target_of(const Context& c, i64 e) {
   return c.wide_lists ? (u32)((const u64*)c.lists)[e] : ((const u32*)c.lists)[e];
@@ -16,63 +16,78 @@ __device__ __forceinline__ Edge value_in_list(const Context& c, i64 e) {
   return Edge{};
 }
 
+// Push to the targets u[j], along edges with these values, from vertex `v`, for each j whose bit is in `wanted`. The loads
+// of all are in flight at a time, and so are their atomic operations.
 #if PUSHES_DELTAS
 
-// Adds to the sum of the target, and notifies it.
-struct Pusher {
-  const Context& c;
-  const Page& p;
-
-  __device__ __forceinline__ void operator()(u32 u, Seen, Accumulator y) {
-    atomic_sum(&c.kept_sums[u], y);
-    u32 bit = 1u << (u & 31);
-    if (!(__ldcg(&c.notified[u >> 5]) & bit)) atomicOr(&c.notified[u >> 5], bit);
+template <int COUNT>
+__device__ __forceinline__ void push_to(const Context& c, const u32* u, const Edge* edges, u32 wanted, const Pushed& x,
+                                        u32 v) {
+  u32 words[COUNT];
+#pragma unroll
+  for (int j = 0; j < COUNT; j++)
+    if (wanted >> j & 1) words[j] = __ldcg(&c.notified[u[j] >> 5]);
+#pragma unroll
+  for (int j = 0; j < COUNT; j++) {
+    if (!(wanted >> j & 1)) continue;
+    atomic_sum(&c.kept_sums[u[j]], pushed_along(c, x, edges[j], v));
+    u32 bit = 1u << (u[j] & 31);
+    if (!(words[j] & bit)) atomicOr(&c.notified[u[j] >> 5], bit);
   }
-
-  __device__ __forceinline__ void end() {}
-};
+}
 
 #else
 
-// Relaxes the target. If that changes it, the target is in the next frontier: with a byte map, its byte is written, as
-// often as it changes (Grus section 4.2.1); else the first of all changes marks its bit and counts it.
-struct Pusher {
-  const Context& c;
-  const Page& p;
-  Activated done;
-
-  __device__ __forceinline__ void operator()(u32 u, Value seen, Accumulator y) {
-    if (!relax(c, &c.values[u], seen, y)) return;
-    if (c.updated) c.updated[u] = 1;
-    else if (mark(c.next_frontier, u)) count_active(c, u, done);
+// A target that changes is in the next frontier: with a byte map, its byte is written (Grus section 4.2.1), else its bit.
+template <int COUNT>
+__device__ __forceinline__ void push_to(const Context& c, const u32* u, const Edge* edges, u32 wanted, const Pushed& x,
+                                        u32 v) {
+  typedef typename Word<sizeof(Value)>::type word_t;
+  Value seen[COUNT];
+  Accumulator y[COUNT];
+  word_t had[COUNT], found[COUNT];
+  u32 tried = 0;
+#pragma unroll
+  for (int j = 0; j < COUNT; j++)
+    if (wanted >> j & 1) seen[j] = look_at(c, u[j]);
+#pragma unroll
+  for (int j = 0; j < COUNT; j++) {
+    if (!(wanted >> j & 1)) continue;
+    y[j] = pushed_along(c, x, edges[j], v);
+    Value fresh = combine(seen[j], y[j]);
+    if (!activate(c.parameters, fresh, seen[j])) continue;
+    word_t word;
+    memcpy(&word, &fresh, sizeof(Value));
+    memcpy(&had[j], &seen[j], sizeof(Value));
+    tried |= 1u << j, found[j] = atomicCAS((word_t*)&c.values[u[j]], had[j], word);
   }
-
-  __device__ __forceinline__ void end() { add_to_tally(p, done); }
-};
+#pragma unroll
+  for (int j = 0; j < COUNT; j++) {
+    if (!(tried >> j & 1)) continue;
+    if (found[j] != had[j]) {  // another thread was faster
+      memcpy(&seen[j], &found[j], sizeof(Value));
+      if (!relax(c, &c.values[u[j]], seen[j], y[j])) continue;
+    }
+    if (c.updated) c.updated[u[j]] = 1;
+    else atomicOr(&c.next_frontier[u[j] >> 5], 1u << (u[j] & 31));
+  }
+}
 
 #endif
 
 // Push along the edges [begin, end) of vertex `v` with all lanes of a warp: 32 edges a row, of which the first begins at
 // a multiple of `aligned` elements, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2).
-__device__ __forceinline__ void push_rows(const Context& c, const Page& p, const Pushed& x, u32 v, i64 begin, i64 end,
-                                          Pusher& push) {
+__device__ __forceinline__ void push_rows(const Context& c, const Pushed& x, u32 v, i64 begin, i64 end) {
   i64 first = begin - (c.aligned ? (begin + c.lead) & (c.aligned - 1) : 0);
   for (first += lane_id(); first - lane_id() < end; first += 32 * ROWS) {
-    u32 u[ROWS];
+    u32 u[ROWS], wanted = 0;
     Edge edges[ROWS];
-    Seen seen[ROWS];
-    u32 wanted = 0;
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
       i64 e = first + 32 * j;
       if (e < begin || e >= end) continue;
       wanted |= 1u << j, u[j] = target_of(c, e), edges[j] = value_in_list(c, e);
     }
-#pragma unroll
-    for (int j = 0; j < ROWS; j++)
-      if (wanted >> j & 1) seen[j] = look_at(c, u[j]);
-#pragma unroll
-    for (int j = 0; j < ROWS; j++)
-      if (wanted >> j & 1) push(u[j], seen[j], pushed_along(c, x, edges[j], v));
+    push_to<ROWS>(c, u, edges, wanted, x, v);
   }
 }

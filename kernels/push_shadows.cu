@@ -4,9 +4,11 @@
 // Launch: any number of threads, after cut_degrees. Shared memory: degree_limit words for each thread.
 #include "lists.cuh"
 
+constexpr int TOGETHER = 5;  // edges of a thread that are in flight at a time: half of the paper's degree limit
+
 // Push along the edges of each of `count` shadow vertices; at most `most` neighbours are fetched ahead.
 __device__ __forceinline__ void push_set(const Context& c, const Page& p, const Shadow* shadows, u64 count, u32 most,
-                                         u32* fetched, Pusher& push) {
+                                         u32* fetched) {
   u32* mine = fetched + threadIdx.x;  // the threads' words take turns, so that no two share a bank
   for (u64 k = blockIdx.x * (u64)blockDim.x + threadIdx.x; k < count; k += (u64)gridDim.x * blockDim.x) {
     Shadow shadow = shadows[k];
@@ -16,11 +18,17 @@ __device__ __forceinline__ void push_set(const Context& c, const Page& p, const 
 #pragma unroll 5
       for (u32 j = 0; j < most; j++) mine[j * THREADS] = target_of(c, min(shadow.start + j, p.last_edge - 1));
     }
-#pragma unroll 2
-    for (u32 j = 0; j < shadow.edges; j++) {
-      u32 u = c.prefetches ? mine[j * THREADS] : target_of(c, shadow.start + j);
-      Edge edge = value_in_list(c, shadow.start + j);
-      push(u, look_at(c, u), pushed_along(c, x, edge, v));
+    for (u32 first = 0; first < shadow.edges; first += TOGETHER) {
+      u32 u[TOGETHER], wanted = 0;
+      Edge edges[TOGETHER];
+#pragma unroll
+      for (int j = 0; j < TOGETHER; j++) {
+        i64 e = shadow.start + first + j;
+        if (first + j >= shadow.edges) continue;
+        wanted |= 1u << j, u[j] = c.prefetches ? mine[(first + j) * THREADS] : target_of(c, e);
+        edges[j] = value_in_list(c, e);
+      }
+      push_to<TOGETHER>(c, u, edges, wanted, x, v);
     }
   }
 }
@@ -29,9 +37,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_shadows(const __grid_
   extern __shared__ u32 fetched[];
   const Context& c = t.context;
   const Page& p = t.page;
-  Pusher push{c, p};
-  push_set(c, p, c.whole_shadows, p.tally->whole_shadows, c.degree_limit, fetched, push);
-  push_set(c, p, c.part_shadows, p.tally->part_shadows, c.degree_limit - 1, fetched, push);
-  __syncwarp();
-  push.end();
+  push_set(c, p, c.whole_shadows, p.tally->whole_shadows, c.degree_limit, fetched);
+  push_set(c, p, c.part_shadows, p.tally->part_shadows, c.degree_limit - 1, fetched);
 }

@@ -162,9 +162,7 @@ class Options:
     checkpoint_every: int | str | None = None
 
     def __post_init__(self) -> None:
-        engine = self.engine if isinstance(self.engine, str) else text_of(self.engine)
-        engine_of(engine)
-        object.__setattr__(self, "engine", engine)
+        object.__setattr__(self, "engine", named(self.engine))
         for name in FLAGS & vars(self).keys():  # some are in `RunOptions` only
             self._check_flag(name)
         for name in CHOICES.keys() & vars(self):  # `device` is in `RunOptions` only
@@ -298,6 +296,21 @@ class RunOptions(Options):
     def needs_gpu(self) -> bool:
         """Whether the run fails if no GPU can be used, instead of using the CPU."""
         return self.device in (GPU, HYBRID) or self.policy.lists is not None
+
+
+def named(engine: object) -> str:
+    """The text that names an engine, which `engine` is or names.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(engine, str):
+        engine_of(engine)
+        return engine
+    if type(engine) not in map(type, POLICIES.values()):
+        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}")
+    return text_of(engine)  # type: ignore[arg-type]
 
 
 def is_count(value: object) -> bool:

@@ -40,6 +40,7 @@ class FailingGpu(StepByParts):
     at: object = 0
     is_short = False
     kept_bytes = 0, 0
+    placing: dict = {}  # noqa: RUF012 - never written
 
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges

@@ -33,7 +33,7 @@ def push_ranges(driver, context, page, vertices, copies, ranges):
         return
     said = np.repeat(copies, many) + lengths
     if not context["updated"]:
-        count(driver, context, page, relax(driver, context, page, targets, said))
+        relax(driver, context, page, targets, said)
         return
     before = values.copy()
     np.minimum.at(values, targets, said)
@@ -95,10 +95,12 @@ def push_shadows(driver, context, page):
 
 
 def scan_updated(driver, context, page):
-    updated = array_of(driver, context, "updated", np.uint8)
-    changed = updated != 0
-    updated[:] = 0
-    bits_of(driver, context, "next_frontier")[1](changed)
+    changed, write = bits_of(driver, context, "next_frontier")
+    if context["updated"]:
+        updated = array_of(driver, context, "updated", np.uint8)
+        changed = updated != 0
+        updated[:] = 0
+        write(changed)
     count(driver, context, page, np.flatnonzero(changed))
 
 

@@ -1,7 +1,8 @@
 """A superstep of EMOGI, EtaGraph or Grus: active vertices push along their lists, wherever these are (edge_lists.py).
 
 The engines differ in how threads divide the lists. All mark the vertices that change, so that none is in the next
-frontier twice: EMOGI and EtaGraph with atomics, and so does Grus without its byte map.
+frontier twice: EMOGI and EtaGraph in a bitmap with atomics, and so does Grus without its byte map. Whoever reads the
+frontier then counts it.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     if placed.keeps_sums:
         begin_deltas(launches, first)
     task = launches.tasks.of_all()
-    DIVISIONS[lists.how.division](launches, task, state.synchronous and not placed.keeps_sums)
+    DIVISIONS[lists.how.division](launches, task, state)
     if placed.keeps_sums:
         launches.launcher.on_blocks("apply_notified", arrays.n, None, task)
-    elif lists.how.byte_map:
+    elif lists.how.division != SHARED:
         launches.launcher.on_threads("scan_updated", arrays.n, None, task)
     return result_of(launches.read_tallies(), edges, lists.how.where)
 
@@ -67,22 +68,24 @@ def begin_deltas(launches: Launches, first: bool) -> None:
         driver.memcpy_htod(arrays.address("frontier"), everyone.view(np.uint8))
 
 
-def by_vertices(launches: Launches, task: Array, copies: bool) -> None:
-    """All vertices are looked at (EMOGI section 4.3). If pushes overwrite what others read, they push `copies`."""
+def by_vertices(launches: Launches, task: Array, state: State) -> None:
+    """All vertices are looked at (EMOGI section 4.3). If pushes overwrite what others read, they push copies."""
     arrays = launches.arrays
-    if copies:
+    if state.synchronous and not launches.placed.keeps_sums:
         nbytes = launches.placed.memory.arrays["values"]
         launches.driver.memcpy_dtod(arrays.address("next_values"), arrays.address("values"), nbytes)
-    launches.launcher.on_all("push_vertices", None, task)
+    threads = 1 if task["context"]["thread_each"][0] else 32
+    launches.launcher.on_threads("push_vertices", arrays.n * threads, None, task)
 
 
-def by_queue(launches: Launches, task: Array, copies: bool) -> None:
+def by_queue(launches: Launches, task: Array, state: State) -> None:
     """A warp takes a vertex of the queue (Grus section 4.2.2)."""
+    count = launches.arrays.n if task["context"]["pushes_all"][0] else state.active_count
     list_frontier(launches, None, task)
-    launches.launcher.on_all("push_listed", None, task)
+    launches.launcher.on_warps("push_listed", count, None, task)
 
 
-def by_shared_warps(launches: Launches, task: Array, copies: bool) -> None:
+def by_shared_warps(launches: Launches, task: Array, state: State) -> None:
     """Vertices of the queue with few edges share a warp (push.py)."""
     if not launches.placed.numbering.arrays.directed:
         lists = lists_of(launches)
@@ -93,7 +96,7 @@ def by_shared_warps(launches: Launches, task: Array, copies: bool) -> None:
     launches.launcher.on_all(decoding(kernel, task), None, task)
 
 
-def by_shadows(launches: Launches, task: Array, copies: bool) -> None:
+def by_shadows(launches: Launches, task: Array, state: State) -> None:
     """A thread takes a shadow vertex (EtaGraph sections III to V)."""
     context = task["context"]
     fetched = int(context["prefetches"][0]) * int(context["degree_limit"][0])
@@ -102,6 +105,6 @@ def by_shadows(launches: Launches, task: Array, copies: bool) -> None:
     launches.launcher.on_all("push_shadows", None, task, fetched * THREADS * WORD_BYTES)
 
 
-DIVISIONS: dict[str, Callable[[Launches, Array, bool], None]] = {
+DIVISIONS: dict[str, Callable[[Launches, Array, State], None]] = {
     VERTICES: by_vertices, QUEUE: by_queue, SHARED: by_shared_warps, SHADOWS: by_shadows,
 }  # fmt: skip
