@@ -118,7 +118,7 @@ class FakeManaged:
 
     made = []  # noqa: RUF012 - a list of all that have been made
 
-    def __init__(self, driver, array, free):
+    def __init__(self, driver, array, free, threads):
         self.driver, self.nbytes, self.told = driver, array.nbytes, []
         assert array.nbytes <= free
         self.allocation = driver.mem_alloc(max(array.nbytes, 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,14 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ...graph.arrays import GraphArrays
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool
 from ...program import BoundProgram
 from ...system.memory import on_own_pages
 from ..modes import RESIDENT, ZERO_COPY
 from . import staging
 from .device import FALLBACK
 from .device_graph import DeviceGraph
-from .managed import ManagedArray
+from .managed import ManagedArray, copy_array
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .run_arrays import RunArrays
@@ -135,7 +134,7 @@ class EdgeLists:
                 try:
                     for array in self._host_arrays():
                         free = self._kept.device.driver.mem_get_info()[0] - sum(each.nbytes for each in made)
-                        made.append(ManagedArray(array, free))
+                        made.append(ManagedArray(array, free, self._threads))
                 except BaseException:
                     for each in made:
                         each.close()
@@ -144,7 +143,8 @@ class EdgeLists:
                 self._tell(made, room)
             return made
 
-        self._managed_arrays = self._kept.lists.managed((self.how, tuple(self._widths), room), make)
+        fits = self.nbytes <= room or BY_PRIORITY not in self.how.hints
+        self._managed_arrays = self._kept.lists.managed((self.how, *self._widths, None if fits else room), make)
         return [array.address for array in self._managed_arrays]
 
     def _tell(self, made: list[ManagedArray], room: int) -> None:
@@ -190,7 +190,5 @@ class Timed:
 def widened(array: Array, threads: int | None) -> Array:
     """The same numbers in 8 bytes each, on memory pages of their own, made by `threads` threads."""
     made = on_own_pages(len(array), np.dtype(np.int64))
-    with ThreadPool(threads) as pool:
-        bounds = split(len(array), pool.size)
-        pool.run(np.copyto, [(made[a:b], array[a:b]) for a, b in pairwise(bounds)])
+    copy_array(array, made, threads)
     return made

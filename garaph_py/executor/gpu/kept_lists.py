@@ -32,6 +32,11 @@ class KeptLists:
             self._managed = key, make()
         return self._managed[1]
 
+    @property
+    def has_managed(self) -> bool:
+        """Whether there are lists in unified memory."""
+        return self._managed is not None
+
     def free_managed(self) -> None:
         """Free the lists in unified memory."""
         arrays = () if self._managed is None else self._managed[1]

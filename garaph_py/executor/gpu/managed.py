@@ -6,12 +6,14 @@ The driver is called through cuda-bindings, because PyCUDA knows neither its adv
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError, DeviceMemoryError
+from ...native.threads import ThreadPool, split
 from ...system.sizes import show_bytes
 from .device import FALLBACK
 from .settings import ACCESSED_BY, PREFERRED, READ_MOSTLY
@@ -34,6 +36,8 @@ class ManagedArray:
         What it holds; the host writes it, so that it begins in the host's memory.
     free : int
         Bytes of the device's memory that are free: the array may not exceed them.
+    threads : int or None
+        CPU threads that copy; None for one per available core.
 
     Attributes
     ----------
@@ -49,7 +53,7 @@ class ManagedArray:
         If the driver or the system has no unified memory.
     """
 
-    def __init__(self, array: Array, free: int) -> None:
+    def __init__(self, array: Array, free: int, threads: int | None = None) -> None:
         from cuda.bindings import driver
 
         if array.nbytes > free:
@@ -64,7 +68,7 @@ class ManagedArray:
             raise DeviceError(f"no unified memory ({status.name}); use engine='emogi', {FALLBACK}")
         self.address = int(pointer)
         place = np.ctypeslib.as_array((ctypes.c_uint8 * self.nbytes).from_address(self.address))
-        place[: array.nbytes] = array.view(np.uint8)
+        copy_array(array, place[: array.nbytes].view(array.dtype), threads)
 
     def advise(self, hint: str) -> None:
         """Tell the driver that the GPU accesses the array, as `hint` says."""
@@ -93,3 +97,9 @@ class ManagedArray:
         if self.address:
             self._driver.cuMemFree(self.address)
             self.address = 0
+
+
+def copy_array(source: Array, to: Array, threads: int | None) -> None:
+    """Copy an array by `threads` threads; the numbers may be of different types."""
+    with ThreadPool(threads) as pool:
+        pool.run(np.copyto, [(to[a:b], source[a:b]) for a, b in pairwise(split(len(source), pool.size))])

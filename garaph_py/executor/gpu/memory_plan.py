@@ -34,6 +34,10 @@ REPORT_VERTICES = 1 << 20
 """Vertices whose reported values the GPU computes at a time."""
 
 
+UNLISTED = ("next_queues", "supersteps", "least", "destinations")
+"""Arrays that pushes do without if they push along lists only (`push_from_lists`)."""
+
+
 @dataclass(frozen=True)
 class DeviceMemoryPlan:
     """How a run divides its budget of a device's memory.
@@ -186,7 +190,7 @@ def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int) ->
 
     A vertex has at most one shadow vertex with fewer edges than the degree limit.
     """
-    arrays = {name: size for name, size in arrays.items() if name not in ("next_queues", "supersteps", "least")}
+    arrays = {name: size for name, size in arrays.items() if name not in UNLISTED}
     if lists.division == SHADOWS:
         size = layout(SHADOW).itemsize
         arrays |= {"whole_shadows": size * (m // lists.degree_limit), "part_shadows": size * n}

@@ -166,7 +166,7 @@ class Placer:
         """
         if self._settings.lists is not None:
             return self._along_lists(self._settings.lists, synchronous, budget)
-        self._kept.lists.free_managed()
+        self._free_managed()
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
@@ -177,11 +177,17 @@ class Placer:
         found = self._by_lists(sources, synchronous, budget)
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
 
+    def _free_managed(self) -> None:
+        """Free lists in unified memory, which take the device's memory beside what this run plans."""
+        if self._kept.lists.has_managed:
+            with self._kept.device:
+                self._kept.lists.free_managed()
+
     def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
         """The placement of a run that only pushes along lists. What looks at in-edges reads them in host memory."""
         bound, graph, given = self._bound, self._graph, self._given
         if how.where != MANAGED:
-            self._kept.lists.free_managed()
+            self._free_managed()
         lists = EdgeLists(how, bound, graph._arrays, self._kept, self._settings.threads)
         memory = self._memory(given, synchronous, budget, deltas=bound.pushes_deltas, by_runs=False, lists=how)
         _ = memory.left  # an error if the vertices alone do not fit
