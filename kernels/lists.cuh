@@ -5,7 +5,7 @@
 #include "chosen.cuh"
 #include "pushed.cuh"
 
-constexpr int ROWS = 4;  // rows of 32 edges whose loads a warp has in flight at a time
+constexpr int ROWS = 8;  // rows of 32 edges whose loads a warp has in flight at a time
 
 __device__ __forceinline__ u32 target_of(const Context& c, i64 e) {
   return c.wide_lists ? (u32)((const u64*)c.lists)[e] : ((const u32*)c.lists)[e];

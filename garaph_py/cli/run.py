@@ -94,7 +94,13 @@ def run(
             "available memory.",
         ),
     ] = None,
-    engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
+    engine: Annotated[
+        str,
+        Option(
+            help="auto; garaph: the paper's rules to the letter; or, on a GPU, emogi, etagraph or grus, with switches "
+            "as in emogi:align=no."
+        ),
+    ] = "auto",
     mode: Annotated[
         str, Option(help="auto, pull or notify-pull; with engine auto also push, pull-tiled or components.")
     ] = "auto",

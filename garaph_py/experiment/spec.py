@@ -14,6 +14,7 @@ from typing import Any
 from ..apps import registry
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
+from ..runtime.options import engine_name
 from . import toml
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
@@ -167,6 +168,11 @@ def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
 def check_choices(kind: Kind, values: dict[str, list[Any]], where: str) -> None:
     """Refuse a value that is not among the allowed ones of a setting that takes one of a few."""
     for key, given in values.items():
+        for value in given if key == "engine" else ():
+            try:
+                engine_name(value)
+            except ParameterError as error:
+                raise ParameterError(f"{where}: {error}") from None
         if allowed := kind.parameters[key].choices:
             for value in given:
                 toml.chosen(f"{where}: {key}", value, allowed)

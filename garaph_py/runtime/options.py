@@ -74,7 +74,7 @@ class Options:
     engine : str or engine
         ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
         rules that were fastest in measurements. ``"emogi"``, ``"etagraph"`` and ``"grus"`` push along raw edge lists on
-        a GPU, as those papers do (docs/engines.md); `Emogi`, `EtaGraph` and `Grus` have a switch for each technique,
+        a GPU, as those papers do; `Emogi`, `EtaGraph` and `Grus` have a switch for each technique,
         which text gives as ``"emogi:align=no"``.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled", "components"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
@@ -162,7 +162,7 @@ class Options:
     checkpoint_every: int | str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "engine", named(self.engine))
+        object.__setattr__(self, "engine", engine_name(self.engine))
         for name in FLAGS & vars(self).keys():  # some are in `RunOptions` only
             self._check_flag(name)
         for name in CHOICES.keys() & vars(self):  # `device` is in `RunOptions` only
@@ -298,7 +298,7 @@ class RunOptions(Options):
         return self.device in (GPU, HYBRID) or self.policy.lists is not None
 
 
-def named(engine: object) -> str:
+def engine_name(engine: object) -> str:
     """The text that names an engine, which `engine` is or names.
 
     Raises

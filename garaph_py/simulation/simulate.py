@@ -83,6 +83,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:
     """The model of the executor for the device of `options`."""
     device = options.device
+    if options.policy.lists is not None:
+        raise ParameterError(f"engine={options.engine!r} cannot be simulated; take engine='auto' or engine='garaph'")
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores)
     cpu = SimulatedCpu(workload, machine, cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores)

@@ -42,7 +42,7 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     if placed.keeps_sums:
         launches.launcher.on_blocks("apply_notified", arrays.n, None, task)
     elif lists.how.division != SHARED:
-        launches.launcher.on_threads("scan_updated", arrays.n, None, task)
+        launches.launcher.on_all("scan_updated", None, task)
     return result_of(launches.read_tallies(), edges, lists.how.where)
 
 

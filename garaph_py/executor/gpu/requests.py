@@ -1,0 +1,59 @@
+"""How many requests of each size a GPU makes when it reads edge lists in host memory, as in EMOGI's Figures 5 and 7.
+
+A request is for 1 to 4 adjacent sectors of 32 bytes of one line of 128 bytes (EMOGI section 3.3). The reads of a warp
+at one time are merged, those of one thread after another are not: such a thread reads a sector when it enters it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .settings import ListPush
+
+Array = npt.NDArray[Any]
+
+SECTOR, LINE, WARP = 32, 128, 32
+"""Bytes of the smallest request and of the largest one; threads of a warp."""
+SIZES = (32, 64, 96, 128)
+"""Bytes of requests."""
+
+
+def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0) -> dict[int, int]:
+    """The number of requests of each size, in bytes, for the targets of some lists, each read once.
+
+    Parameters
+    ----------
+    begins, ends : ndarray of int64, shape (k,)
+        The edges [begin, end) of each list.
+    how : ListPush
+        How threads read them.
+    lead : int
+        Elements between the last multiple of 128 bytes and the first edge in memory.
+    """
+    width = how.element_bytes
+    some = ends > begins
+    begins, ends = begins[some] + lead, ends[some] + lead
+    if how.thread_each:
+        sectors = (ends * width - 1) // SECTOR - begins * width // SECTOR + 1
+        return dict(zip(SIZES, [int(sectors.sum()), 0, 0, 0], strict=True))
+    first = begins // (LINE // width) * (LINE // width) if how.aligns else begins
+    rows = -(-(ends - first) // WARP)
+    of = np.repeat(np.arange(len(rows)), rows)
+    number = np.arange(len(of)) - np.repeat(np.cumsum(rows) - rows, rows)
+    low = np.maximum(first[of] + number * WARP, begins[of]) * width
+    high = np.minimum(first[of] + (number + 1) * WARP, ends[of]) * width
+    counts = np.zeros(len(SIZES), np.int64)
+    for line in range(WARP * width // LINE + 1):  # the lines that the read of a warp may touch
+        place = (low // LINE + line) * LINE
+        inside = np.minimum(high, place + LINE) - np.maximum(low, place)
+        sectors = (np.minimum(high, place + LINE) - 1) // SECTOR - np.maximum(low, place) // SECTOR + 1
+        counts += np.bincount(sectors[inside > 0] - 1, minlength=len(SIZES))
+    return dict(zip(SIZES, counts.tolist(), strict=True))
+
+
+def amplification(requests: dict[int, int], nbytes: int) -> float:
+    """Bytes of all requests, divided by the `nbytes` that are needed."""
+    return sum(size * count for size, count in requests.items()) / max(nbytes, 1)
