@@ -5,7 +5,7 @@
 #include "chosen.cuh"
 #include "pushed.cuh"
 
-constexpr int ROWS = 8;  // rows of 32 edges whose loads a warp has in flight at a time
+constexpr int ROWS = 4;  // rows of 32 edges that a warp reads at a time
 
 __device__ __forceinline__ u32 target_of(const Context& c, i64 e) {
   return c.wide_lists ? (u32)((const u64*)c.lists)[e] : ((const u32*)c.lists)[e];
@@ -75,19 +75,34 @@ __device__ __forceinline__ void push_to(const Context& c, const u32* u, const Ed
 
 #endif
 
-// Push along the edges [begin, end) of vertex `v` with all lanes of a warp: 32 edges a row, of which the first begins at
-// a multiple of `aligned` elements, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2).
-__device__ __forceinline__ void push_rows(const Context& c, const Pushed& x, u32 v, i64 begin, i64 end) {
-  i64 first = begin - (c.aligned ? (begin + c.lead) & (c.aligned - 1) : 0);
-  for (first += lane_id(); first - lane_id() < end; first += 32 * ROWS) {
-    u32 u[ROWS], wanted = 0;
-    Edge edges[ROWS];
+// The edges of a lane in ROWS rows: targets, values, and which of them are among the edges [begin, end).
+struct Rows {
+  u32 u[ROWS], wanted;
+  Edge edges[ROWS];
+};
+
+__device__ __forceinline__ Rows read_rows(const Context& c, i64 first, i64 begin, i64 end) {
+  Rows rows;
+  rows.wanted = 0;
 #pragma unroll
-    for (int j = 0; j < ROWS; j++) {
-      i64 e = first + 32 * j;
-      if (e < begin || e >= end) continue;
-      wanted |= 1u << j, u[j] = target_of(c, e), edges[j] = value_in_list(c, e);
-    }
-    push_to<ROWS>(c, u, edges, wanted, x, v);
+  for (int j = 0; j < ROWS; j++) {
+    i64 e = first + 32 * j;
+    if (e < begin || e >= end) continue;
+    rows.wanted |= 1u << j, rows.u[j] = target_of(c, e), rows.edges[j] = value_in_list(c, e);
+  }
+  return rows;
+}
+
+// Push along the edges [begin, end) of vertex `v` with all lanes of a warp: 32 edges a row, of which the first begins at
+// a multiple of `aligned` elements, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2). Rows are
+// read while the warp pushes along those before.
+__device__ __forceinline__ void push_rows(const Context& c, const Pushed& x, u32 v, i64 begin, i64 end) {
+  i64 first = begin - (c.aligned ? (begin + c.lead) & (c.aligned - 1) : 0) + lane_id();
+  Rows rows = read_rows(c, first, begin, end);
+  while (first - lane_id() < end) {
+    first += 32 * ROWS;
+    Rows next = read_rows(c, first, begin, end);
+    push_to<ROWS>(c, rows.u, rows.edges, rows.wanted, x, v);
+    rows = next;
   }
 }

@@ -2,7 +2,7 @@
 // Launch: one warp for each vertex of the queue, after list_frontier. Shared memory: none.
 #include "lists.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 3) push_listed(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_listed(const __grid_constant__ Task t) {
   const Context& c = t.context;
   u32 k = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
   if (k >= t.page.tally->queued) return;

@@ -5,7 +5,7 @@
 // Launch: one warp, or one thread, for each vertex. Shared memory: none.
 #include "lists.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 3) push_vertices(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_vertices(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 thread = blockIdx.x * (i64)blockDim.x + threadIdx.x, v = c.thread_each ? thread : thread / 32;
   if (v >= c.n || !(c.frontier[v >> 5] >> (v & 31) & 1)) return;

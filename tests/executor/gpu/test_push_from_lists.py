@@ -146,6 +146,26 @@ def test_a_device_that_fails_costs_no_answer(device_with_lists, monkeypatch, gra
     np.testing.assert_array_equal(found.values, expected(program, graph))
 
 
+class StoppedError(Exception):
+    """Ends a run."""
+
+
+@pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
+@pytest.mark.parametrize("program", [Lengths(0), Weighed(9)], ids=lambda program: type(program).__name__)
+def test_a_run_goes_on_from_a_checkpoint(device_with_lists, graph, tmp_path, program, engine):
+    def stop(event):
+        if isinstance(event, gp.events.Checkpoint) and event.iterations >= 2:
+            raise StoppedError
+
+    device_with_lists(program, graph)
+    how = {"engine": engine, "checkpoint": tmp_path / "c"}
+    with pytest.raises(StoppedError):
+        run_with(program, graph, checkpoint_every=1, on_event=stop, **how)
+    found = run_with(program, graph, resume=True, **how)
+    assert found.stats.resumed == 2
+    np.testing.assert_array_equal(found.values, expected(program, graph))
+
+
 class Sums(gp.VertexProgram):
     """It can neither relax nor push deltas."""
 

@@ -28,6 +28,10 @@ def graph_of(directed):
     return gp.from_edges(edges.sources, edges.targets, weights, vertices=range(edges.n), directed=directed)
 
 
+class StoppedError(Exception):
+    """Ends a run."""
+
+
 @pytest.fixture(scope="module")
 def graphs():
     return {directed: graph_of(directed) for directed in (True, False)}
@@ -77,11 +81,16 @@ def test_grus_keeps_to_a_budget(graphs):
 
 @pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
 def test_a_run_goes_on_from_a_checkpoint(graphs, tmp_path, engine):
+    def stop(event):
+        if isinstance(event, gp.events.Checkpoint) and event.iterations >= 3:
+            raise StoppedError
+
     for program in gp.apps.SSSP(0), gp.apps.DeltaPageRank():
         graph, where = graphs[False], tmp_path / type(program).__name__
         whole = run_with(program, graph, device="cpu").values
-        how = {"engine": engine, "checkpoint": where, "checkpoint_every": 1}
-        run_with(program, graph, iterations=3, sync=True, **how)
-        found = run_with(program, graph, sync=True, resume=True, **how)
+        how = {"engine": engine, "checkpoint": where}
+        with pytest.raises(StoppedError):
+            run_with(program, graph, checkpoint_every=1, on_event=stop, **how)
+        found = run_with(program, graph, resume=True, **how)
         assert found.stats.resumed == 3
         np.testing.assert_allclose(found.values, whole, rtol=1e-6)
