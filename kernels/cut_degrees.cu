@@ -7,11 +7,15 @@
 extern "C" __global__ void __launch_bounds__(THREADS) cut_degrees(const __grid_constant__ Task t) {
   const Context& c = t.context;
   const Page& p = t.page;
-  u32 queued = p.tally->queued, threads = gridDim.x * blockDim.x, limit = c.degree_limit;
-  for (u32 first = (blockIdx.x * blockDim.x + threadIdx.x) & ~31u; first < queued; first += threads) {
+  u32 queued = p.tally->queued, limit = c.degree_limit;
+  u64 threads = (u64)gridDim.x * blockDim.x;
+  for (u64 first = (blockIdx.x * (u64)blockDim.x + threadIdx.x) & ~31ull; first < queued; first += threads) {
     u32 k = first + lane_id();
     i64 begin = 0, degree = 0;
-    if (k < queued) begin = out_offsets(c)[c.queue[k]], degree = out_offsets(c)[c.queue[k] + 1] - begin;
+    if (first + lane_id() < queued) {
+      u32 v = c.queue[k];
+      begin = out_offsets(c)[v], degree = out_offsets(c)[v + 1] - begin;
+    }
     u64 whole = degree / limit, before = whole;
     u32 part = degree % limit, parts = __ballot_sync(FULL_MASK, part);
 #pragma unroll
@@ -20,9 +24,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) cut_degrees(const __grid_c
       if (lane_id() >= s) before += other;
     }
     u64 all = __shfl_sync(FULL_MASK, before, 31), place = 0, part_place = 0;
-    if (lane_id() == 0) place = atomicAdd(&p.tally->whole_shadows, all), part_place = atomicAdd(&p.tally->part_shadows, (u64)__popc(parts));
+    if (lane_id() == 0) {
+      place = atomicAdd(&p.tally->whole_shadows, all);
+      part_place = atomicAdd(&p.tally->part_shadows, (u64)__popc(parts));
+    }
     place = __shfl_sync(FULL_MASK, place, 0), part_place = __shfl_sync(FULL_MASK, part_place, 0);
-    if (part) c.part_shadows[part_place + __popc(parts & lanes_below(lane_id()))] = Shadow{begin + (i64)whole * limit, k, part};
+    part_place += __popc(parts & lanes_below(lane_id()));
+    if (part) c.part_shadows[part_place] = Shadow{begin + (i64)whole * limit, k, part};
     for (u64 i = lane_id(); i - lane_id() < all; i += 32) {  // the warp writes the shadows of all its lanes
       int lane = 0;
 #pragma unroll
@@ -30,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cut_degrees(const __grid_c
         if (__shfl_sync(FULL_MASK, before, lane + s - 1) <= i) lane += s;
       u64 number = i - __shfl_sync(FULL_MASK, before - whole, lane);
       i64 start = __shfl_sync(FULL_MASK, begin, lane) + (i64)number * limit;
-      if (i < all) c.whole_shadows[place + i] = Shadow{start, first + lane, limit};
+      if (i < all) c.whole_shadows[place + i] = Shadow{start, (u32)first + lane, limit};
     }
   }
 }

@@ -6,8 +6,8 @@ lists are, and in how threads divide them (`executor.gpu.settings.ListPush`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar
 
 from ..errors import ParameterError
 from ..executor.gpu.settings import (
@@ -86,7 +86,8 @@ class Emogi(ListPolicy):
     listed : bool
         Beyond the paper: active vertices are listed first, so that a superstep takes no time for the others.
     shared : bool
-        Beyond the paper: the lists of several vertices with few edges share a warp. Needs ``listed``.
+        Beyond the paper: the lists of several vertices with few edges share a warp. Needs ``listed``. Warps begin
+        longer lists at a multiple of 32 edges, whatever ``align`` is.
     """
 
     merge: bool = True
@@ -104,8 +105,10 @@ class Emogi(ListPolicy):
             raise ParameterError(f"emogi: element_bytes={self.element_bytes!r}: choose 4 or 8")
         if self.align and not self.merge:
             object.__setattr__(self, "align", False)  # a thread has nothing to align
-        if self.shared and not (self.listed and self.merge and self.element_bytes == 4):
-            raise ParameterError("emogi: shared=True needs listed=True, merge=True and element_bytes=4")
+        if self.shared and (not (self.listed and self.merge) or self.unified or self.element_bytes != 4):
+            raise ParameterError(
+                "emogi: shared=True needs listed=True, merge=True and element_bytes=4, and has no unified=True"
+            )
         if self.listed and not self.merge:
             raise ParameterError("emogi: listed=True needs merge=True: a warp takes each vertex of the list")
 
@@ -227,15 +230,22 @@ def engine_of(text: str) -> Policy:
     engine = POLICIES[name]
     if not switches:
         return engine
-    defaults = {field.name: field.default for field in fields(engine)}  # type: ignore[arg-type]
+    defaults = {field.name: field.default for field in switches_of(engine)}
     given: dict[str, object] = {}
     for switch in switches.split(","):
         key, _, value = (part.strip() for part in switch.partition("="))
         if key not in defaults:
             known = f"has the switches {', '.join(defaults)}" if defaults else "has no switches"
             raise ParameterError(f"engine={text!r}: {name} {known}, not {key!r}")
+        if key in given:
+            raise ParameterError(f"engine={text!r}: {key} is there twice; leave one out")
         given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
     return replace(engine, **given)  # type: ignore[type-var]
+
+
+def switches_of(engine: Policy) -> tuple[Field[Any], ...]:
+    """The switches of an engine; a policy that a user has registered may have none."""
+    return fields(engine) if is_dataclass(engine) else ()
 
 
 def parsed(text: str, default: object, what: str) -> object:
@@ -254,7 +264,7 @@ def text_of(engine: Policy) -> str:
     """What names an engine: `engine_of` of it is the same engine."""
     switches = [
         f"{field.name}={getattr(engine, field.name)}"
-        for field in fields(engine)  # type: ignore[arg-type]
+        for field in switches_of(engine)
         if getattr(engine, field.name) != field.default
     ]
     return f"{engine.name}:{','.join(switches)}" if switches else engine.name

@@ -167,6 +167,8 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     check_arguments(program, graph, options)
     if options.debug:
         raise ParameterError("debug=True: a run in plain Python has no plan; leave it out (--debug)")
+    if options.lists is not None:
+        raise ParameterError(f"engine={options.engine!r} has no plan; use engine='auto' or engine='garaph'")
     asked = bind(program, graph)
     check_run_options(options, asked, graph)
     graph = encoded(graph, options)

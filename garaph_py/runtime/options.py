@@ -18,7 +18,7 @@ from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTE
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.reorder import refusal
 from ..executor.gpu.replication import FACTORS
-from ..executor.gpu.settings import GIVEN, HUB, STREAMS
+from ..executor.gpu.settings import GIVEN, HUB, STREAMS, ListPush
 from ..executor.memory import check_tiles
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
@@ -52,6 +52,8 @@ CHOICES: dict[str, Collection[str]] = {
 """The allowed values of each option that takes one of a few words."""
 FLAGS = {"sync", "deterministic", "verify", "debug", "resume"}
 """The options that are True or False; `sync` may also be None."""
+WITHOUT_LISTS = ("gather", "replication", "page_edges", "streams", "gpu_order")
+"""Options that say how a GPU gathers, which engines that push along lists do not."""
 MAX_STREAMS = 64
 
 
@@ -182,7 +184,7 @@ class Options:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
         if self.deterministic and self.gpu_order == HUB:
             raise ParameterError("deterministic=True needs gpu_order='given': another order adds in another order")
-        if self.mode not in (ANY, *self.policy.modes):
+        if self.mode not in (ANY, *self.policy.modes) and self.lists is None:
             raise ParameterError(
                 f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
             )
@@ -200,6 +202,11 @@ class Options:
         """The rules of the engine."""
         assert isinstance(self.engine, str)
         return engine_of(self.engine)
+
+    @property
+    def lists(self) -> ListPush | None:
+        """How a GPU pushes along lists, if the engine does nothing else. Policies of users need not know of it."""
+        return getattr(self.policy, "lists", None)
 
     @property
     def forced_mode(self) -> str | None:
@@ -255,7 +262,7 @@ class RunOptions(Options):
                 "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
             )
         self._check_engine()
-        if self.device in (GPU, HYBRID) and self.mode in CPU_MODES:
+        if self.device in (GPU, HYBRID) and self.mode in CPU_MODES and self.lists is None:
             raise ParameterError(
                 f"mode={self.mode!r} can be asked for on the CPU only; leave out mode, and the GPU chooses its own, or "
                 f"leave out device={self.device!r}"
@@ -267,7 +274,7 @@ class RunOptions(Options):
 
     def _check_engine(self) -> None:
         """Refuse what an engine for GPUs alone cannot do."""
-        if self.policy.lists is None:
+        if self.lists is None:
             return
         if self.device not in (ANY, GPU):
             raise ParameterError(
@@ -275,15 +282,20 @@ class RunOptions(Options):
             )
         if self.encoding == PACKED:
             raise ParameterError(f"engine={self.engine!r} reads raw edge lists; leave encoding='packed' out")
-        if self.gpu_order == HUB:
-            raise ParameterError(f"engine={self.engine!r} numbers vertices as the graph does; leave gpu_order out")
+        if self.mode not in (ANY, PUSH):
+            raise ParameterError(f"engine={self.engine!r} only pushes; leave mode={self.mode!r} out")
+        for name in WITHOUT_LISTS:
+            if getattr(self, name) != getattr(Options, name):
+                given = f"{name}={getattr(self, name)!r}"
+                raise ParameterError(f"{given} has no effect with engine={self.engine!r}; leave it out")
 
     def _check_debug(self) -> None:
         """Refuse options that `debug` cannot follow."""
         if not self.debug:
             return
         cannot = {
-            "device": self.needs_gpu, "mode": self.mode not in (ANY, PULL), "sync": self.sync is False,
+            "engine": self.lists is not None, "device": self.device in (GPU, HYBRID),
+            "mode": self.mode not in (ANY, PULL), "sync": self.sync is False,
             "checkpoint": self.checkpoint is not None, "trace": self.trace is not None,
             "report": self.report is not None,
         }  # fmt: skip
@@ -295,7 +307,7 @@ class RunOptions(Options):
     @property
     def needs_gpu(self) -> bool:
         """Whether the run fails if no GPU can be used, instead of using the CPU."""
-        return self.device in (GPU, HYBRID) or self.policy.lists is not None
+        return self.device in (GPU, HYBRID) or self.lists is not None
 
 
 def engine_name(engine: object) -> str:
@@ -308,7 +320,7 @@ def engine_name(engine: object) -> str:
     if isinstance(engine, str):
         engine_of(engine)
         return engine
-    if type(engine) not in map(type, POLICIES.values()):
+    if not any(type(engine) is type(known) for known in POLICIES.values()):
         raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}")
     return text_of(engine)  # type: ignore[arg-type]
 
@@ -368,7 +380,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
 
 def check_lists(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse a program or a graph with which an engine that pushes along edge lists cannot work."""
-    if options.policy.lists is None:
+    if options.lists is None:
         return
     what = f"engine={options.engine!r}"
     if not (bound.is_relaxation or pushes_deltas(bound, options)):

@@ -138,7 +138,7 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     ``device="auto"`` may give ``"gpu"`` even if the machine's GPU cannot be used: opening it then fails, and the run
     goes on with the CPU, with a note that says why.
     """
-    if options.policy.lists is not None:
+    if options.lists is not None:
         return GPU, None
     if options.device != ANY:
         return options.device, None
@@ -283,7 +283,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=gpu_may_chain(options),
-        lists=options.policy.lists,
+        lists=options.lists,
     )
 
 

@@ -83,7 +83,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:
     """The model of the executor for the device of `options`."""
     device = options.device
-    if options.policy.lists is not None:
+    if options.lists is not None:
         raise ParameterError(f"engine={options.engine!r} cannot be simulated; take engine='auto' or engine='garaph'")
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores)

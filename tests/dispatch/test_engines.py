@@ -40,6 +40,8 @@ def test_an_engine_is_named_by_its_text(engine):
         ("emogi:element_bytes=x", "give a number"),
         ("emogi:shared=yes", "needs listed=True"),
         ("emogi:listed=yes,merge=no", "needs merge=True"),
+        ("emogi:listed=yes,shared=yes,unified=yes", "no unified=True"),
+        ("emogi:align=no,align=yes", "there twice"),
         ("etagraph:degree_limit=0", "from 1 to 48"),
         ("etagraph:degree_limit=49", "from 1 to 48"),
         ("grus:tau=2", "at most 1"),

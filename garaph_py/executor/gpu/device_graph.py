@@ -110,6 +110,11 @@ class DeviceGraph:
         finally:
             self._in_use.release()
 
+    @property
+    def held(self) -> int:
+        """Bytes of the device's memory that the graph keeps, those of unified memory as if all were there."""
+        return self.memory.held + self.lists.nbytes
+
     def clear(self) -> None:
         """Free everything. The device's context must be current."""
         self._contents.clear()
@@ -221,7 +226,7 @@ def drop(arrays: GraphArrays, device: Device) -> None:
 
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
     """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
-    return sum(kept.memory.held for kept in idle(device, besides))
+    return sum(kept.held for kept in idle(device, besides))
 
 
 def make_room(device: Device, besides: DeviceGraph, most: int) -> None:

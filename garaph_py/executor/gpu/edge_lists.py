@@ -16,18 +16,16 @@ from ...program import BoundProgram
 from ...system.memory import on_own_pages
 from ..modes import RESIDENT, ZERO_COPY
 from . import staging
-from .device import FALLBACK
 from .device_graph import DeviceGraph
 from .managed import ManagedArray, copy_array
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
+from .requests import LINE, aligned_elements
 from .run_arrays import RunArrays
 from .settings import ACCESSED_BY, BY_PRIORITY, MANAGED, PREFETCH, ListPush
 
 Array = npt.NDArray[Any]
 
-LINE = 128
-"""Bytes of a line of memory, which a request over the link has at most (EMOGI section 3.3)."""
 NAMES = "list targets", "list values"
 """Names of the allocations in the device's memory."""
 
@@ -55,7 +53,7 @@ class EdgeLists:
     seconds : dict of str to float
         The time that it took to have them there, by what was done; empty if they were there.
     is_partial : bool
-        Unified memory exceeds what may be filled ahead, and nothing has been moved yet.
+        Unified memory exceeds what may be filled ahead, and this run has not moved anything yet.
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class EdgeLists:
         is_resident = how.where == RESIDENT
         self.contents: dict[str, Hashable] = dict(zip(NAMES, self._widths, strict=False)) if is_resident else {}
         self.seconds: dict[str, float] = {}
-        self.is_partial = False
+        self.is_partial, self._managed_arrays = False, list[ManagedArray]()
 
     def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned, room: int) -> None:
         """Have the lists where they belong, unless they are there, and tell the kernels where that is.
@@ -86,8 +84,7 @@ class EdgeLists:
             if self._graph.directed and self.how.element_bytes == 4:
                 context[other] = address
         context["wide_lists"], context["thread_each"] = self.how.element_bytes == 8, self.how.thread_each
-        narrowest = min(self._widths)
-        context["aligned"] = LINE // narrowest if self.how.aligns else 0
+        context["aligned"] = aligned_elements(self.how, self._bound.edge_value_bytes) if self.how.aligns else 0
         context["lead"] = addresses[0] % LINE // self.how.element_bytes
         context["degree_limit"], context["prefetches"] = self.how.degree_limit, self.how.prefetches
 
@@ -103,7 +100,7 @@ class EdgeLists:
         both = zip(self.contents.items(), self._sizes, strict=True)
         placed = [self._kept.place(name, size, what) for (name, what), size in both]
         if not all(is_there for _, is_there in placed):
-            with self._timed("copy"):
+            with self.timed("copy"):
                 for (name, what), array, (address, is_there) in zip(
                     self.contents.items(), self._host_arrays(), placed, strict=True
                 ):
@@ -115,13 +112,13 @@ class EdgeLists:
 
     def _mapped(self) -> list[int]:
         def make() -> list[int]:
-            with self._timed("pin"):
+            with self.timed("pin"):
                 found = [self._kept.pinned.map(array) for array in self._host_arrays()]
             if None in found:
                 size = sum(self._sizes) >> 20
                 raise DeviceError(
-                    f"the system does not let {size} MiB of host memory be pinned; raise the limit (ulimit -l), "
-                    f"{FALLBACK}"
+                    f"the system does not let {size} MiB of host memory be pinned; raise the limit (ulimit -l), or use "
+                    "engine='auto'"
                 )
             return [address for address in found if address is not None]
 
@@ -129,7 +126,7 @@ class EdgeLists:
 
     def _managed(self, room: int) -> list[int]:
         def make() -> list[ManagedArray]:
-            with self._timed("copy to unified memory"):
+            with self.timed("copy to unified memory"):
                 made = list[ManagedArray]()
                 try:
                     for array in self._host_arrays():
@@ -139,38 +136,39 @@ class EdgeLists:
                     for each in made:
                         each.close()
                     raise
-            with self._timed("prefetch"):
-                self._tell(made, room)
+            with self.timed("prefetch"):
+                self._tell(made, fits)
             return made
 
-        fits = self.nbytes <= room or BY_PRIORITY not in self.how.hints
-        self._managed_arrays = self._kept.lists.managed((self.how, *self._widths, None if fits else room), make)
+        fits, hints = self.nbytes <= room, self.how.hints
+        self._managed_arrays = self._kept.lists.managed((hints, *self._widths, fits or BY_PRIORITY not in hints), make)
+        self.is_partial = BY_PRIORITY in hints and not fits
         return [array.address for array in self._managed_arrays]
 
-    def _tell(self, made: list[ManagedArray], room: int) -> None:
+    def _tell(self, made: list[ManagedArray], fits: bool) -> None:
         """Tell the driver what `how` says, and have it move what it says."""
-        fits, hints = sum(array.nbytes for array in made) <= room, self.how.hints
+        hints = self.how.hints
         if BY_PRIORITY in hints:
             hints = (PREFETCH,) if fits else (ACCESSED_BY,)
-            self.is_partial = not fits
         for array in made:
             for hint in hints:
                 array.advise(hint) if hint != PREFETCH else array.prefetch(0, array.nbytes)
 
-    def fill(self, room: int, edge: int | None) -> None:
-        """Move a part of the lists to the GPU: the part with `edge`, in a run that one vertex begins.
+    def fill(self, room: int, edge: int, is_full: bool) -> None:
+        """Move the part of the lists with `edge` to the GPU. `is_full`: all vertices are active.
 
         Grus's Algorithm 1: tau times the free memory, `room`, is filled (section 4.1.2).
         """
         self.is_partial = False
-        tau = self.how.taus[0 if edge is not None else 1]
-        with self._timed("prefetch"):
+        tau = self.how.taus[is_full]
+        with self.timed("prefetch"):
             for array, width, size in zip(self._managed_arrays, self._widths, self._sizes, strict=True):
                 share = int(tau * room * size / max(sum(self._sizes), 1))
-                first = min(max((edge or 0) * width - share // 2, 0), max(size - share, 0))
+                first = min(max(edge * width - share // 2, 0), max(size - share, 0))
                 array.prefetch(first, min(first + share, size))
 
-    def _timed(self, what: str) -> Timed:
+    def timed(self, what: str) -> Timed:
+        """Counts the time of a ``with`` block among `seconds`."""
         return Timed(self.seconds, what)
 
 

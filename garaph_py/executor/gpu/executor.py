@@ -175,7 +175,7 @@ class GpuExecutor(StepByParts):
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
         settings, device = self.settings, self.device
-        free = device.free_memory() + self._kept.memory.held + kept_bytes(device, self._kept)
+        free = device.free_memory() + self._kept.held + kept_bytes(device, self._kept)
         wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
         if wanted > had:
             other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
@@ -198,8 +198,7 @@ class GpuExecutor(StepByParts):
         """Decide what is where in the device's memory (`Placer.place`)."""
         self._placed = self._placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
-        self.placing = self._placed.placing
-        self._offsets = self._numbering.ranks.offsets
+        self.placing, self._offsets = self._placed.placing, self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
     def _reorder(self, budget: int) -> bool:
@@ -240,7 +239,7 @@ class GpuExecutor(StepByParts):
             kind = SEGMENTED if hub else kind_of(bound, asked, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
-            if not once and not all(map(self.has, pages)):
+            if not once and not self._placed.lists and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
             self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(

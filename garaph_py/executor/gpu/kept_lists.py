@@ -9,6 +9,8 @@ from typing import Any, Protocol
 class Closable(Protocol):
     """What has to be freed."""
 
+    nbytes: int
+
     def close(self) -> None: ...
 
 
@@ -33,9 +35,9 @@ class KeptLists:
         return self._managed[1]
 
     @property
-    def has_managed(self) -> bool:
-        """Whether there are lists in unified memory."""
-        return self._managed is not None
+    def nbytes(self) -> int:
+        """Bytes of the lists in unified memory, which may be in the device's."""
+        return 0 if self._managed is None else sum(array.nbytes for array in self._managed[1])
 
     def free_managed(self) -> None:
         """Free the lists in unified memory."""

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from ...errors import DeviceError, DeviceMemoryError
 from ...native.threads import ThreadPool, split
 from ...system.sizes import show_bytes
-from .device import FALLBACK
 from .settings import ACCESSED_BY, PREFERRED, READ_MOSTLY
 
 Array = npt.NDArray[Any]
@@ -28,7 +27,7 @@ ADVICE = {
 
 
 class ManagedArray:
-    """An array in unified memory until `close`, or until nobody refers to it. The device's context must be current.
+    """An array in unified memory, until `close`. The device's context must be current.
 
     Parameters
     ----------
@@ -65,10 +64,14 @@ class ManagedArray:
         flags = driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL
         status, pointer = driver.cuMemAllocManaged(self.nbytes, flags.value)
         if status != driver.CUresult.CUDA_SUCCESS:
-            raise DeviceError(f"no unified memory ({status.name}); use engine='emogi', {FALLBACK}")
+            raise DeviceError(f"no unified memory ({status.name}); use engine='emogi' or engine='auto'")
         self.address = int(pointer)
         place = np.ctypeslib.as_array((ctypes.c_uint8 * self.nbytes).from_address(self.address))
-        copy_array(array, place[: array.nbytes].view(array.dtype), threads)
+        try:
+            copy_array(array, place[: array.nbytes].view(array.dtype), threads)
+        except BaseException:
+            self.close()
+            raise
 
     def advise(self, hint: str) -> None:
         """Tell the driver that the GPU accesses the array, as `hint` says."""
@@ -91,7 +94,7 @@ class ManagedArray:
 
     def _check(self, status: Any, what: str) -> None:
         if status != self._driver.CUresult.CUDA_SUCCESS:
-            raise DeviceError(f"unified memory: {what} has failed ({status.name}); use engine='emogi', {FALLBACK}")
+            raise DeviceError(f"unified memory: {what} has failed ({status.name}); use engine='emogi' or 'auto'")
 
     def close(self) -> None:
         if self.address:

@@ -185,7 +185,7 @@ def array_sizes(
     return arrays
 
 
-def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int) -> dict[str, int]:
+def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int, relaxes: bool) -> dict[str, int]:
     """The `arrays` of a run whose iterations push along `lists`: those by which they divide lists, and none for others.
 
     A vertex has at most one shadow vertex with fewer edges than the degree limit.
@@ -194,7 +194,7 @@ def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int) ->
     if lists.division == SHADOWS:
         size = layout(SHADOW).itemsize
         arrays |= {"whole_shadows": size * (m // lists.degree_limit), "part_shadows": size * n}
-    if lists.byte_map:
+    if lists.byte_map and relaxes:  # deltas notify whom they change
         arrays["updated"] = n
     return arrays
 

@@ -18,7 +18,7 @@ from ...program import BoundProgram
 from ...system.sizes import show_bytes
 from ..modes import RESIDENT, ZERO_COPY
 from .choice import Choice, as_given, choose, packed_on_cpu
-from .device import FALLBACK, failing
+from .device import failing
 from .device_graph import DeviceGraph
 from .edge_lists import EdgeLists
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
@@ -41,7 +41,7 @@ from .pinned_pool import PinnedPool
 from .reorder import HubEdges
 from .residency import VERTICES, Residency, pages_if_resident
 from .run_arrays import OF_GRAPH, RunArrays
-from .settings import BY_PRIORITY, MANAGED, ListPush, Settings
+from .settings import BY_PRIORITY, MANAGED, SHARED, ListPush, Settings
 
 
 class Placement(NamedTuple):
@@ -154,6 +154,8 @@ class Placer:
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._settings = bound, graph, settings
         self._kept, self._hub, self._launcher = kept, hub, launcher
+        if settings.lists is None or settings.lists.where != MANAGED:
+            kept.lists.free_managed()  # which take the device's memory beside what this run plans
         self._given = Numbering(graph._arrays, kept.ranks(graph._arrays, settings.threads))
 
     def place(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
@@ -166,7 +168,6 @@ class Placer:
         """
         if self._settings.lists is not None:
             return self._along_lists(self._settings.lists, synchronous, budget)
-        self._free_managed()
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
@@ -177,17 +178,9 @@ class Placer:
         found = self._by_lists(sources, synchronous, budget)
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
 
-    def _free_managed(self) -> None:
-        """Free lists in unified memory, which take the device's memory beside what this run plans."""
-        if self._kept.lists.has_managed:
-            with self._kept.device:
-                self._kept.lists.free_managed()
-
     def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
-        """The placement of a run that only pushes along lists. What looks at in-edges reads them in host memory."""
+        """The placement of a run that only pushes along lists. What looks for parents reads in-edges in host memory."""
         bound, graph, given = self._bound, self._graph, self._given
-        if how.where != MANAGED:
-            self._free_managed()
         lists = EdgeLists(how, bound, graph._arrays, self._kept, self._settings.threads)
         memory = self._memory(given, synchronous, budget, deltas=bound.pushes_deltas, by_runs=False, lists=how)
         _ = memory.left  # an error if the vertices alone do not fit
@@ -199,12 +192,17 @@ class Placer:
                 f"{show_bytes(memory.fixed, up=True)}, but the run may use {show_bytes(budget)}; allow more with "
                 "gpu_memory, or use engine='emogi' or engine='auto'"
             )
-        mapped = self._mapped("in-edges", graph._arrays.in_edges)
-        if mapped is None:
-            raise DeviceError(f"the system does not let the edges be pinned; raise the limit (ulimit -l), {FALLBACK}")
+        mapped = None
+        if bound.finds_parents or how.division == SHARED:
+            with lists.timed("pin"):
+                mapped = self._mapped("in-edges", graph._arrays.in_edges)
+            if mapped is None:
+                raise DeviceError(
+                    "the system does not let the edges be pinned; raise the limit (ulimit -l), or use engine='auto'"
+                )
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         residency = Residency(layout(given.ranks.offsets, max(graph.m, 1), VERTICES), 0, 0, 0, fixed)
-        return Placement(given, memory, edges, residency, mapped, True, lists=lists)
+        return Placement(given, memory, edges, residency, mapped, mapped is not None, lists=lists)
 
     def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
@@ -305,7 +303,7 @@ class Placer:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
         arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components, deltas, by_runs)
         if lists is not None:
-            arrays = with_list_arrays(arrays, lists, graph.n, graph.m)
+            arrays = with_list_arrays(arrays, lists, graph.n, graph.m, bound.is_relaxation)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = by_runs and self._settings.gather in (AUTO, REPLICATED)

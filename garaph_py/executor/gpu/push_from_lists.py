@@ -34,7 +34,7 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     assert lists is not None
     edges = placed.numbering.arrays.m if first else state.active_edges
     if lists.is_partial:
-        lists.fill(placed.room, source_edge(launches, state))
+        lists.fill(placed.room, first_edge(launches, state), state.active_count == arrays.n)
     if placed.keeps_sums:
         begin_deltas(launches, first)
     task = launches.tasks.of_all()
@@ -46,11 +46,9 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     return result_of(launches.read_tallies(), edges, lists.how.where)
 
 
-def source_edge(launches: Launches, state: State) -> int | None:
-    """The first out-edge of the only active vertex; None if there are several."""
-    if state.active_count != 1:
-        return None
-    (vertex,) = np.flatnonzero(state.frontier.mask(launches.arrays.n))
+def first_edge(launches: Launches, state: State) -> int:
+    """The first out-edge of the first active vertex; 0 if there is none."""
+    vertex = int(np.argmax(state.frontier.mask(launches.arrays.n)))
     return int(launches.placed.numbering.arrays.out_edges.offsets[vertex])
 
 

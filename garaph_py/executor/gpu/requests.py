@@ -21,7 +21,12 @@ SIZES = (32, 64, 96, 128)
 """Bytes of requests."""
 
 
-def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0) -> dict[int, int]:
+def aligned_elements(how: ListPush, value_bytes: int) -> int:
+    """Elements at a multiple of which an aligned warp begins, so that targets and values begin a line."""
+    return LINE // min(how.element_bytes, value_bytes or how.element_bytes)
+
+
+def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0, value_bytes: int = 0) -> dict[int, int]:
     """The number of requests of each size, in bytes, for the targets of some lists, each read once.
 
     Parameters
@@ -32,6 +37,8 @@ def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0) -> 
         How threads read them.
     lead : int
         Elements between the last multiple of 128 bytes and the first edge in memory.
+    value_bytes : int
+        Bytes of an edge's value that the program reads beside the target; 0 if it reads none.
     """
     width = how.element_bytes
     some = ends > begins
@@ -39,7 +46,8 @@ def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0) -> 
     if how.thread_each:
         sectors = (ends * width - 1) // SECTOR - begins * width // SECTOR + 1
         return dict(zip(SIZES, [int(sectors.sum()), 0, 0, 0], strict=True))
-    first = begins // (LINE // width) * (LINE // width) if how.aligns else begins
+    step = aligned_elements(how, value_bytes) if how.aligns else 1
+    first = begins // step * step
     rows = -(-(ends - first) // WARP)
     of = np.repeat(np.arange(len(rows)), rows)
     number = np.arange(len(of)) - np.repeat(np.cumsum(rows) - rows, rows)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import edge_lists
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import PULL, PUSH
+from garaph_py.executor.protocol import Decision
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
 from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, failing_once, held_after, when_iterations_begin
@@ -146,6 +148,50 @@ def test_a_device_that_fails_costs_no_answer(device_with_lists, monkeypatch, gra
     np.testing.assert_array_equal(found.values, expected(program, graph))
 
 
+def test_lists_that_are_there_take_no_room_from_later_runs(device_with_lists, monkeypatch, graph):
+    """Memory that the driver counts as used by unified memory is the next run's own."""
+    program, free = Quiet(0), 560_000
+    driver = device_with_lists(program, graph)
+    monkeypatch.setattr(driver, "mem_get_info", lambda: (free - driver.held, free))
+    for _ in range(2):
+        for engine in "etagraph", "grus", "emogi":
+            found = run_with(program, graph, engine=engine)
+            np.testing.assert_array_equal(found.values, expected(program, graph))
+            if engine == "grus":
+                assert [array.told for array in FakeManaged.made[-1:]] == [[(0, 4 * graph.m)]]
+    assert len(FakeManaged.made) == 4
+    run_with(program, graph, engine="grus")
+    run_with(program, graph, device="gpu")
+    assert held_after(driver, graph) == 0
+
+
+def test_grus_fills_memory_anew_for_another_source(device_with_lists, graph):
+    device_with_lists(Quiet(0), graph)
+    ends = [5, graph.n - 5]
+    for source in ends:
+        found = run_with(Quiet(source), graph, engine="grus", gpu_memory="160KiB")
+        np.testing.assert_array_equal(found.values, expected(Quiet(source), graph))
+    (array,) = FakeManaged.made
+    for source, (first, last) in zip(ends, array.told[1:], strict=True):
+        assert first <= 4 * int(graph._arrays.out_edges.offsets[source]) < last
+
+
+def test_a_policy_of_the_user_need_not_know_of_lists(graph, monkeypatch):
+    class Mine:
+        name, modes, chooses_asynchrony = "mine", ("pull",), False
+        one_partition_per_thread, gather, transfer, zero_copy = False, "auto", "copied", False
+
+        def decide(self, seen):
+            return Decision("pull", "always", seen.device)
+
+    monkeypatch.setitem(POLICIES, "mine", Mine())
+    for engine in "mine", POLICIES["mine"]:
+        found = run_with(Quiet(0), graph, engine=engine, device="cpu")
+        np.testing.assert_array_equal(found.values, expected(Quiet(0), graph))
+    with pytest.raises(ParameterError, match="has no switches"):
+        gp.Options(engine="mine:x=1")
+
+
 class StoppedError(Exception):
     """Ends a run."""
 
@@ -189,8 +235,11 @@ class Sums(gp.VertexProgram):
         ({"device": "cpu"}, "for a GPU alone"),
         ({"device": "hybrid"}, "for a GPU alone"),
         ({"encoding": "packed"}, "raw edge lists"),
-        ({"gpu_order": "hub"}, "numbers vertices as the graph does"),
-        ({"mode": "pull"}, "mode='pull'"),
+        ({"gpu_order": "hub"}, "has no effect"),
+        ({"gather": "segmented"}, "has no effect"),
+        ({"page_edges": 5000}, "has no effect"),
+        ({"mode": "pull"}, "only pushes; leave mode='pull' out"),
+        ({"debug": True}, "leave engine='emogi' out"),
     ],
     ids=lambda value: str(value)[:20],
 )
