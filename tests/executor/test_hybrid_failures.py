@@ -74,6 +74,7 @@ class HalfDone:
     capabilities = Capabilities("gpu", (PULL,))
     at = 0
     kept_bytes = 0, 0
+    placing: dict = {}  # noqa: RUF012 - never written
 
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._processed = ThreadPool(1), 0
