@@ -16,8 +16,8 @@ __device__ __forceinline__ Edge value_in_list(const Context& c, i64 e) {
   return Edge{};
 }
 
-// Push to the targets u[j], along edges with these values, from vertex `v`, for each j whose bit is in `wanted`. The loads
-// of all are in flight at a time, and so are their atomic operations.
+// Vertex `v` pushes to the targets u[j] along edges with these values, for each j whose bit is in `wanted`. The loads of
+// all edges are in flight together, and so are the atomic operations.
 #if PUSHES_DELTAS
 
 template <int COUNT>

@@ -4,7 +4,7 @@
 // Launch: any number of threads, after cut_degrees. Shared memory: degree_limit words for each thread.
 #include "lists.cuh"
 
-constexpr int TOGETHER = 2;  // edges of a thread that are in flight at a time: half of the paper's degree limit
+constexpr int TOGETHER = 2;  // edges of a thread that are in flight at a time
 
 // Push along the edges of each of `count` shadow vertices; at most `most` neighbours are fetched ahead.
 __device__ __forceinline__ void push_set(const Context& c, const Page& p, const Shadow* shadows, u64 count, u32 most,

@@ -227,6 +227,11 @@ def arrays_on_disk(edges: Adjacency, values: bool = False) -> list[ArrayReader]:
     return cast(list[ArrayReader], edges.arrays(values))
 
 
+def bytes_on_disk(edges: Adjacency, values: bool) -> int:
+    """Bytes of `edges` on disk, with or without their `values`; 0 if they are in memory."""
+    return sum(array.stored_bytes for array in arrays_on_disk(edges, values)) if edges.on_disk else 0
+
+
 def pass_bytes(graph: Graph) -> int:
     """Bytes of memory that a graph and a verifier's pass over its edges take, without edges that are on disk."""
     return graph.nbytes + graph.ids.nbytes + PASS_VERTEX_BYTES * graph.n

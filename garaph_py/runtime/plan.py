@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
-from ..pages.memory import arrays_on_disk
+from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from .machine import Machine
 from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push, pushes_deltas
@@ -262,8 +262,7 @@ def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
 
 def out_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the out-edges that pushes read from disk; 0 if they are in memory."""
-    out = graph._arrays.out_edges
-    return sum(array.stored_bytes for array in arrays_on_disk(out, bound.reads_edge_values)) if out.on_disk else 0
+    return bytes_on_disk(graph._arrays.out_edges, bound.reads_edge_values)
 
 
 def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:

@@ -16,7 +16,7 @@ from ..executor.gpu.memory_plan import can_push
 from ..executor.gpu.out_edges import widths_of
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
-from ..pages.memory import arrays_on_disk
+from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
 from .options import RunOptions, finds_components, gpu_may_chain, gpu_may_push
@@ -317,15 +317,15 @@ def call_of(
         options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
         out_edge_bytes(bound, graph, options),
         can_push(bound, graph) and gpu_may_push(bound, options) and gpu_may_chain(options),
-        *pass_bytes(bound, graph), graph.encoding,
+        *disk_reads(bound, graph), graph.encoding,
     )  # fmt: skip
 
 
-def pass_bytes(bound: BoundProgram, graph: Graph) -> tuple[int, int]:
+def disk_reads(bound: BoundProgram, graph: Graph) -> tuple[int, int]:
     """About the bytes that the first pass over the edges reads from disk, and a later one, for which some stay."""
     if not graph.on_disk or graph.memory is None:
         return 0, 0
-    nbytes = sum(array.stored_bytes for array in arrays_on_disk(graph._arrays.in_edges, bound.reads_edge_values))
+    nbytes = bytes_on_disk(graph._arrays.in_edges, bound.reads_edge_values)
     room = graph.memory - vertex_bytes(bound, graph, arrays=2)
     return nbytes, min(max(nbytes - room, 0), nbytes)
 

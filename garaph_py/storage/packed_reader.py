@@ -148,9 +148,8 @@ class PackedArrayReader(ArrayReader):
 
     def check(self, blocks: list[int], data: Array, places: list[int]) -> None:
         super().check(blocks, data, places)
-        known = self._known
-        for block, at in zip(blocks, places, strict=True):
-            if known is not None:
+        if (known := self._known) is not None:
+            for block, at in zip(blocks, places, strict=True):
                 self._note_known(known, block, data, at)
 
     def _note_known(self, known: Known, block: int, data: Array, at: int) -> None:

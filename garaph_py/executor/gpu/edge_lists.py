@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -115,11 +116,7 @@ class EdgeLists:
             with self.timed("pin"):
                 found = [self._kept.pinned.map(array) for array in self._host_arrays()]
             if None in found:
-                size = sum(self._sizes) >> 20
-                raise DeviceError(
-                    f"the system does not let {size} MiB of host memory be pinned; raise the limit (ulimit -l), or use "
-                    "engine='auto'"
-                )
+                raise pinning_refused(sum(self._sizes))
             return [address for address in found if address is not None]
 
         return list(self._kept.lists.mapped(tuple(self._widths), make))
@@ -167,22 +164,22 @@ class EdgeLists:
                 first = min(max(edge * width - share // 2, 0), max(size - share, 0))
                 array.prefetch(first, min(first + share, size))
 
-    def timed(self, what: str) -> Timed:
-        """Counts the time of a ``with`` block among `seconds`."""
-        return Timed(self.seconds, what)
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """In ``with``: add the time that it takes to ``seconds[what]``."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
 
 
-class Timed:
-    """In ``with``: add the seconds that it takes to ``seconds[what]``."""
-
-    def __init__(self, seconds: dict[str, float], what: str) -> None:
-        self._seconds, self._what = seconds, what
-
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._what] = self._seconds.get(self._what, 0.0) + time.perf_counter() - self._began
+def pinning_refused(nbytes: int) -> DeviceError:
+    """The error that the system does not let so many bytes of host memory be pinned."""
+    return DeviceError(
+        f"the system does not let {nbytes >> 20} MiB of host memory be pinned; raise the limit (ulimit -l), or use "
+        "engine='auto'"
+    )
 
 
 def widened(array: Array, threads: int | None) -> Array:

@@ -28,7 +28,7 @@ class KeptLists:
         return self._mapped[key]
 
     def managed(self, key: Hashable, make: Callable[[], Sequence[Closable]]) -> Any:
-        """The same of lists in unified memory; those of another key are freed first."""
+        """What ``make()`` has made in unified memory for this key; what another key has there is freed first."""
         if self._managed is None or self._managed[0] != key:
             self.free_managed()
             self._managed = key, make()
@@ -36,7 +36,7 @@ class KeptLists:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the lists in unified memory, which may be in the device's."""
+        """Bytes of the lists in unified memory, any of which may be in the device's memory now."""
         return 0 if self._managed is None else sum(array.nbytes for array in self._managed[1])
 
     def free_managed(self) -> None:

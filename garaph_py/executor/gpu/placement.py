@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ...codec.arrays import RAW
-from ...errors import DeviceError, DeviceMemoryError
+from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.adjacency import Adjacency
 from ...native.threads import ThreadPool
@@ -20,7 +20,7 @@ from ..modes import RESIDENT, ZERO_COPY
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
-from .edge_lists import EdgeLists
+from .edge_lists import EdgeLists, pinning_refused
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .mapped import MappedEdges
@@ -197,9 +197,7 @@ class Placer:
             with lists.timed("pin"):
                 mapped = self._mapped("in-edges", graph._arrays.in_edges)
             if mapped is None:
-                raise DeviceError(
-                    "the system does not let the edges be pinned; raise the limit (ulimit -l), or use engine='auto'"
-                )
+                raise pinning_refused(graph._arrays.in_edges.edge_bytes)
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         residency = Residency(layout(given.ranks.offsets, max(graph.m, 1), VERTICES), 0, 0, 0, fixed)
         return Placement(given, memory, edges, residency, mapped, mapped is not None, lists=lists)
