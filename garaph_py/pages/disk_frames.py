@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,6 +22,10 @@ from .layout import Page
 Array = npt.NDArray[Any]
 
 
+RECORDS_SHARE = 8
+"""More than 1/8 of a buffer is taken by records only if pages were merged, of which most records are not needed."""
+
+
 @dataclass(eq=False)
 class PageBuffer:
     """Memory for a page's part of one array.
@@ -32,7 +37,7 @@ class PageBuffer:
     data : ndarray of uint8
         The memory: blocks at its beginning, records at its end.
     records : ndarray of RECORD
-        The records of packed blocks, in order: a part of `data`.
+        The records of packed blocks, in order: a part of `data`, or apart if few of very many are needed.
     plan : ReadPlan
         How the blocks in the buffer were read, or are being read.
     whole : bool
@@ -48,19 +53,42 @@ class PageBuffer:
     whole: bool = False
     borrows: bool = False
 
-    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest | PartReads]:
-        """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads."""
-        room = len(self.data) - self.blocks.records_bytes(span)
+    def begin(
+        self, span: range, borrows: bool, ranges: Array | None, loaded: Sequence[PageBuffer] = ()
+    ) -> list[ReadRequest | PartReads]:
+        """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads.
+
+        Parts of blocks that are in one of the buffers `loaded` are copied from there.
+        """
+        records = self.blocks.records_bytes(span)
+        apart = ranges is not None and records > len(self.data) // RECORDS_SHARE
+        room = len(self.data) if apart else len(self.data) - records
         self.plan = self.blocks.plan(span, borrows, ranges)
         if ranges is not None and self.plan.nbytes > room:  # small blocks read one by one can need more room than all
-            self.plan, ranges = self.blocks.plan(span), None
+            self.plan, ranges, apart, room = self.blocks.plan(span), None, False, len(self.data) - records
         if self.plan.nbytes > room:  # what it takes to read parts was given up after pages had been merged
             problem = "another run over this graph has changed what is kept of it in memory"
             raise GraphError(f"{self.blocks.reader.paths[0]}: {problem}; do one run after the other")
         self.whole, self.borrows = ranges is None, borrows
-        self.records = self.data[room:].view(RECORD)
-        self.records[:] = 0  # the records of blocks that are not read stay 0
-        return [*self.plan.reads, *self.plan.parts]
+        if apart:
+            self.records = on_own_pages(records // RECORD.itemsize, RECORD, sparse=True)
+        else:
+            self.records = self.data[room:].view(RECORD)
+            self.records[:] = 0  # the records of blocks that are not read stay 0
+        parts = list(self.plan.parts)
+        for other in loaded:
+            parts = [self._copy_parts(other, some) for some in parts]
+        return [*self.plan.reads, *(some for some in parts if len(some.blocks))]
+
+    def _copy_parts(self, other: PageBuffer, parts: PartReads) -> PartReads:
+        """Copy and check those of the `parts` whose blocks `other` has; return the rest, which is to be read."""
+        has = (parts.blocks >= other.plan.first) & (parts.blocks < other.plan.last)
+        if has.any():
+            own = parts.only(has)
+            places = [other.plan.at[block - other.plan.first] for block in own.blocks.tolist()]
+            self.blocks.copy_parts(own, self.data, other.data, places)
+            self.blocks.take_parts(own, self.data, self.plan, self.records)
+        return parts.only(~has)
 
     def request(self, read: ReadRequest | PartReads, batch: Batch, page: Page) -> Request:
         """Turn `read` into a request to its disk."""

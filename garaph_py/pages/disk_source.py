@@ -14,13 +14,14 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from mmap import PAGESIZE
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.format import RUN
+from ..codec.format import RECORD, RUN
 from ..storage.disks import Batch, Disk
 from ..storage.reader import ArrayReader, PartReads, ReadRequest
 from ..storage.sectors import SECTOR, access_bytes, worth_reading
@@ -35,6 +36,9 @@ Array = npt.NDArray[Any]
 
 WIDEST = 4
 """Most bytes of a packed number."""
+MOST_RECORD_PAGES = 64
+"""Pages of memory that the records of what is wanted of a merged page may take, beside its frame. Those of all frames
+are a quarter of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
 """Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
@@ -111,35 +115,41 @@ class DiskPageSource:
         return PageFrame(buffers, stays)
 
     def pages_for(self, ranges: Array) -> Sequence[Page]:
-        """See `PageSource`: to handle a page takes some 0.3 ms of Python, more than to read a few lists."""
-        arrays, frame = self._arrays, self._frames[0].buffers if self._frames else []
-        if not frame or not all(array.reads_compactly for array in arrays):
+        """See `PageSource`: to handle a page takes some 0.3 ms of Python, more than to read a few lists.
+
+        What is wanted of a merged page is copied from resident pages that are loaded; the disks read the rest.
+        """
+        if not self._frames or not all(array.reads_compactly for array in self._arrays):
             return self.pages
+        frame = self._frames[0].buffers
+        room = min(len(buffer.data) for buffer in frame) // 2
+        before, records = (np.append(0, np.cumsum(column)) for column in self._costs(ranges))
+        bounds = np.array([(page.first_edge, page.last_edge) for page in self.pages], np.int64).reshape(-1, 2)
+        lows = np.searchsorted(ranges[:, 1], bounds[:, 0], "right").tolist()
+        highs = np.searchsorted(ranges[:, 0], bounds[:, 1]).tolist()
+        merged, low, closed = list[Page](), 0, True
+        for page, own_low, high in zip(self.pages, lows, highs, strict=True):
+            own = self._staying.get(page.number)
+            fixed = self.stays[page.number] and not (own is not None and own.loaded)
+            fits = not closed and before[high] - before[low] <= min(room, page.last_edge - merged[-1].first_edge)
+            if fixed or not fits or records[high] - records[low] > MOST_RECORD_PAGES:
+                merged.append(page)
+                low, closed = own_low, fixed
+            else:
+                merged[-1] = replace(merged[-1], last_vertex=page.last_vertex, last_edge=page.last_edge)
+        return merged
+
+    def _costs(self, ranges: Array) -> tuple[Array, Array]:
+        """The most bytes of a frame, and memory pages of records, that each of some ranges takes of a merged page."""
         # A range takes the runs in which it begins and ends, and a gap that is read through; in each block that it
         # touches, sectors at both ends.
-        lengths = ranges[:, 1] - ranges[:, 0]
-        blocks = 2 + lengths // min(array.block_elements for array in arrays)
-        costs = WIDEST * (lengths + 2 * RUN + self._access) + 2 * SECTOR * blocks
-        before = np.append(0, np.cumsum(costs))
-        room = min(len(buffer.data) for buffer in frame) // 2
-
-        def fits(page: Page) -> bool:
-            """Whether what is wanted of `page`, and its records, take at most a half each of a frame."""
-            low = np.searchsorted(ranges[:, 1], page.first_edge, "right")
-            high = np.searchsorted(ranges[:, 0], page.last_edge)
-            spans = [array.span(page.first_edge // RUN * RUN, page.last_edge) for array in arrays]
-            records = max(array.records_bytes(span) for array, span in zip(arrays, spans, strict=True))
-            return records <= room and before[high] - before[low] <= min(room, page.edges)
-
-        merged = list[Page]()
-        for page in self.pages:
-            last = merged[-1] if merged else page
-            both = replace(last, last_vertex=page.last_vertex, last_edge=page.last_edge)
-            if last is page or self.stays[page.number] or self.stays[last.number] or not fits(both):
-                merged.append(page)
-            else:
-                merged[-1] = both
-        return merged
+        firsts, ends = ranges[:, 0] // RUN * RUN, ranges[:, 1] + RUN
+        following = np.append(firsts[1:], np.iinfo(np.int64).max)[: len(firsts)]
+        ends = np.where(following - ends < self._access, np.maximum(following, ends), ends)
+        each = min(array.block_elements for array in self._arrays)
+        blocks = ends // each - firsts // each + 1
+        records = 1 + (ends - firsts) // RUN * RECORD.itemsize // PAGESIZE
+        return WIDEST * (ends - firsts) + 2 * SECTOR * blocks, records
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         chosen = list(pages)
@@ -231,7 +241,7 @@ class DiskPageSource:
 
     def _read_ahead(self) -> None:
         """Start to read the next pages, as long as there are free frames."""
-        while self._ahead and (self._free or self.stays[self._ahead[0].number]):
+        while self._ahead and (self._free or self._stays(self._ahead[0])):
             page, before = self._ahead.popleft(), self._latest
             frame = self._frame_for(page)
             self._latest = self._coming[page.number] = frame
@@ -242,8 +252,12 @@ class DiskPageSource:
             if before is not None and before is not frame and not before.users and not before.stays:
                 self._free.append(before)
 
+    def _stays(self, page: Page) -> bool:
+        """Whether `page` is resident, or a part of one that is; merged pages are not."""
+        return self.stays[page.number] and page.last_edge <= self.pages[page.number].last_edge
+
     def _frame_for(self, page: Page) -> PageFrame:
-        if not self.stays[page.number]:
+        if not self._stays(page):
             frame = self._free.popleft()
             frame.begun = False
             return frame
@@ -263,7 +277,8 @@ class DiskPageSource:
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
-            reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted)]
+            loaded = [other.buffers[k] for other in self._loaded_within(page)]
+            reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
         if before is not None and any(buffer.borrows for buffer in frame.buffers):
             frame.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
@@ -278,6 +293,14 @@ class DiskPageSource:
                     batch.end(error)
                 raise
             del requests[0]
+
+    def _loaded_within(self, page: Page) -> list[PageFrame]:
+        """The frames of loaded resident pages from which `page` is merged."""
+        if page.last_edge <= self.pages[page.number].last_edge:
+            return []
+        numbers = range(page.number, bisect_right(self._firsts, page.last_vertex - 1))
+        frames = (self._staying[k] for k in numbers if k in self._staying)
+        return [frame for frame in frames if frame.loaded]
 
     def _ranges(self, page: Page, frame: PageFrame) -> Array | None:
         """The edges of a page to read; None for all. Other threads must find a resident page complete."""

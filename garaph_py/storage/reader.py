@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,11 @@ class PartReads:
     nbytes: Array
     needed: Array
     places: Array
+
+    def only(self, chosen: Array) -> Self:
+        """Those of the parts that are `chosen`: bool, shape (k,)."""
+        columns: dict[str, Any] = {k: v[chosen] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, **columns)
 
 
 @dataclass(frozen=True)
@@ -319,6 +324,14 @@ class ArrayReader:
         """Check the contents of blocks that have not been checked before against all constraints on their array."""
         for block, at in zip(blocks, places, strict=True):
             self._check_once(block, self.stored(block, data, at))
+
+    def copy_parts(self, parts: PartReads, data: Array, other: Array, at: list[int]) -> None:
+        """Copy parts to `data` from their blocks in `other`, where block ``parts.blocks[k]`` begins at ``at[k]``."""
+        for k, block in enumerate(parts.blocks.tolist()):
+            begin, offset = int(self._starts[block]), int(parts.offsets[k])
+            first, last = max(begin, offset), offset + int(parts.needed[k])
+            place = int(parts.places[k]) - offset
+            data[place + first : place + last] = other[at[k] + first - begin : at[k] + last - begin]
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         """Compare parts of blocks in `data` with the checksums of their sectors; the first time, check their contents.

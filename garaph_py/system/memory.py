@@ -31,8 +31,10 @@ def available_memory() -> int:
     return int(min(psutil.virtual_memory().available, cgroup.memory()[1]))
 
 
-def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def on_own_pages(length: int, dtype: np.dtype[Any], sparse: bool = False) -> npt.NDArray[Any]:
     """A new array of zeros that shares no page of memory with others, so that a GPU can pin it.
+
+    A page takes memory once it is written to. Pages are large, unless the array is `sparse`.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         raise MemoryError(f"{nbytes} bytes") from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # this Linux kernel has no huge pages
-            pages.madvise(mmap.MADV_HUGEPAGE)
+            pages.madvise(mmap.MADV_NOHUGEPAGE if sparse else mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
 
 

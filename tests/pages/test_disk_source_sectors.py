@@ -99,6 +99,28 @@ def test_pages_of_which_little_is_wanted_are_read_as_one(saved, source):
 
 
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+def test_a_merged_page_copies_what_is_in_memory(saved, source):
+    graph, _, _ = saved
+    pages = source(300_000, page_edges=30_000)
+    stays = pages.pages[len(pages.pages) // 2]
+    pages.stays = [page is stays for page in pages.pages]
+    pages._arrays[0].keep_parts(True)
+    places = [stays.first_edge, stays.last_edge + RUN]
+    ranges = np.array([[place, place + 1] for place in places])
+    assert stays in pages.pages_for(ranges)
+    read(pages, [stays], None)
+    (merged,) = (page for page in pages.pages_for(ranges) if page.first_edge <= places[0] < page.last_edge)
+    assert merged.first_edge < places[0] < places[1] < merged.last_edge
+    assert read(pages, [merged], alone(places[0]))[1] == 0 < read(pages, [merged], alone(*places))[1]
+    pages.prefetch([merged], alone(*places))
+    edges = pages.edges(merged)
+    elements = np.arange(edges.first_edge, edges.first_edge + len(edges.sources))
+    found = np.array(decode(edges.sources, np.isin(elements, graph._arrays.in_edges.offsets), LISTS))
+    own = np.array(places) - edges.first_edge
+    np.testing.assert_array_equal(found[own], graph._arrays.in_edges.neighbours[places])
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("page_edges", [3000, 20_000])
 def test_what_is_wanted_of_merged_pages_fits_a_frame(saved, source, page_edges):
     """Also lists of hubs, and words of vertices that two pages share."""
