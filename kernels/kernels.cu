@@ -19,6 +19,7 @@
 #include "cut_degrees.cu"
 #include "list_frontier.cu"
 #include "push_listed.cu"
+#include "push_pieces.cu"
 #include "push_shadows.cu"
 #include "push_vertices.cu"
 #include "reverse_values.cu"

@@ -94,15 +94,11 @@ __device__ __forceinline__ Rows read_rows(const Context& c, i64 first, i64 begin
 }
 
 // Push along the edges [begin, end) of vertex `v` with all lanes of a warp: 32 edges a row, of which the first begins at
-// a multiple of `aligned` elements, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2). Rows are
-// read while the warp pushes along those before.
+// a multiple of `aligned` elements, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2).
 __device__ __forceinline__ void push_rows(const Context& c, const Pushed& x, u32 v, i64 begin, i64 end) {
   i64 first = begin - (c.aligned ? (begin + c.lead) & (c.aligned - 1) : 0) + lane_id();
-  Rows rows = read_rows(c, first, begin, end);
-  while (first - lane_id() < end) {
-    first += 32 * ROWS;
-    Rows next = read_rows(c, first, begin, end);
+  for (; first - lane_id() < end; first += 32 * ROWS) {
+    Rows rows = read_rows(c, first, begin, end);
     push_to<ROWS>(c, rows.u, rows.edges, rows.wanted, x, v);
-    rows = next;
   }
 }

@@ -83,6 +83,9 @@ class Emogi(ListPolicy):
         Bytes of a target in memory. The paper has 8.
     unified : bool
         The lists are in unified memory, which the driver is told is mostly read: the paper's baseline *UVM*.
+    split : bool
+        Beyond the paper: a list of 512 edges or more is split into pieces, with a warp each. False: a warp takes the
+        longest list, too, for which all others wait.
     listed : bool
         Beyond the paper: active vertices are listed first, so that a superstep takes no time for the others.
     shared : bool
@@ -94,6 +97,7 @@ class Emogi(ListPolicy):
     align: bool = True
     element_bytes: int = 4
     unified: bool = False
+    split: bool = True
     listed: bool = False
     shared: bool = False
 
@@ -118,6 +122,7 @@ class Emogi(ListPolicy):
             where=MANAGED if self.unified else ZERO_COPY,
             division=SHARED if self.shared else QUEUE if self.listed else VERTICES,
             thread_each=not self.merge,
+            splits=self.split and self.merge,
             aligns=self.align,
             element_bytes=self.element_bytes,
             hints=(READ_MOSTLY,) if self.unified else (),
@@ -180,6 +185,8 @@ class Grus(ListPolicy):
     tau : float, optional
         The part of the GPU's free memory that is filled with edges if not all fit; by default 0.5 for traversals, and
         0.8 if all vertices are active at first.
+    split : bool
+        Beyond the paper: a list of 512 edges or more is split into pieces, with a warp each.
     byte_map : bool
         A push marks what it changes in a map of bytes, without atomics, from which the frontier is made. False: it
         marks bits, with atomics.
@@ -187,6 +194,7 @@ class Grus(ListPolicy):
 
     placement: str = "grus"
     tau: float | None = None
+    split: bool = True
     byte_map: bool = True
 
     name: ClassVar[str] = "grus"
@@ -204,6 +212,7 @@ class Grus(ListPolicy):
         return ListPush(
             where=MANAGED,
             division=QUEUE,
+            splits=self.split,
             byte_map=self.byte_map,
             hints=(BY_PRIORITY,) if self.placement == "grus" else hints,
             taus=(self.tau or TRAVERSAL_TAU, self.tau or FULL_TAU),

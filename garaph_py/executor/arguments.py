@@ -112,6 +112,7 @@ GPU = (
     Argument("aligned", "u32", "elements at a multiple of which a warp begins a list; 0 if it begins at its first"),
     Argument("lead", "u32", "elements between the last multiple of 128 bytes and lists[0]"),
     Argument("thread_each", "u32", "1 if each vertex pushes with one thread, 0 if with a warp"),
+    Argument("splits", "u32", "1 if the pieces of long lists have a warp each"),
     Argument("degree_limit", "u32", "most edges of a shadow vertex"),
     Argument("prefetches", "u32", "1 if threads fetch their neighbours to shared memory first"),
     Argument("updated", "u8*", "not 0 for each vertex that has changed in this iteration; null without byte map"),

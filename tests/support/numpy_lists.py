@@ -3,6 +3,8 @@
 
 import numpy as np
 
+from garaph_py.executor.gpu.header import PIECE
+
 from .numpy_packed import array_of, offsets_of
 from .numpy_push import bits_of, count, relax, tally_of
 
@@ -54,8 +56,26 @@ def whole_lists(driver, context, vertices):
 
 def push_vertices(driver, context, page):
     active = np.flatnonzero(bits_of(driver, context, "frontier")[0])
+    if context["splits"]:
+        long = lengths_of(driver, context, active) >= PIECE
+        leave_pieces(driver, context, page, active[long])
+        active = active[~long]
     copies = values_of(driver, context, active, active)
     push_ranges(driver, context, page, active, copies, whole_lists(driver, context, active))
+
+
+def lengths_of(driver, context, vertices):
+    offsets = offsets_of(driver, context, "out_begins")
+    return offsets[vertices + 1] - offsets[vertices]
+
+
+def leave_pieces(driver, context, page, vertices):
+    """Leave long lists of vertices to `push_pieces`."""
+    found = []
+    for vertex, (begin, end) in zip(vertices.tolist(), whole_lists(driver, context, vertices), strict=True):
+        found += [(vertex, k) for k in range((end - 1) // PIECE - begin // PIECE + 1)]
+    tally_of(driver, page)["pieces"] = len(found)
+    array_of(driver, context, "pieces", driver.layouts.list_piece, len(found))[:] = found
 
 
 def queue_of(driver, context, page):
@@ -63,9 +83,22 @@ def queue_of(driver, context, page):
 
 
 def push_listed(driver, context, page):
-    queue = queue_of(driver, context, page)
-    copies = values_of(driver, context, queue, np.arange(len(queue)))
-    push_ranges(driver, context, page, queue, copies, whole_lists(driver, context, queue))
+    queue, short = queue_of(driver, context, page), slice(None)
+    if context["splits"]:
+        short = lengths_of(driver, context, queue) < PIECE
+    copies = values_of(driver, context, queue, np.arange(len(queue)))[short]
+    push_ranges(driver, context, page, queue[short], copies, whole_lists(driver, context, queue[short]))
+
+
+def push_pieces(driver, context, page):
+    pieces = array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally_of(driver, page)[0]["pieces"]))
+    places = pieces["place"].astype(np.int64)
+    vertices = queue_of(driver, context, page)[places] if context["queue"] else places
+    ranges = []
+    for (begin, end), number in zip(whole_lists(driver, context, vertices), pieces["number"].tolist(), strict=True):
+        first = (begin // PIECE + number) * PIECE
+        ranges.append((max(begin, first), min(end, first + PIECE)))
+    push_ranges(driver, context, page, vertices, values_of(driver, context, vertices, places), ranges)
 
 
 def cut_degrees(driver, context, page):
@@ -107,6 +140,7 @@ def scan_updated(driver, context, page):
 KERNELS = {
     "push_vertices": push_vertices,
     "push_listed": push_listed,
+    "push_pieces": push_pieces,
     "cut_degrees": cut_degrees,
     "push_shadows": push_shadows,
     "scan_updated": scan_updated,

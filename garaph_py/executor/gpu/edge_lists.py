@@ -85,6 +85,7 @@ class EdgeLists:
             if self._graph.directed and self.how.element_bytes == 4:
                 context[other] = address
         context["wide_lists"], context["thread_each"] = self.how.element_bytes == 8, self.how.thread_each
+        context["splits"] = self.how.splits
         context["aligned"] = aligned_elements(self.how, self._bound.edge_value_bytes) if self.how.aligns else 0
         context["lead"] = addresses[0] % LINE // self.how.element_bytes
         context["degree_limit"], context["prefetches"] = self.how.degree_limit, self.how.prefetches

@@ -52,7 +52,9 @@ COMPONENT_NAMES = (
 PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 )  # fmt: skip
-LIST_NAMES = ("list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_shadows", "push_vertices")
+LIST_NAMES = (
+    "list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
+)  # fmt: skip
 PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "scan_updated")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")

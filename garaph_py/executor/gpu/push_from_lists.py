@@ -72,8 +72,9 @@ def by_vertices(launches: Launches, task: Array, state: State) -> None:
     if state.synchronous and not launches.placed.keeps_sums:
         nbytes = launches.placed.memory.arrays["values"]
         launches.driver.memcpy_dtod(arrays.address("next_values"), arrays.address("values"), nbytes)
-    threads = 1 if task["context"]["thread_each"][0] else 32
-    launches.launcher.on_threads("push_vertices", arrays.n * threads, None, task)
+    task["context"]["queue"] = 0  # what refers to places there refers to vertices
+    launches.launcher.on_threads("push_vertices", arrays.n, None, task)
+    push_pieces(launches, task)
 
 
 def by_queue(launches: Launches, task: Array, state: State) -> None:
@@ -81,6 +82,13 @@ def by_queue(launches: Launches, task: Array, state: State) -> None:
     count = launches.arrays.n if task["context"]["pushes_all"][0] else state.active_count
     list_frontier(launches, None, task)
     launches.launcher.on_warps("push_listed", count, None, task)
+    push_pieces(launches, task)
+
+
+def push_pieces(launches: Launches, task: Array) -> None:
+    """A warp takes a piece of a long list, if these are split."""
+    if task["context"]["splits"][0]:
+        launches.launcher.on_all("push_pieces", None, task)
 
 
 def by_shared_warps(launches: Launches, task: Array, state: State) -> None:

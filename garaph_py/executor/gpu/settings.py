@@ -35,6 +35,8 @@ class ListPush:
         How threads divide them.
     thread_each : bool
         With ``"vertices"``: a thread has a list, not a warp.
+    splits : bool
+        A list of many edges is split into pieces, with a warp each (`header.PIECE`).
     aligns : bool
         A warp begins at a multiple of 128 bytes.
     element_bytes : {4, 8}
@@ -55,6 +57,7 @@ class ListPush:
     where: str
     division: str
     thread_each: bool = False
+    splits: bool = False
     aligns: bool = False
     element_bytes: int = 4
     degree_limit: int = 1

@@ -19,7 +19,7 @@ CONTEXT = arguments((
     "next_values", "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents",
     "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
     "class_edges", "notified", "kept_sums", "lists", "list_values", "wide_lists", "aligned", "lead", "thread_each",
-    "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
+    "splits", "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
     "parameters",
 ))  # fmt: skip
 PAGE = arguments((
@@ -39,6 +39,7 @@ TALLY = (
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
     Argument("queued", "u32", "vertices in `queue`"),
     Argument("pieces", "u32", "pieces of their long edge lists"),
+    Argument("taken", "u32", "pieces that warps have taken"),
     Argument("chosen", "u32", "what the superstep does: PUSHES, PUSHES_FEW, PULLS; 0 if nothing"),
     Argument("supersteps", "u32", "supersteps up to this one, of those that were launched together"),
     Argument("nanoseconds", "u32", "when this one began, after `since`"),

@@ -21,8 +21,9 @@ from ...support.runs import run_with, ways_of
 
 ENGINES = [
     "emogi", "emogi:merge=no", "emogi:align=no", "emogi:element_bytes=8", "emogi:listed=yes",
-    "emogi:listed=yes,shared=yes", "emogi:unified=yes", "etagraph", "etagraph:degree_limit=3,smp=no",
-    "etagraph:um=no,degree_limit=1", "etagraph:prefetch=no", "grus", "grus:byte_map=no", "grus:placement=pf+ab",
+    "emogi:listed=yes,shared=yes", "emogi:unified=yes", "emogi:split=no", "etagraph", "etagraph:degree_limit=3,smp=no",
+    "etagraph:um=no,degree_limit=1", "etagraph:prefetch=no", "grus", "grus:split=no", "grus:byte_map=no",
+    "grus:placement=pf+ab",
 ]  # fmt: skip
 PAIRS = [(engine, program) for program in (Quiet(0), Weighed(9)) for engine in ENGINES]
 PAIRS += [(engine, program) for program in (Lengths(0), Peeled(4)) for engine in ("emogi", "etagraph", "grus")]
