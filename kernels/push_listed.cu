@@ -3,11 +3,11 @@
 // Launch: one warp for each vertex of the queue, after list_frontier. Shared memory: none.
 #include "lists.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 4) push_listed(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) push_listed(const __grid_constant__ Task t) {
   const Context& c = t.context;
   u32 k = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
   if (k >= t.page.tally->queued) return;
   u32 v = c.queue[k];
   i64 begin = out_offsets(c)[v], end = out_offsets(c)[v + 1];
-  if (!c.splits || end - begin < PIECE) push_rows(c, pushed_by(c, k, v), v, begin, end);
+  if (!c.splits || end - begin < PIECE) push_by_warp(c, pushed_by(c, k, v), v, begin, end);
 }

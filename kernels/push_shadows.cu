@@ -4,8 +4,6 @@
 // Launch: any number of threads, after cut_degrees. Shared memory: degree_limit words for each thread.
 #include "lists.cuh"
 
-constexpr int TOGETHER = 2;  // edges of a thread that are in flight at a time
-
 // Push along the edges of each of `count` shadow vertices; at most `most` neighbours are fetched ahead.
 __device__ __forceinline__ void push_set(const Context& c, const Page& p, const Shadow* shadows, u64 count, u32 most,
                                          u32* fetched) {
@@ -18,22 +16,14 @@ __device__ __forceinline__ void push_set(const Context& c, const Page& p, const 
 #pragma unroll 5
       for (u32 j = 0; j < most; j++) mine[j * THREADS] = target_of(c, min(shadow.start + j, p.last_edge - 1));
     }
-    for (u32 first = 0; first < shadow.edges; first += TOGETHER) {
-      u32 u[TOGETHER], wanted = 0;
-      Edge edges[TOGETHER];
-#pragma unroll
-      for (int j = 0; j < TOGETHER; j++) {
-        i64 e = shadow.start + first + j;
-        if (first + j >= shadow.edges) continue;
-        wanted |= 1u << j, u[j] = c.prefetches ? mine[(first + j) * THREADS] : target_of(c, e);
-        edges[j] = value_in_list(c, e);
-      }
-      push_to<TOGETHER>(c, u, edges, wanted, x, v);
+    for (u32 j = 0; j < shadow.edges; j++) {
+      u32 u = c.prefetches ? mine[j * THREADS] : target_of(c, shadow.start + j);
+      push_edge(c, u, value_in_list(c, shadow.start + j), x, v);
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 6) push_shadows(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) push_shadows(const __grid_constant__ Task t) {
   extern __shared__ u32 fetched[];
   const Context& c = t.context;
   const Page& p = t.page;

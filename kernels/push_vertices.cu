@@ -15,22 +15,19 @@ __device__ __forceinline__ void leave_pieces(const Context& c, const Page& p, u3
 }
 
 // The list of vertex `v` with one thread, edge by edge.
-__device__ __forceinline__ void push_alone(const Context& c, u32 v) {
+__device__ __forceinline__ void push_by_thread(const Context& c, u32 v) {
   Pushed x = pushed_by(c, v, v);
-  for (i64 e = out_offsets(c)[v]; e < out_offsets(c)[v + 1]; e++) {
-    u32 u = target_of(c, e);
-    Edge edge = value_in_list(c, e);
-    push_to<1>(c, &u, &edge, 1, x, v);
-  }
+  for (i64 e = out_offsets(c)[v]; e < out_offsets(c)[v + 1]; e++)
+    push_edge(c, target_of(c, e), value_in_list(c, e), x, v);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 4) push_vertices(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) push_vertices(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 v = blockIdx.x * (i64)blockDim.x + threadIdx.x, first = v - lane_id();
   u32 active = first < c.n ? c.frontier[first >> 5] : 0;
   bool is_active = active >> lane_id() & 1;
   if (c.thread_each) {
-    if (is_active) push_alone(c, v);
+    if (is_active) push_by_thread(c, v);
     return;
   }
   i64 begin = 0, end = 0;
@@ -40,6 +37,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) push_vertices(const __g
     int lane = __ffs(rest) - 1;
     i64 from = warp_shfl(begin, lane), to = warp_shfl(end, lane);
     if (c.splits && to - from >= PIECE) leave_pieces(c, t.page, first + lane, from, to);
-    else push_rows(c, warp_shfl(x, lane), first + lane, from, to);
+    else push_by_warp(c, warp_shfl(x, lane), first + lane, from, to);
   }
 }

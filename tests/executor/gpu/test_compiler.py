@@ -48,14 +48,6 @@ TREES = {
 LISTS = {
     "list_frontier", "reverse_values", "push_vertices", "push_listed", "push_pieces", "cut_degrees", "push_shadows",
 }  # fmt: skip
-    "list_frontier",
-    "reverse_values",
-    "push_vertices",
-    "push_listed",
-    "push_pieces",
-    "cut_degrees",
-    "push_shadows",
-}
 PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed", "scan_updated"}
 DELTAS = {"push_deltas", "push_deltas_packed", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}

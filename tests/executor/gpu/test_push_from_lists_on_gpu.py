@@ -16,8 +16,8 @@ ENGINES = [
     "emogi", "emogi:merge=no", "emogi:align=no", "emogi:element_bytes=8", "emogi:listed=yes",
     "emogi:listed=yes,shared=yes", "emogi:unified=yes", "emogi:split=no", "etagraph", "etagraph:degree_limit=48",
     "etagraph:degree_limit=1", "etagraph:degree_limit=7,smp=no", "etagraph:um=no", "etagraph:prefetch=no", "grus",
-    "grus:byte_map=no", "grus:split=no", "grus:placement=um", "grus:placement=ab", "grus:placement=pl", "grus:placement=rm",
-    "grus:placement=pf+ab", "grus:placement=pf+pl", "grus:placement=pf+rm",
+    "grus:byte_map=no", "grus:split=no", "grus:placement=um", "grus:placement=ab", "grus:placement=pl",
+    "grus:placement=rm", "grus:placement=pf+ab", "grus:placement=pf+pl", "grus:placement=pf+rm",
 ]  # fmt: skip
 
 
