@@ -39,6 +39,9 @@ __device__ __forceinline__ void push_edge(const Context& c, u32 u, Edge edge, co
 // `aligned` elements on, counted from a line of 128 bytes of the targets' memory (EMOGI, listing 2).
 __device__ __forceinline__ void push_by_warp(const Context& c, const Pushed& x, u32 v, i64 begin, i64 end) {
   i64 first = begin - (c.aligned ? (begin + c.lead) & (c.aligned - 1) : 0);
-  for (i64 e = first + lane_id(); e < end; e += 32)
-    if (e >= begin) push_edge(c, target_of(c, e), value_in_list(c, e), x, v);
+  for (; first < end; first += 32) {
+    i64 e = first + lane_id();
+    if (e >= begin && e < end) push_edge(c, target_of(c, e), value_in_list(c, e), x, v);
+    __syncwarp();  // so that all lanes read at once, and their reads become one request
+  }
 }

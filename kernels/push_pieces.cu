@@ -1,15 +1,14 @@
 // Push along the pieces into which long lists are split, a warp each. Without a queue, their places are vertices. Warps
-// take pieces in order, so that what all of them read at a time lies close together.
+// take the last piece that is left, so that what all of them read at a time lies close together.
 // Launch: any number of threads, after push_listed or push_vertices. Shared memory: none.
 #include "lists.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) push_pieces(const __grid_constant__ Task t) {
   const Context& c = t.context;
-  u32 pieces = t.page.tally->pieces;
   for (;;) {
-    u32 k = lane_id() == 0 ? atomicAdd(&t.page.tally->taken, 1) : 0;
+    int k = lane_id() == 0 ? (int)atomicSub(&t.page.tally->pieces, 1) - 1 : 0;
     k = __shfl_sync(FULL_MASK, k, 0);
-    if (k >= pieces) return;
+    if (k < 0) return;
     ListPiece piece = c.pieces[k];
     u32 v = c.queue ? c.queue[piece.place] : piece.place;
     i64 begin = out_offsets(c)[v], end = out_offsets(c)[v + 1], first = (begin / PIECE + piece.number) * PIECE;
