@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .io.write import write
     from .output import Progress
     from .output.result import Result
-    from .program import Monoid, PerVertex, VertexId, VertexProgram
+    from .program import Monoid, PerVertex, UpdateProgram, VertexId, VertexProgram
     from .program.monoids import (
         add,
         bitwise_and,
@@ -53,7 +53,8 @@ _HOME = {
     "from_csr": "graph.csr", "from_pandas": "io.frames", "from_arrow": "io.frames",
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
-    "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
+    "VertexId": "program", "VertexProgram": "program", "UpdateProgram": "program", "Progress": "output",
+    "Result": "output.result",
     "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "plan": "runtime.explain",
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
@@ -69,7 +70,7 @@ __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
     "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "on_device", "check", "Result", "Progress", "apps",
-    "VertexProgram", "VertexId", "PerVertex", "Monoid",
+    "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",
 ]  # fmt: skip
