@@ -88,6 +88,8 @@ class Kind:
         files to `folder` only.
     measure : callable
         ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its iterations.
+    forget : callable
+        ``forget(prepared)`` gives up what measurements have kept in it.
     """
 
     parameters: dict[str, Parameter]
@@ -95,6 +97,7 @@ class Kind:
     prepare: Callable[[GraphName, Path, events.Listener], Any]
     measure: Callable[[Combination, Any, Path], tuple[Row, list[Row]]]
     iteration_columns: dict[str, type] = field(default_factory=dict)
+    forget: Callable[[Any], None] = lambda prepared: None
 
 
 def scalars(hint: Any) -> tuple[type, ...]:
@@ -134,6 +137,12 @@ def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> tup
     return name.load(on_event), {}
 
 
+def forget_runs(prepared: tuple[Graph, dict[int, Graph]]) -> None:
+    """Give up what runs have kept of the graph, in memory and on GPUs."""
+    for graph in prepared[1].values():
+        graph.release()
+
+
 def measure_run(
     combination: Combination, prepared: tuple[Graph, dict[int, Graph]], folder: Path
 ) -> tuple[Row, list[Row]]:
@@ -149,6 +158,7 @@ def measure_run(
     row = {
         "seconds": stats.seconds,
         "compile_seconds": stats.compile_seconds,
+        "placing_seconds": sum(stats.placing.values()),
         "total_seconds": total,
         "iterations_done": done,
         "seconds_per_iteration": stats.seconds / done if done else None,
@@ -205,14 +215,16 @@ KINDS = {
     "run": Kind(
         {"program": Parameter((str, dict))} | GRAPH | OF_RUN,
         {
-            "seconds": float, "compile_seconds": float, "total_seconds": float, "iterations_done": int,
-            "seconds_per_iteration": float, "converged": bool, "vertices": int, "graph_edges": int,
-            "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int, "from_device": int,
-            "from_disk": int, "device_used": str, "threads_used": int, "encoding_used": str, "note": str, "error": str,
+            "seconds": float, "compile_seconds": float, "placing_seconds": float, "total_seconds": float,
+            "iterations_done": int, "seconds_per_iteration": float, "converged": bool, "vertices": int,
+            "graph_edges": int, "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int,
+            "from_device": int, "from_disk": int, "device_used": str, "threads_used": int, "encoding_used": str,
+            "note": str, "error": str,
         },
         prepare_run,
         measure_run,
         columns_of_iterations(),
+        forget_runs,
     ),
     "import": Kind(
         GRAPH | OF_READ | OF_SAVE,

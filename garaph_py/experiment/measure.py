@@ -209,6 +209,8 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
             for repeat, rounds in itertools.groupby(those, lambda step: step[0]):
                 for _, combination in rounds:
                     on_event(events.Step("measuring", finished, len(steps), "measurements"))
+                    if spec.fresh and not problem:
+                        spec.kind.forget(prepared)
                     work = partial(spec.kind.measure, combination, prepared, place)
                     found, error = (None, problem) if problem else attempt(work)
                     if repeat >= 0:

@@ -19,7 +19,7 @@ from . import toml
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
 
-KEYS = ("kind", "repeats", "warmups", "seed", "sweep", "runs", "plots")
+KEYS = ("kind", "repeats", "warmups", "fresh", "seed", "sweep", "runs", "plots")
 PLOT_KEYS = ("name", "table", "kind", "x", "y", "by", "panels", "log")
 TABLES = RESULTS, ITERATIONS = "results", "iterations"
 LINE, BAR = "line", "bar"
@@ -59,6 +59,8 @@ class Spec:
     combinations : tuple of Combination
     repeats, warmups : int
         Number of measurements of each combination, and of unmeasured runs before the first measurement.
+    fresh : bool
+        Whether every measurement gives up first what earlier ones have kept of the graph, in memory and on the GPU.
     seed : int
         The seed of the random order of measurements.
     plots : tuple of Plot
@@ -69,6 +71,7 @@ class Spec:
     combinations: tuple[Combination, ...]
     repeats: int
     warmups: int
+    fresh: bool
     seed: int
     plots: tuple[Plot, ...]
 
@@ -119,7 +122,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
         found += combinations(kind, of_block, len(found), folder, programs, instances)
     spec = Spec(
         text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
-        count(document, "seed", 1, 0), (),
+        toml.flag(document, "fresh", False), count(document, "seed", 1, 0), (),
     )  # fmt: skip
     plots = of(list, "list of tables", document, "plots")
     drawn = tuple(plot(entry, f"plots {number}", number, spec) for number, entry in enumerate(plots, 1))

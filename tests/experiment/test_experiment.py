@@ -99,6 +99,17 @@ def test_the_product_of_a_sweep(spec_of: Any) -> None:
     assert all(row["streams"] == gp.Options().streams for row in settings)
 
 
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_fresh_measurement_finds_nothing_that_others_kept(
+    spec_of: Any, tmp_path: Path, no_machine: None, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    released: list[gp.Graph] = []
+    monkeypatch.setattr(gp.Graph, "release", lambda graph: released.append(graph))
+    spec = spec_of(f"fresh = {str(fresh).lower()}\n{SWEEP}".replace("repeats = 2", "repeats = 1\nwarmups = 0"))
+    experiment.run(spec, tmp_path / "out")
+    assert len(set(map(id, released))) == (6 if fresh else 0)  # the last of each graph's four are not looked at again
+
+
 def test_runs_share_the_sweep_and_override_it(spec_of: Any) -> None:
     spec = spec_of(
         """
