@@ -75,19 +75,24 @@ class PageBuffer:
         else:
             self.records = self.data[room:].view(RECORD)
             self.records[:] = 0  # the records of blocks that are not read stay 0
-        parts = list(self.plan.parts)
-        for other in loaded:
-            parts = [self._copy_parts(other, some) for some in parts]
+        holding = [other for other in loaded if other.plan.last > other.plan.first]  # pages may have no edges
+        parts = [self._copy_parts(holding, some) for some in self.plan.parts] if holding else self.plan.parts
         return [*self.plan.reads, *(some for some in parts if len(some.blocks))]
 
-    def _copy_parts(self, other: PageBuffer, parts: PartReads) -> PartReads:
-        """Copy and check those of the `parts` whose blocks `other` has; return the rest, which is to be read."""
-        has = (parts.blocks >= other.plan.first) & (parts.blocks < other.plan.last)
+    def _copy_parts(self, loaded: Sequence[PageBuffer], parts: PartReads) -> PartReads:
+        """Copy and check those of the `parts` whose blocks any of `loaded` has; return the rest, which is to be read.
+
+        The buffers `loaded` are in the order of their blocks.
+        """
+        ends = np.array([other.plan.last for other in loaded])
+        number = np.searchsorted(ends, parts.blocks, "right")  # of the first buffer that ends behind the block
+        firsts = np.array([*(other.plan.first for other in loaded), np.iinfo(np.int64).max])
+        has = parts.blocks >= firsts[number]
+        for k in np.flatnonzero(has).tolist():
+            other, block = loaded[number[k]], int(parts.blocks[k])
+            self.blocks.copy_part(parts, k, self.data, other.data, other.plan.at[block - other.plan.first])
         if has.any():
-            own = parts.only(has)
-            places = [other.plan.at[block - other.plan.first] for block in own.blocks.tolist()]
-            self.blocks.copy_parts(own, self.data, other.data, places)
-            self.blocks.take_parts(own, self.data, self.plan, self.records)
+            self.blocks.take_parts(parts.only(has), self.data, self.plan, self.records)
         return parts.only(~has)
 
     def request(self, read: ReadRequest | PartReads, batch: Batch, page: Page) -> Request:

@@ -325,13 +325,12 @@ class ArrayReader:
         for block, at in zip(blocks, places, strict=True):
             self._check_once(block, self.stored(block, data, at))
 
-    def copy_parts(self, parts: PartReads, data: Array, other: Array, at: list[int]) -> None:
-        """Copy parts to `data` from their blocks in `other`, where block ``parts.blocks[k]`` begins at ``at[k]``."""
-        for k, block in enumerate(parts.blocks.tolist()):
-            begin, offset = int(self._starts[block]), int(parts.offsets[k])
-            first, last = max(begin, offset), offset + int(parts.needed[k])
-            place = int(parts.places[k]) - offset
-            data[place + first : place + last] = other[at[k] + first - begin : at[k] + last - begin]
+    def copy_part(self, parts: PartReads, k: int, data: Array, other: Array, at: int) -> None:
+        """Copy part number `k` to `data` from its block, which begins at `at` in `other`."""
+        begin, offset = int(self._starts[parts.blocks[k]]), int(parts.offsets[k])
+        first, last = max(begin, offset), offset + int(parts.needed[k])
+        place = int(parts.places[k]) - offset
+        data[place + first : place + last] = other[at + first - begin : at + last - begin]
 
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         """Compare parts of blocks in `data` with the checksums of their sectors; the first time, check their contents.
