@@ -44,6 +44,9 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
+OTHER_ENGINE = "or use engine='auto' (--engine auto)"
+"""What to do without a GPU if the engine runs on nothing else."""
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -171,6 +174,8 @@ class Runner:
             self._state = self._begin(executor)
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
+            if self._plan.needs_gpu and self._plan.gpu.lists is not None:  # the engine has no device='cpu'
+                raise type(error)(str(error).replace(gpu_device.FALLBACK, OTHER_ENGINE)) from None
             if self._plan.needs_gpu:
                 raise
             if not isinstance(error, gpu_device.NoDriverError):

@@ -9,6 +9,7 @@ import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import edge_lists
+from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.executor.protocol import Decision
@@ -76,6 +77,15 @@ def test_supersteps_are_those_of_the_cpu(device_with_lists, graph, engine):
     )
     rows = [[(row.active, row.f, row.edges) for row in each.stats.iterations] for each in (found, other)]
     assert rows[0] == rows[1]
+
+
+def test_without_a_gpu_an_engine_that_needs_none_is_named(graph, monkeypatch):
+    def find():
+        raise NoDriverError(f"no NVIDIA driver; {FALLBACK}")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)
+    with pytest.raises(DeviceError, match=r"or use engine='auto' \(--engine auto\)$"):
+        run_with(Quiet(0), graph, engine="emogi")
 
 
 def test_the_record_says_how_edges_came(device_with_lists, graph):
