@@ -23,7 +23,7 @@ from garaph_py.experiment.graphs import named
 
 DATA = Path(__file__).parents[1] / "data" / "debian-sid-deps.tsv.xz"
 GRAPHS = [f"{DATA}:symmetric", "rmat:20:16:symmetric", "uniform:20:16:symmetric"]
-WAYS = {"Naive": {"merge": False}, "Merged": {"align": False}, "+Aligned": {}}
+WAYS = {"Naive": {"merge": False}, "Merged": {"align": False, "split": False}, "+Aligned": {"split": False}}
 """EMOGI's ways to read lists, by the paper's names."""
 PAGE = 4096
 """Bytes of a page of unified memory."""

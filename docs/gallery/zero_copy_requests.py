@@ -19,7 +19,11 @@ ends = graph.out_degrees.cumsum()
 begins = ends - graph.out_degrees
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
-ways = {"Naive": gp.Emogi(merge=False), "Merged": gp.Emogi(align=False), "+Aligned": gp.Emogi()}
+ways = {
+    "Naive": gp.Emogi(merge=False),
+    "Merged": gp.Emogi(align=False, split=False),
+    "+Aligned": gp.Emogi(split=False),
+}
 counts = {name: count_requests(begins[found], ends[found], way.lists) for name, way in ways.items()}
 left = dict.fromkeys(ways, 0)
 for size in (32, 64, 96, 128):

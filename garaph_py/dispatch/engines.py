@@ -78,7 +78,8 @@ class Emogi(ListPolicy):
         A warp has a list, so that its threads' reads become one request (section 4.3.1). False: a thread has a list,
         the paper's *Naive*.
     align : bool
-        A warp begins at the last multiple of 128 bytes before its list (section 4.3.2). False: the paper's *Merged*.
+        A warp begins at the last multiple of 128 bytes before its list (section 4.3.2). False, without `split`: the
+        paper's *Merged*.
     element_bytes : {4, 8}
         Bytes of a target in memory. The paper has 8.
     unified : bool

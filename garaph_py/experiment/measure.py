@@ -210,7 +210,7 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
                 for _, combination in rounds:
                     on_event(events.Step("measuring", finished, len(steps), "measurements"))
                     if spec.fresh and not problem:
-                        spec.kind.forget(prepared)
+                        attempt(partial(spec.kind.forget, prepared))  # if it fails, so does the measurement
                     work = partial(spec.kind.measure, combination, prepared, place)
                     found, error = (None, problem) if problem else attempt(work)
                     if repeat >= 0:

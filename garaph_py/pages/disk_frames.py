@@ -22,10 +22,6 @@ from .layout import Page
 Array = npt.NDArray[Any]
 
 
-RECORDS_SHARE = 8
-"""More than 1/8 of a buffer is taken by records only if pages were merged, of which most records are not needed."""
-
-
 @dataclass(eq=False)
 class PageBuffer:
     """Memory for a page's part of one array.
@@ -37,7 +33,7 @@ class PageBuffer:
     data : ndarray of uint8
         The memory: blocks at its beginning, records at its end.
     records : ndarray of RECORD
-        The records of packed blocks, in order: a part of `data`, or apart if few of very many are needed.
+        The records of packed blocks, in order: a part of `data`, or apart if pages were merged.
     plan : ReadPlan
         How the blocks in the buffer were read, or are being read.
     whole : bool
@@ -54,18 +50,23 @@ class PageBuffer:
     borrows: bool = False
 
     def begin(
-        self, span: range, borrows: bool, ranges: Array | None, loaded: Sequence[PageBuffer] = ()
+        self, span: range, borrows: bool, ranges: Array | None, loaded: Sequence[PageBuffer] | None = None
     ) -> list[ReadRequest | PartReads]:
         """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads.
 
-        Parts of blocks that are in one of the buffers `loaded` are copied from there.
+        Of a merged page, parts of blocks that are in one of the buffers `loaded` are copied from there.
+
+        Raises
+        ------
+        DamagedGraphError
+            If what was copied fails a check.
         """
         records = self.blocks.records_bytes(span)
-        apart = ranges is not None and records > len(self.data) // RECORDS_SHARE
+        apart = loaded is not None
         room = len(self.data) if apart else len(self.data) - records
         self.plan = self.blocks.plan(span, borrows, ranges)
         if ranges is not None and self.plan.nbytes > room:  # small blocks read one by one can need more room than all
-            self.plan, ranges, apart, room = self.blocks.plan(span), None, False, len(self.data) - records
+            self.plan, ranges, room = self.blocks.plan(span), None, len(self.data) - records
         if self.plan.nbytes > room:  # what it takes to read parts was given up after pages had been merged
             problem = "another run over this graph has changed what is kept of it in memory"
             raise GraphError(f"{self.blocks.reader.paths[0]}: {problem}; do one run after the other")
@@ -75,7 +76,7 @@ class PageBuffer:
         else:
             self.records = self.data[room:].view(RECORD)
             self.records[:] = 0  # the records of blocks that are not read stay 0
-        holding = [other for other in loaded if other.plan.last > other.plan.first]  # pages may have no edges
+        holding = [other for other in loaded or () if other.plan.last > other.plan.first]  # pages may have no edges
         parts = [self._copy_parts(holding, some) for some in self.plan.parts] if holding else self.plan.parts
         return [*self.plan.reads, *(some for some in parts if len(some.blocks))]
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.format import RECORD, RUN
+from ..errors import DamagedGraphError
 from ..storage.disks import Batch, Disk
 from ..storage.reader import ArrayReader, PartReads, ReadRequest
 from ..storage.sectors import SECTOR, access_bytes, worth_reading
@@ -34,11 +35,12 @@ from .source import PageEdges, Wanted
 
 Array = npt.NDArray[Any]
 
+TO_THE_END = 1 << 62
+"""More edges than any page has."""
 WIDEST = 4
 """Most bytes of a packed number."""
-MOST_RECORD_PAGES = 64
-"""Pages of memory that the records of what is wanted of a merged page may take, beside its frame. Those of all frames
-are a quarter of `memory.SPARE_BYTES`."""
+MOST_RECORD_BYTES = 1 << 21
+"""Bytes that the records of merged pages may take beside the frames of all readers: a half of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
 """Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
@@ -77,6 +79,8 @@ class DiskPageSource:
         self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
         self._firsts = [page.first_vertex for page in self.pages]
         self._staying, self._lock = dict[int, PageFrame](), Lock()
+        buffers = max(len(layout.frames) * len(arrays) * readers, 1)
+        self._record_pages = MOST_RECORD_BYTES // buffers // PAGESIZE  # of a merged page, for each array
         self._make_frames(layout.frames)
 
     def _make_frames(self, frames: list[list[int]]) -> None:
@@ -132,7 +136,7 @@ class DiskPageSource:
             own = self._staying.get(page.number)
             fixed = self.stays[page.number] and not (own is not None and own.loaded)
             fits = not closed and before[high] - before[low] <= min(room, page.last_edge - merged[-1].first_edge)
-            if fixed or not fits or records[high] - records[low] > MOST_RECORD_PAGES:
+            if fixed or not fits or records[high] - records[low] > self._record_pages:
                 merged.append(page)
                 low, closed = own_low, fixed
             else:
@@ -148,7 +152,7 @@ class DiskPageSource:
         ends = np.where(following - ends < self._access, np.maximum(following, ends), ends)
         each = min(array.block_elements for array in self._arrays)
         blocks = ends // each - firsts // each + 1
-        records = 1 + (ends - firsts) // RUN * RECORD.itemsize // PAGESIZE
+        records = 2 + (ends - firsts) // RUN * RECORD.itemsize // PAGESIZE  # they may begin and end within a page
         return WIDEST * (ends - firsts) + 2 * SECTOR * blocks, records
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
@@ -253,8 +257,8 @@ class DiskPageSource:
                 self._free.append(before)
 
     def _stays(self, page: Page) -> bool:
-        """Whether `page` is resident, or a part of one that is; merged pages are not."""
-        return self.stays[page.number] and page.last_edge <= self.pages[page.number].last_edge
+        """Whether `page` is resident, or a part of one that is. A merged page is not, if the others have any edges."""
+        return self.stays[page.number] and not self._is_merged(page)
 
     def _frame_for(self, page: Page) -> PageFrame:
         if not self._stays(page):
@@ -277,8 +281,13 @@ class DiskPageSource:
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
-            loaded = [other.buffers[k] for other in self._loaded_within(page)]
-            reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
+            loaded = [other.buffers[k] for other in self._loaded_within(page)] if self._is_merged(page) else None
+            try:
+                reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
+            except DamagedGraphError as error:  # in what it has copied: `edges` raises it
+                frame.batch, frame.begun = Batch(1), True
+                frame.batch.end(error)
+                return
         if before is not None and any(buffer.borrows for buffer in frame.buffers):
             frame.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
@@ -294,10 +303,11 @@ class DiskPageSource:
                 raise
             del requests[0]
 
+    def _is_merged(self, page: Page) -> bool:
+        return page.last_edge > self.pages[page.number].last_edge
+
     def _loaded_within(self, page: Page) -> list[PageFrame]:
         """The frames of loaded resident pages from which `page` is merged."""
-        if page.last_edge <= self.pages[page.number].last_edge:
-            return []
         numbers = range(page.number, bisect_right(self._firsts, page.last_vertex - 1))
         frames = (self._staying[k] for k in numbers if k in self._staying)
         return [frame for frame in frames if frame.loaded]
@@ -306,7 +316,8 @@ class DiskPageSource:
         """The edges of a page to read; None for all. Other threads must find a resident page complete."""
         if self._wanted is None or (frame.stays and self._shared):
             return None
-        ranges = worth_reading(self._wanted(page), self._access, page.edges)
+        most = TO_THE_END if self._is_merged(page) else page.edges  # a merged page has no room for all edges
+        ranges = worth_reading(self._wanted(page), self._access, most)
         if ranges is None or not frame.stays:
             return ranges
         frame.spent += int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)

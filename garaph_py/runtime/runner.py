@@ -174,8 +174,8 @@ class Runner:
             self._state = self._begin(executor)
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
-            if self._plan.needs_gpu and self._plan.gpu.lists is not None:  # the engine has no device='cpu'
-                raise type(error)(str(error).replace(gpu_device.FALLBACK, OTHER_ENGINE)) from None
+            if self._plan.gpu.lists is not None and gpu_device.FALLBACK in str(error):  # which these engines refuse
+                raise DeviceError(str(error).replace(gpu_device.FALLBACK, OTHER_ENGINE)) from error
             if self._plan.needs_gpu:
                 raise
             if not isinstance(error, gpu_device.NoDriverError):

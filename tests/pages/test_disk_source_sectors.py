@@ -98,26 +98,82 @@ def test_pages_of_which_little_is_wanted_are_read_as_one(saved, source):
     assert list(pages.pages_for(every)) == list(pages.pages)
 
 
-@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
-def test_a_merged_page_copies_what_is_in_memory(saved, source):
-    graph, _, _ = saved
+def resident_in_the_middle(source, count):
+    """A source of which `count` pages in the middle stay, and have been read."""
     pages = source(300_000, page_edges=30_000)
-    stays = pages.pages[len(pages.pages) // 2]
-    pages.stays = [page is stays for page in pages.pages]
+    first = len(pages.pages) // 2
+    stay = pages.pages[first : first + count]
+    pages.stays = [page in stay for page in pages.pages]
     pages._arrays[0].keep_parts(True)
-    places = [stays.first_edge, stays.last_edge + RUN]
-    ranges = np.array([[place, place + 1] for place in places])
-    assert stays in pages.pages_for(ranges)
-    read(pages, [stays], None)
-    (merged,) = (page for page in pages.pages_for(ranges) if page.first_edge <= places[0] < page.last_edge)
-    assert merged.first_edge < places[0] < places[1] < merged.last_edge
-    assert read(pages, [merged], alone(places[0]))[1] == 0 < read(pages, [merged], alone(*places))[1]
-    pages.prefetch([merged], alone(*places))
-    edges = pages.edges(merged)
+    ranges = np.array([[stay[0].first_edge, stay[0].first_edge + 1]])
+    assert stay[0] in pages.pages_for(ranges)
+    read(pages, stay, None)
+    return pages, stay
+
+
+def found_in(edges, graph, places):
+    """The neighbours at these places of the graph's edges."""
     elements = np.arange(edges.first_edge, edges.first_edge + len(edges.sources))
     found = np.array(decode(edges.sources, np.isin(elements, graph._arrays.in_edges.offsets), LISTS))
-    own = np.array(places) - edges.first_edge
-    np.testing.assert_array_equal(found[own], graph._arrays.in_edges.neighbours[places])
+    return found[np.array(places) - edges.first_edge]
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_merged_page_copies_what_is_in_memory(saved, source, count):
+    """Also where two resident pages share a block."""
+    graph, _, _ = saved
+    pages, stay = resident_in_the_middle(source, count)
+    joints = [page.first_edge for page in stay]
+    places = [joints[-1], *([] if count > 1 else [stay[0].last_edge + RUN])]
+    merged = pages.pages_for(np.array([[place, place + 1] for place in places]))
+    (own,) = (page for page in merged if page.first_edge <= places[0] < page.last_edge)
+    assert own.first_edge < joints[0]
+    inside = [place for place in (*joints, *places) if place < min(stay[-1].last_edge, own.last_edge)]
+    outside = [place for place in places if stay[-1].last_edge <= place < own.last_edge]
+    assert read(pages, [own], alone(*sorted(set(inside))))[1] == 0
+    if outside:
+        assert read(pages, [own], alone(*outside))[1] > 0
+    pages.prefetch([own], alone(*sorted({*inside, *outside})))
+    both = [*inside, *outside]
+    np.testing.assert_array_equal(found_in(pages.edges(own), graph, both), graph._arrays.in_edges.neighbours[both])
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+def test_a_merged_page_is_never_read_whole(saved, source):
+    """On a disk on which two reads cost more than all edges, too: its frame has no room for them."""
+    pages = source(300_000, page_edges=30_000)
+    pages.stays = [False] * len(pages.pages)
+    pages._arrays[0].keep_parts(True)
+    places = [5, pages.pages[1].last_edge - 1]
+    pages._access = places[1] * 2 // 3
+    own = pages.pages_for(np.array([[place, place + 1] for place in places]))[0]
+    assert own.last_edge > places[1]
+    assert 0 < read(pages, [own], alone(*places))[1] <= 4 * SECTOR * len(places)
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+def test_records_bound_how_many_pages_are_merged(saved, source):
+    pages = source(300_000, page_edges=5000)
+    pages.stays = [False] * len(pages.pages)
+    pages._arrays[0].keep_parts(True)
+    place = pages.pages[len(pages.pages) // 2].first_edge
+    ranges = np.array([[place, place + 1]])
+    few = len(pages.pages_for(ranges))
+    pages._record_pages = 0
+    assert few < len(pages.pages_for(ranges)) <= few + 2
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+def test_damage_in_what_a_merged_page_copies_is_found(saved, source):
+    pages, (stay,) = resident_in_the_middle(source, 1)
+    place = stay.first_edge
+    (own,) = (p for p in pages.pages_for(np.array([[place, place + 1]])) if p.first_edge <= place < p.last_edge)
+    for buffer in pages._staying[stay.number].buffers:
+        buffer.data[: buffer.plan.nbytes] ^= 1
+    pages.prefetch([own], alone(place))
+    with pytest.raises(DamagedGraphError):
+        pages.edges(own)
 
 
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)

@@ -38,7 +38,7 @@ TALLY = (
     Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
     Argument("queued", "u32", "vertices in `queue`"),
-    Argument("pieces", "u32", "pieces of their long edge lists that nobody has taken"),
+    Argument("pieces", "u32", "pieces of their long lists that nobody has taken; wraps below 0"),
     Argument("chosen", "u32", "what the superstep does: PUSHES, PUSHES_FEW, PULLS; 0 if nothing"),
     Argument("supersteps", "u32", "supersteps up to this one, of those that were launched together"),
     Argument("nanoseconds", "u32", "when this one began, after `since`"),
