@@ -145,10 +145,9 @@ def test_a_merged_page_is_never_read_whole(saved, source):
     pages = source(300_000, page_edges=30_000)
     pages.stays = [False] * len(pages.pages)
     pages._arrays[0].keep_parts(True)
-    places = [5, pages.pages[1].last_edge - 1]
+    places = [5, pages.pages[-1].last_edge - 1]
     pages._access = places[1] * 2 // 3
-    own = pages.pages_for(np.array([[place, place + 1] for place in places]))[0]
-    assert own.last_edge > places[1]
+    (own,) = pages.pages_for(np.array([[place, place + 1] for place in places]))
     assert 0 < read(pages, [own], alone(*places))[1] <= 4 * SECTOR * len(places)
 
 
