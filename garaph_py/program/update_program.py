@@ -37,6 +37,7 @@ class UpdateProgram(VertexProgram):
     --------
     Grus's Figure 7(b):
 
+    >>> import numpy as np
     >>> class Distances(gp.UpdateProgram):
     ...     source: gp.VertexId
     ...     value = np.int64
