@@ -209,10 +209,11 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
             for repeat, rounds in itertools.groupby(those, lambda step: step[0]):
                 for _, combination in rounds:
                     on_event(events.Step("measuring", finished, len(steps), "measurements"))
-                    if spec.fresh and not problem:
-                        attempt(partial(spec.kind.forget, prepared))  # if it fails, so does the measurement
-                    work = partial(spec.kind.measure, combination, prepared, place)
-                    found, error = (None, problem) if problem else attempt(work)
+                    found, error = None, problem
+                    if spec.fresh and not error:
+                        _, error = attempt(partial(spec.kind.forget, prepared))
+                    if not error:
+                        found, error = attempt(partial(spec.kind.measure, combination, prepared, place))
                     if repeat >= 0:
                         tables.add(combination, repeat, *(found or ({"error": error}, [])))
                     finished += 1

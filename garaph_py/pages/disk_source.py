@@ -273,7 +273,7 @@ class DiskPageSource:
     def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
         """Put the requests for a page, or for its wanted parts, in the disks' queues."""
         page = self.pages[page.number] if frame.stays else page
-        ranges = self._ranges(page, frame)
+        ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
         reads = list[tuple[PageBuffer, ReadRequest | PartReads]]()
         for k, buffer in enumerate(frame.buffers):
             span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
@@ -281,7 +281,7 @@ class DiskPageSource:
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
-            loaded = [other.buffers[k] for other in self._loaded_within(page)] if self._is_merged(page) else None
+            loaded = None if within is None else [other.buffers[k] for other in within]
             try:
                 reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
             except DamagedGraphError as error:  # in what it has copied: `edges` raises it
