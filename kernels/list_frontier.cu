@@ -1,9 +1,9 @@
-// Write the active vertices to `queue`, in any order, and cut long edge lists at multiples of PIECE edges. In a
+// Write the active vertices to `queue`, in any order, and cut long edge lists into pieces. In a
 // synchronous relaxation the second array of values, which a push does not need, gets the values of the queue's
 // vertices: the push overwrites `values`. The next frontier is cleared.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "chosen.cuh"
-#include "vertices.cuh"
+#include "pieces.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid_constant__ Task t) {
   if (is_idle(t.page)) return;
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     if constexpr (IS_RELAXATION)
       if (c.next_values != c.values) c.next_values[at] = c.values[v];
     if (end - begin < PIECE) continue;
-    u32 pieces = (end - 1) / PIECE - begin / PIECE + 1, to = atomicAdd(&t.page.tally->pieces, pieces);
+    u32 pieces = pieces_of(c, begin, end), to = atomicAdd(&t.page.tally->pieces, pieces);
     for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};
   }
 }

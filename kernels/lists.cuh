@@ -18,10 +18,7 @@ __device__ __forceinline__ Edge value_in_list(const Context& c, i64 e) {
 #if PUSHES_DELTAS
 
 __device__ __forceinline__ void push_edge(const Context& c, u32 u, Edge edge, const Pushed& x, u32 v) {
-  u32* word = &c.notified[u >> 5];
-  bool is_notified = __ldcg(word) >> (u & 31) & 1;
-  atomic_sum(&c.kept_sums[u], pushed_along(c, x, edge, v));
-  if (!is_notified) atomicOr(word, 1u << (u & 31));
+  add_delta(c, u, pushed_along(c, x, edge, v));
 }
 
 #else

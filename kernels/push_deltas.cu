@@ -5,11 +5,7 @@
 #include "push_lists.cuh"
 
 __device__ __forceinline__ void push_page_deltas(const Context& c, const Page& p) {
-  push_queued(c, p, [&](u32 u, Seen, Accumulator y, u32) {
-    atomic_sum(&c.kept_sums[u], y);
-    u32 bit = 1u << (u & 31);
-    if (!(__ldcg(&c.notified[u >> 5]) & bit)) atomicOr(&c.notified[u >> 5], bit);
-  });
+  push_queued(c, p, [&](u32 u, Seen, Accumulator y, u32) { add_delta(c, u, y); });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4) push_deltas(const __grid_constant__ Task t) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "packed_lists.cuh"
+#include "pieces.cuh"
 #include "pushed.cuh"
 
 constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
@@ -148,9 +149,8 @@ __device__ __forceinline__ void push_queued(const Context& c, const Page& p, Pus
     ListPiece piece = c.pieces[k];
     List list = queued_list(c, p, piece.place);
     if (list.begin == list.end) continue;
-    i64 head = list.begin, first = (head / PIECE + piece.number) * PIECE;
-    list.begin = max(head, first);
-    list.end = min(list.end, first + PIECE);
+    i64 head = list.begin;
+    keep_piece(c, piece.number, list.begin, list.end);
     push_list(c, p, list, source_before(p, head, list.begin), push);
   }
 }

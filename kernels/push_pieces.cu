@@ -2,6 +2,7 @@
 // take the last piece that is left, so that what all of them read at a time lies close together.
 // Launch: any number of threads, after push_listed or push_vertices. Shared memory: none.
 #include "lists.cuh"
+#include "pieces.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) push_pieces(const __grid_constant__ Task t) {
   const Context& c = t.context;
@@ -11,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_pieces(const __grid_c
     if (k < 0) return;
     ListPiece piece = c.pieces[k];
     u32 v = c.queue ? c.queue[piece.place] : piece.place;
-    i64 begin = out_offsets(c)[v], end = out_offsets(c)[v + 1], first = (begin / PIECE + piece.number) * PIECE;
-    push_by_warp(c, pushed_by(c, piece.place, v), v, max(begin, first), min(end, first + PIECE));
+    i64 begin = out_offsets(c)[v], end = out_offsets(c)[v + 1];
+    keep_piece(c, piece.number, begin, end);
+    push_by_warp(c, pushed_by(c, piece.place, v), v, begin, end);
   }
 }

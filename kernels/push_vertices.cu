@@ -5,10 +5,11 @@
 // In a synchronous run `next_values` has a copy of all values.
 // Launch: one thread for each vertex. Shared memory: none.
 #include "lists.cuh"
+#include "pieces.cuh"
 
-// Cut the list [begin, end) of vertex `v` at multiples of PIECE edges, with all lanes of a warp.
+// Leave the pieces of the list [begin, end) of vertex `v` to push_pieces, with all lanes of a warp.
 __device__ __forceinline__ void leave_pieces(const Context& c, const Page& p, u32 v, i64 begin, i64 end) {
-  u32 pieces = (end - 1) / PIECE - begin / PIECE + 1, to = 0;
+  u32 pieces = pieces_of(c, begin, end), to = 0;
   if (lane_id() == 0) to = atomicAdd(&p.tally->pieces, pieces);
   to = __shfl_sync(FULL_MASK, to, 0);
   for (u32 k = lane_id(); k < pieces; k += 32) c.pieces[to + k] = ListPiece{v, k};

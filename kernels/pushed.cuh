@@ -22,6 +22,14 @@ __device__ __forceinline__ Accumulator pushed_along(const Context& c, const Push
   return delta(c.parameters, x.fresh, x.old, edge, v);
 }
 
+// Add `y` to the sum of `u`, and put `u` into `notified`.
+__device__ __forceinline__ void add_delta(const Context& c, u32 u, Accumulator y) {
+  u32* word = &c.notified[u >> 5];
+  bool is_notified = __ldcg(word) >> (u & 31) & 1;
+  atomic_sum(&c.kept_sums[u], y);
+  if (!is_notified) atomicOr(word, 1u << (u & 31));
+}
+
 #else
 
 #include "relax.cuh"
