@@ -54,7 +54,7 @@ class EdgeLists:
     seconds : dict of str to float
         The time that it took to have them there, by what was done; empty if they were there.
     is_partial : bool
-        Unified memory exceeds what may be filled ahead, and this run has not moved anything yet.
+        They are in unified memory, and exceed what may be filled ahead: `fill` moves a part.
     """
 
     def __init__(
@@ -157,7 +157,6 @@ class EdgeLists:
 
         Grus's Algorithm 1: tau times the free memory, `room`, is filled (section 4.1.2).
         """
-        self.is_partial = False
         tau = self.how.taus[is_full]
         with self.timed("prefetch"):
             for array, width, size in zip(self._managed_arrays, self._widths, self._sizes, strict=True):

@@ -41,6 +41,7 @@ from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
+from .push_from_lists import move_ahead
 from .pushes import push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
@@ -136,11 +137,12 @@ class GpuExecutor(StepByParts):
         sources.divide(plan.memory.gpu)
         if self._host is not None:
             self._host.assist(sources)
-        first = self.initialize(plan.synchronous, sources)
-        if state is None:
-            return first
-        self.load(state)
-        return state
+        found = self.initialize(plan.synchronous, sources)
+        if state is not None:
+            self.load(state)
+            found = state
+        move_ahead(self._launches, found)
+        return found
 
     def initialize(self, synchronous: bool, sources: SourceFactory | None = None) -> State:
         """Lay out pages, allocate and fill device memory; compute initial values, first frontier and first total.
@@ -370,8 +372,7 @@ class GpuExecutor(StepByParts):
             return [push(self._launches, state)]
 
     def _page_work(self) -> PageWork:
-        has_total = self.bound.total is not None
-        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.streams.way_of)
+        return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.
@@ -390,9 +391,8 @@ class GpuExecutor(StepByParts):
         self, queue: PageQueue[Buffer], source: PageSource, state: State,
         on_complete: Callable[[Page, PageResult], None],
     ) -> None:  # fmt: skip
-        copy = self.device.driver.memcpy_dtoh_async
         places = self.address("next_values"), self.address("next_frontier"), self._tally_address
-        work = SharedWork(self._page_work(), copy, places, state, on_complete)
+        work = SharedWork(self._page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..protocol import PageResult
 from ..state import State
+from .device import failing
 from .header import THREADS
 from .launch import decoding
 from .launches import Launches
@@ -33,8 +34,6 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     lists, first = placed.lists, placed.keeps_sums and not state.has_sums
     assert lists is not None
     edges = placed.numbering.arrays.m if first else state.active_edges
-    if lists.is_partial:
-        lists.fill(placed.room, first_edge(launches, state), state.active_count == arrays.n)
     if placed.keeps_sums:
         begin_deltas(launches, first)
     task = launches.tasks.of_all()
@@ -46,10 +45,15 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     return result_of(launches.read_tallies(), edges, lists.how.where)
 
 
-def first_edge(launches: Launches, state: State) -> int:
-    """The first out-edge of the first active vertex; 0 if there is none."""
-    vertex = int(np.argmax(state.frontier.mask(launches.arrays.n)))
-    return int(launches.placed.numbering.arrays.out_edges.offsets[vertex])
+def move_ahead(launches: Launches, state: State) -> None:
+    """Move a part of the lists to the GPU if not all fit there: the one with the first active vertex."""
+    lists, n = launches.placed.lists, launches.arrays.n
+    if lists is None or not lists.is_partial:
+        return
+    vertex = int(np.argmax(state.frontier.mask(n)))
+    edge = int(launches.placed.numbering.arrays.out_edges.offsets[vertex])
+    with launches.launcher.device, failing(launches.driver):
+        lists.fill(launches.placed.room, edge, state.active_count == n)
 
 
 def begin_deltas(launches: Launches, first: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
-from garaph_py.executor.gpu import edge_lists
+from garaph_py.executor.gpu import edge_lists, push_from_lists
 from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import PULL, PUSH
@@ -118,14 +118,21 @@ def test_the_driver_is_told_what_the_engine_says(device_with_lists, graph):
 
 
 @pytest.mark.parametrize("tau", [0.5, 1.0])
-def test_grus_fills_a_part_of_the_memory_around_the_source(device_with_lists, graph, tau):
+def test_grus_fills_a_part_of_the_memory_around_the_source(device_with_lists, graph, tau, monkeypatch):
+    def pushes(*arguments):
+        FakeManaged.made[-1].told.append("push")
+        list_frontier(*arguments)
+
+    list_frontier = push_from_lists.list_frontier
+    monkeypatch.setattr(push_from_lists, "list_frontier", pushes)
     source = graph.n // 2
     program = Quiet(source)
     device_with_lists(program, graph)
     found = run_with(program, graph, engine=f"grus:tau={tau}", gpu_memory="160KiB")
     np.testing.assert_array_equal(found.values, expected(program, graph))
-    hint, (first, last) = FakeManaged.made.pop().told
+    hint, (first, last), *later = FakeManaged.made.pop().told
     assert hint == ACCESSED_BY
+    assert later == ["push"] * len(found.stats.iterations)  # no superstep is timed with the move
     edge = 4 * int(graph._arrays.out_edges.offsets[source])
     assert first <= edge < last
     assert 0 < last - first <= tau * (160 << 10)
