@@ -18,7 +18,7 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.events import ignore
-from garaph_py.executor.gpu.requests import SIZES, amplification, count_requests
+from garaph_py.executor.gpu.requests import SIZES, WARP, amplification, count_requests
 from garaph_py.experiment.graphs import named
 
 DATA = Path(__file__).parents[1] / "data" / "debian-sid-deps.tsv.xz"
@@ -67,30 +67,34 @@ def reached(graph: gp.Graph) -> Any:
     return gp.run(gp.apps.BFS(source), graph).values["level"]
 
 
-def lists_read(graph: gp.Graph, levels: Any) -> tuple[Any, Any]:
-    """The first edge of each list that a search reads, and one past its last, in the order of vertices."""
-    offsets = graph._arrays.out_edges.offsets
-    return offsets[:-1][levels >= 0], offsets[1:][levels >= 0]
+def requests_of(graph: gp.Graph, levels: Any, width: int, **switches: bool) -> dict[int, int]:
+    """The requests of a search by size. In each superstep, a warp reads the lists of up to 32 adjacent vertices."""
+    offsets, how = graph._arrays.out_edges.offsets, gp.Emogi(element_bytes=width, **switches).lists
+    found = dict.fromkeys(SIZES, 0)
+    for level in range(int(levels.max()) + 1):
+        active = np.nonzero(levels == level)[0]
+        counts = count_requests(offsets[active], offsets[active + 1], how, warps=active // WARP)
+        found = {size: count + counts[size] for size, count in found.items()}
+    return found
 
 
 def requests(graph: gp.Graph, levels: Any, width: int) -> Iterator[list[str]]:
     """For each way to read: its name, the thousands of requests, and the part of each size."""
-    begins, ends = lists_read(graph, levels)
     for name, switches in WAYS.items():
-        found = count_requests(begins, ends, gp.Emogi(element_bytes=width, **switches).lists)
+        found = requests_of(graph, levels, width, **switches)
         total = max(sum(found.values()), 1)
         yield [name, f"{total / 1e3:,.1f}", *(f"{found[size] / total:.0%}" for size in SIZES)]
 
 
 def amplified(graph: gp.Graph, levels: Any, width: int) -> Iterator[str]:
     """How many times the bytes of the lists EMOGI reads, and unified memory that keeps no page between supersteps."""
-    begins, ends = lists_read(graph, levels)
-    needed = width * int((ends - begins).sum())
-    found = count_requests(begins, ends, gp.Emogi(element_bytes=width).lists)
-    yield f"{amplification(found, needed):.3f}"
+    offsets = graph._arrays.out_edges.offsets
+    needed = width * int(graph.out_degrees[levels >= 0].sum())
+    yield f"{amplification(requests_of(graph, levels, width, split=False), needed):.3f}"
     pages = 0
     for level in range(int(levels.max()) + 1):
-        begins, ends = lists_read(graph, np.where(levels == level, 0, -1))
+        active = np.nonzero(levels == level)[0]
+        begins, ends = offsets[active], offsets[active + 1]
         begins, ends = begins[begins < ends] * width // PAGE, -(-ends[begins < ends] * width // PAGE)
         fresh = np.maximum(begins, np.append(0, np.maximum.accumulate(ends))[:-1])  # a page is read once a superstep
         pages += int(np.maximum(ends - fresh, 0).sum())

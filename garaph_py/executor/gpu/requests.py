@@ -26,19 +26,24 @@ def aligned_elements(how: ListPush, value_bytes: int) -> int:
     return LINE // min(how.element_bytes, value_bytes or how.element_bytes)
 
 
-def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0, value_bytes: int = 0) -> dict[int, int]:
+def count_requests(
+    begins: Array, ends: Array, how: ListPush, lead: int = 0, value_bytes: int = 0, warps: Array | None = None
+) -> dict[int, int]:
     """The number of requests of each size, in bytes, for the targets of some lists, each read once.
 
     Parameters
     ----------
     begins, ends : ndarray of int64, shape (k,)
-        The edges [begin, end) of each list.
+        The edges [begin, end) of each list, in the order in which warps read them.
     how : ListPush
         How threads read them.
     lead : int
         Elements between the last multiple of 128 bytes and the first edge in memory.
     value_bytes : int
         Bytes of an edge's value that the program reads beside the target; 0 if it reads none.
+    warps : ndarray of int64, shape (k,), optional
+        The warp that reads each list. It requests the sector where one of its lists ends and the next one begins once,
+        and then has it in the cache.
     """
     width = how.element_bytes
     some = ends > begins
@@ -51,15 +56,17 @@ def count_requests(begins: Array, ends: Array, how: ListPush, lead: int = 0, val
     rows = -(-(ends - first) // WARP)
     of = np.repeat(np.arange(len(rows)), rows)
     number = np.arange(len(of)) - np.repeat(np.cumsum(rows) - rows, rows)
-    low = np.maximum(first[of] + number * WARP, begins[of]) * width
-    high = np.minimum(first[of] + (number + 1) * WARP, ends[of]) * width
-    counts = np.zeros(len(SIZES), np.int64)
-    for line in range(WARP * width // LINE + 1):  # the lines that the read of a warp may touch
-        place = (low // LINE + line) * LINE
-        inside = np.minimum(high, place + LINE) - np.maximum(low, place)
-        sectors = (np.minimum(high, place + LINE) - 1) // SECTOR - np.maximum(low, place) // SECTOR + 1
-        counts += np.bincount(sectors[inside > 0] - 1, minlength=len(SIZES))
-    return dict(zip(SIZES, counts.tolist(), strict=True))
+    low = np.maximum(first[of] + number * WARP, begins[of])[:, None] * width
+    high = np.minimum(first[of] + (number + 1) * WARP, ends[of])[:, None] * width
+    lines = low // LINE * LINE + np.arange(WARP * width // LINE + 1) * LINE  # that the read of a warp may touch
+    low, high = np.maximum(low, lines), np.minimum(high, lines + LINE)
+    wanted = high > low
+    first, last = low[wanted] // SECTOR, (high[wanted] - 1) // SECTOR
+    if warps is not None:
+        reader = warps[some][of][np.nonzero(wanted)[0]]
+        first[1:] += (first[1:] == last[:-1]) & (reader[1:] == reader[:-1])
+    counts = np.bincount(last - first + 1, minlength=len(SIZES) + 1)
+    return dict(zip(SIZES, counts[1:].tolist(), strict=True))
 
 
 def amplification(requests: dict[int, int], nbytes: int) -> float:

@@ -18,9 +18,9 @@ def requests_of(addresses, width):
     return Counter(SECTOR * len(sectors) for sectors in lines.values())
 
 
-def followed(begins, ends, how, lead):
-    found = Counter()
-    for begin, end in zip(begins, ends, strict=True):
+def followed(begins, ends, how, lead, warps):
+    found, cached = Counter(), {}
+    for begin, end, warp in zip(begins, ends, [None] * len(ends) if warps is None else warps, strict=True):
         if how.thread_each:
             sectors = {(e + lead) * how.element_bytes // SECTOR for e in range(begin, end)}
             found[SECTOR] += len(sectors)
@@ -29,20 +29,25 @@ def followed(begins, ends, how, lead):
         first = (begin + lead) // step * step - lead if how.aligns else begin
         for row in range(first, end, WARP):
             mine = [(e + lead) * how.element_bytes for e in range(max(row, begin), min(row + WARP, end))]
-            found += requests_of(mine, how.element_bytes)
+            had = cached.get(warp, set())
+            found += requests_of([at for at in mine if at // SECTOR not in had], how.element_bytes)
+            if warp is not None:
+                cached[warp] = had | {at // SECTOR for at in mine}
     return found
 
 
 @pytest.mark.parametrize("lead", [0, 4])
 @pytest.mark.parametrize("switches", [{}, {"align": False}, {"merge": False}])
 @pytest.mark.parametrize("element_bytes", [4, 8])
-def test_every_read_of_every_thread(element_bytes, switches, lead):
+@pytest.mark.parametrize("warps", [None, np.arange(200) // 32], ids=["no cache", "32 lists a warp"])
+def test_every_read_of_every_thread(element_bytes, switches, lead, warps):
     how = gp.Emogi(element_bytes=element_bytes, **switches).lists
     rng = np.random.default_rng(1)
     degrees = rng.choice([0, 1, 3, 17, 40, 300], 200)
     ends = np.cumsum(degrees)
-    found = count_requests(ends - degrees, ends, how, lead)
-    assert {size: count for size, count in found.items() if count} == dict(followed(ends - degrees, ends, how, lead))
+    found = count_requests(ends - degrees, ends, how, lead, warps=warps)
+    wanted = followed(ends - degrees, ends, how, lead, warps)
+    assert {size: count for size, count in found.items() if count} == dict(wanted)
 
 
 def test_read_amplification_of_an_rmat_graph():
