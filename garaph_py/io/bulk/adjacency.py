@@ -7,6 +7,7 @@ low bits. So sorted keys are grouped by owner, and each list is in ascending ord
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -25,31 +26,39 @@ SLICE = 1 << 20
 """Keys that are split at a time: their owners and neighbours (8 MiB) fit in the caches."""
 
 
-def count_loops(sources, targets, start, stop):
-    loops = 0
+# wide: compiled code takes its arrays one by one
+def count_entries(sources, targets, start, stop, both, keep_loops, first, last):
+    """The number of keys that `make_keys` writes for the edges [start, stop)."""
+    entries = 0
     for edge in range(start, stop):
-        loops += sources[edge] == targets[edge]
-    return loops
+        source, target = np.int64(sources[edge]), np.int64(targets[edge])
+        loop = source == target
+        if loop and not keep_loops:
+            continue
+        entries += first <= target < last
+        entries += both and not loop and first <= source < last
+    return entries
 
 
 def make_key_kernel(has_values: bool):
     # wide: compiled code takes its arrays one by one
-    def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
+    def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, first, last, keys, out_values):
         """Write the keys of edges [start, stop) to ``keys[at:]``: the target's and, if `both`, the source's.
 
-        A self-loop has one key.
+        A self-loop has one key. Owners outside [first, last) have none; the others are counted from `first`.
         """
         for edge in range(start, stop):
-            source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
+            source, target = np.int64(sources[edge]), np.int64(targets[edge])
             loop = source == target
             if loop and not keep_loops:
                 continue
-            keys[at] = (target << np.uint64(bits)) | source
-            if has_values:
-                out_values[at] = values[edge]
-            at += 1
-            if both and not loop:
-                keys[at] = (source << np.uint64(bits)) | target
+            if first <= target < last:
+                keys[at] = (np.uint64(target - first) << np.uint64(bits)) | np.uint64(source)
+                if has_values:
+                    out_values[at] = values[edge]
+                at += 1
+            if both and not loop and first <= source < last:
+                keys[at] = (np.uint64(source - first) << np.uint64(bits)) | np.uint64(target)
                 if has_values:
                     out_values[at] = values[edge]
                 at += 1
@@ -75,7 +84,7 @@ def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
     return 0
 
 
-COUNT_LOOPS = Kernel("u32* u32* i64 i64", count_loops)
+COUNT_ENTRIES = Kernel("u32* u32* i64 i64 bool bool i64 i64", count_entries)
 SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 
 
@@ -83,12 +92,12 @@ SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 def key_kernel(width: int) -> Kernel:
     """`make_key_kernel` for values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_key_kernel(bool(width)))
+    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool i64 i64 u64* {value}", make_key_kernel(bool(width)))
 
 
 def kernels(width: int) -> list[Kernel]:
     """Every kernel that this module uses for edge values of `width` bytes."""
-    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width), hash_kernel(width)]
+    return [COUNT_ENTRIES, SPLIT_KEYS, key_kernel(width), hash_kernel(width)]
 
 
 def key_bits(n: int) -> int:
@@ -96,52 +105,59 @@ def key_bits(n: int) -> int:
     return max(n - 1, 1).bit_length()
 
 
-def add_edges(
-    sort: ExternalSort,
-    sources: Array,
-    targets: Array,
-    values: Array | None,
-    *,
-    both: bool,
-    keep_loops: bool,
-) -> None:
-    """Put the keys and values of some edges into `sort`.
+@dataclass(frozen=True)
+class EdgeKeys:
+    """Makes the keys of edges.
 
-    Parameters
+    Attributes
     ----------
-    sort : ExternalSort
-        Its keys have ``2 * key_bits(n)`` bits.
-    sources, targets : ndarray of uint32, shape (m,)
-    values : ndarray of uint32 or uint64, shape (m,), or None
-        Edge values, viewed as unsigned integers.
+    n : int
+        Number of vertices.
     both : bool
-        Also add each edge, except self-loops, to the list of its source.
+        An edge has two keys: it is in the list of its source, too, unless it is a self-loop.
     keep_loops : bool
-        Keep self-loops.
+        Self-loops have a key.
     """
-    width = 0 if values is None else values.dtype.itemsize
-    make_keys, each = key_kernel(width), 1 + both
-    bits, pool = sort.bits // 2, sort.pool
-    done = 0
-    while done < len(sources):
-        keys, out_values = sort.reserve(each)
-        count = min(len(keys) // each, len(sources) - done)
-        parts = pool.size if count > 1 << 16 else 1
-        bounds = [done + bound for bound in split(count, parts)]
-        loops = [0] * parts
-        if both or not keep_loops:
-            loops = pool.run(COUNT_LOOPS, [(sources, targets, *part) for part in pairwise(bounds)])
-        counts = np.diff(bounds) * each - np.array(loops) * (each - keep_loops)
-        places = np.cumsum(counts) - counts
-        pool.run(
-            make_keys,
-            [
-                (sources, targets, values, *part, place, bits, both, keep_loops, keys, out_values)
-                for part, place in zip(pairwise(bounds), places.tolist(), strict=True)
-            ],
-        )
-        sort.commit(int(counts.sum()))
-        done += count
+
+    n: int
+    both: bool = False
+    keep_loops: bool = True
+
+    def add(
+        self, sort: ExternalSort, sources: Array, targets: Array, values: Array | None, owners: range | None = None
+    ) -> None:
+        """Put the keys and values of some edges into `sort`.
+
+        Parameters
+        ----------
+        sort : ExternalSort
+            Its keys have `key_bits` of the number of `owners`, and ``key_bits(n)`` more.
+        sources, targets : ndarray of uint32, shape (m,)
+        values : ndarray of uint32 or uint64, shape (m,), or None
+            Edge values, viewed as unsigned integers.
+        owners : range, optional
+            The vertices whose lists are wanted; by default all. In a key they are counted from the first one.
+        """
+        make_keys, each = key_kernel(0 if values is None else values.dtype.itemsize), 1 + self.both
+        owners = range(self.n) if owners is None else owners
+        how = self.both, self.keep_loops, owners.start, owners.stop
+        bits, pool, done = key_bits(self.n), sort.pool, 0
+        while done < len(sources):
+            keys, out_values = sort.reserve(each)
+            count = min(len(keys) // each, len(sources) - done)
+            parts = pool.size if count > 1 << 16 else 1
+            bounds = list(pairwise(done + bound for bound in split(count, parts)))
+            counts = np.array(pool.run(COUNT_ENTRIES, [(sources, targets, *part, *how) for part in bounds]))
+            places = (np.cumsum(counts) - counts).tolist()
+            pool.run(
+                make_keys,
+                [
+                    (sources, targets, values, *part, place, bits, *how, keys, out_values)
+                    for part, place in zip(bounds, places, strict=True)
+                ],
+            )
+            sort.commit(int(counts.sum()))
+            done += count
 
 
 class AdjacencyBuilder:

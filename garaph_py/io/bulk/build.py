@@ -3,8 +3,9 @@
 The import scans the edges twice (`scan.py`): first to number the vertices, then to put every edge into an external sort
 (`sort.py`). It writes the sorted in-edges block by block while they are merged (`array_writer.py`). For a directed
 graph it also puts each sorted edge, with its ends swapped, into a second sort, which gives the out-edges; to symmetrize
-edges it merges these two orders into one (`symmetrize.py`). Memory holds arrays over vertices, and buffers; never all
-edges.
+edges it merges these two orders into one (`symmetrize.py`). If the disk has no room for all keys at once, it scans the
+edges several times, and sorts the lists of some vertices each time (`passes.py`). Memory holds arrays over vertices,
+and buffers; never all edges.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ from ..collect import BuildOptions
 from ..formats import USUAL, ColumnNames
 from . import adjacency
 from . import sort as external
-from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
+from .adjacency import SLICE, AdjacencyBuilder, EdgeKeys, key_bits
 from .array_writer import WRITER_BYTES, BackgroundArrayWriter, WriteTarget
+from .passes import fewest_passes, has_room, moved_up, owner_ranges
 from .scan import EdgeSource, NumberedEdges
 from .sort import ExternalSort
 from .symmetrize import edges_by_value, packed_ends, union_kernel, union_of
@@ -57,6 +59,9 @@ READER_BYTES = 32 << 20
 """Memory for the batches of edges that are read ahead, in bytes (an estimate)."""
 IN_EDGES_SHARE = 0.6
 """Share of the sorting memory for merging the in-edges; the buffers of the out-edges' sort have the rest."""
+PACKED_SHARE = 0.6
+"""Bytes of packed arrays over those of raw ones, for the room on disks: R-MAT graphs of 10^8 to 10^10 edges have 0.58
+to 0.61. If a graph has more, the write that finds the disk full says so."""
 ORDER_BYTES_PER_VERTEX = 48
 """Memory for reordering the vertices, in bytes per vertex: degrees, ranks and new numbers."""
 
@@ -106,7 +111,8 @@ def write_external(
         Bytes of memory the import may take.
     disks : sequence of path-like
         See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
-        stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again.
+        stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again. If it
+        has no room for them, the edges are read up to 17 times, and they take down to a sixteenth.
     min_sort_bytes : int
         Least memory for sorting, in bytes; tests set it to 0.
 
@@ -206,10 +212,15 @@ class Import:
         self._packed_values = self._packed and narrow
         sorting = 2 * edges.edges * (8 + width)  # in both directions at once, or one after the other
         sorting += 16 * edges.edges if self._symmetrize and width else 0  # by value
-        self.needs = disk_needs(self._destination, edges.spilled + sorting, self._raw_bytes)
-        check_disks(self.needs, {self._temporary: edges.spilled})
+        data = int(self._raw_bytes * (PACKED_SHARE if self._packed else 1))
+        there = {self._temporary: edges.spilled}
+        self._passes = 1 if self._symmetrize else fewest_passes(
+            lambda passes: disk_needs(self._destination, edges.spilled + sorting // passes, data), there
+        )  # fmt: skip
+        self.needs = disk_needs(self._destination, edges.spilled + sorting // self._passes, data)
+        check_disks(self.needs, there)
         held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
-        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
+        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES) + edges.nbytes * (self._passes > 1)
         self._sort_memory = self._memory - held
         if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
@@ -219,28 +230,35 @@ class Import:
             kernels += [union_kernel(width), *(external.kernels(8) if width else ())]
         prepare(kernels, self._on_event)
 
-    def _sort(self, memory: int, expected: int) -> ExternalSort:
-        sort = ExternalSort(self._temporary, 2 * key_bits(self._n), self._value_bytes, memory, self._pool, expected)
+    def _sort(self, memory: int, expected: int, owners: int | None = None) -> ExternalSort:
+        bits = key_bits(self._n) + key_bits(self._n if owners is None else owners)
+        sort = ExternalSort(self._temporary, bits, self._value_bytes, memory, self._pool, expected)
         self._stack.callback(sort.close)
         return sort
 
-    def _batches(self, edges: NumberedEdges) -> Iterator[tuple[Array, Array, Array | None]]:
-        """All edges, which are closed after the last."""
+    def _keys(self, both: bool) -> EdgeKeys:
+        return EdgeKeys(self._n, both, not self._options.drop_self_loops)
+
+    def _batches(
+        self, edges: NumberedEdges, what: str = "distributing edges"
+    ) -> Iterator[tuple[Array, Array, Array | None]]:
         done = 0
         for batch in edges.batches():
             yield batch
             done += len(batch[0])
-            self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
+            self._on_event(events.Step(what, done, edges.edges, "edges"))
         if done != edges.edges:
             raise GraphError("the file was changed while it was read; import it again")
-        edges.close()
 
     def _write_edges(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
         """Write the adjacency of the edges, in both directions if directed; return their number and hashes."""
+        if self._passes > 1:
+            return self._write_in_passes(edges)
         drop_parallel, both = self._options.drop_parallel, not self._one_way
-        sort = self._sort(self._sort_memory, edges.edges * (1 + both))
+        sort, keys = self._sort(self._sort_memory, edges.edges * (1 + both)), self._keys(both)
         for batch in self._batches(edges):
-            add_edges(sort, *batch, both=both, keep_loops=not self._options.drop_self_loops)
+            keys.add(sort, *batch)
+        edges.close()
         if both:
             count, into = self._write("in", sort.count, sort.sorted(), drop_parallel)
             return count, equal_hashes(into, into)
@@ -248,18 +266,47 @@ class Import:
         second = self._sort(self._sort_memory - share, sort.count)
 
         def reverse(owners: Array, others: Array, values: Array | None) -> None:
-            add_edges(second, owners, others, values, both=False, keep_loops=True)
+            EdgeKeys(self._n).add(second, owners, others, values)
 
         _, into = self._write("in", sort.count, sort.sorted(share), drop_parallel, reverse)
         count, out = self._write("out", second.count, second.sorted(self._sort_memory), False)
         return count, equal_hashes(into, out)
+
+    def _write_in_passes(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
+        """`_write_edges` in several passes over the edges, of which each sorts the lists of some vertices."""
+        drop_parallel, both = self._options.drop_parallel, not self._one_way
+        most = edges.edges * (1 + both)
+        count, into = self._write("in", most, self._sorted_in_passes(edges, "in"), drop_parallel)
+        if both:
+            return count, equal_hashes(into, into)
+        count, out = self._write("out", most, self._sorted_in_passes(edges, "out"), drop_parallel)
+        return count, equal_hashes(into, out)
+
+    def _sorted_in_passes(self, edges: NumberedEdges, direction: str) -> Iterator[Piece]:
+        """The sorted keys of the edges' entries in one direction."""
+        both = not self._one_way
+        keys = self._keys(both)
+
+        def batches(what: str) -> Iterator[tuple[Array, Array, Array | None]]:
+            for sources, targets, values in self._batches(edges, what):
+                yield (targets, sources, values) if direction == "out" else (sources, targets, values)
+
+        owners = (
+            ends for batch in batches("counting edges") for ends in ((batch[1], batch[0]) if both else batch[1:2])
+        )
+        ranges = owner_ranges(owners, self._n, self._passes)
+        for number, some in enumerate(ranges, 1):
+            sort = self._sort(self._sort_memory, edges.edges * (1 + both) // len(ranges), len(some))
+            for batch in batches(f"distributing edges ({number} of {len(ranges)})"):
+                keys.add(sort, *batch, some)
+            yield from moved_up(sort.sorted(), some.start << key_bits(self._n))
 
     def _write_union(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
         """Write the adjacency of the symmetrized edges; return their number and hash.
 
         The sorts are stable. So that parallel edges come in the order of their values, edges are sorted by these first.
         """
-        width, memory, loops = self._value_bytes, self._sort_memory, not self._options.drop_self_loops
+        width, memory, keys = self._value_bytes, self._sort_memory, self._keys(False)
         batches, share = self._batches(edges), 0
         if width:
             share = int(memory * IN_EDGES_SHARE)
@@ -271,8 +318,9 @@ class Import:
             batches = edges_by_value(by_value, share, width)
         into, out = (self._sort((memory - share) // 2, edges.edges) for _ in range(2))
         for sources, targets, values in batches:
-            add_edges(into, sources, targets, values, both=False, keep_loops=loops)
-            add_edges(out, targets, sources, values, both=False, keep_loops=loops)
+            keys.add(into, sources, targets, values)
+            keys.add(out, targets, sources, values)
+        edges.close()
         pieces = union_of(into.sorted(memory // 2), out.sorted(memory // 2), width)
         count, total = self._write("in", into.count + out.count, pieces, False)
         return count, equal_hashes(total, total)
@@ -371,7 +419,7 @@ def disk_needs(destination: Destination, temporary: int, data: int) -> dict[Path
 def check_disks(needs: Mapping[Path, int], there: Mapping[Path, int]) -> None:
     """Raise `DiskFullError` if a disk has no room for the bytes it `needs`, less those already `there`."""
     for disk, needed in needs.items():
-        if needed - there.get(disk, 0) > shutil.disk_usage(disk).free:
+        if not has_room({disk: needed}, there):
             raise disk_full(disk, needed)
 
 

@@ -1,0 +1,60 @@
+"""Sort edges in several passes, each for the lists of some vertices, where a disk has no room for all keys at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+CLASSES = 1 << 10
+"""Equal ranges of vertices at most, whose entries are counted before the first pass."""
+PASSES = (1, 2, 4, 8, 16)
+"""Numbers of passes that are tried. Each pass reads, or generates, all edges again."""
+
+
+def has_room(needs: Mapping[Path, int], there: Mapping[Path, int]) -> bool:
+    """Whether each disk has room for the bytes it `needs`, less those already `there`."""
+    return all(needed - there.get(disk, 0) <= shutil.disk_usage(disk).free for disk, needed in needs.items())
+
+
+def fewest_passes(needs_of: Callable[[int], Mapping[Path, int]], there: Mapping[Path, int]) -> int:
+    """The least number of passes for which the disks have room; 1 if even the largest is not enough."""
+    return next((passes for passes in PASSES if has_room(needs_of(passes), there)), 1)
+
+
+def owner_ranges(owners: Iterable[Array], n: int, passes: int) -> list[range]:
+    """Divide the vertices 0 to ``n - 1`` into ranges with about as many entries each.
+
+    Parameters
+    ----------
+    owners : iterable of ndarray of uint32
+        The vertices whose lists entries are in, one for each entry.
+    passes : int
+        The most ranges.
+
+    Returns
+    -------
+    list of range
+        In ascending order.
+    """
+    shift = max((n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
+    counts = np.zeros(((n - 1) >> shift) + 1, np.int64)
+    for some in owners:
+        counts += np.bincount(some >> shift, minlength=len(counts))
+    ends = np.cumsum(counts)
+    cuts = (np.searchsorted(ends, int(ends[-1]) * np.arange(1, passes) // passes) + 1) << shift
+    return [range(*both) for both in pairwise([0, *sorted({cut for cut in cuts.tolist() if cut < n}), n])]
+
+
+def moved_up(pieces: Iterator[tuple[Array, Array | None]], by: int) -> Iterator[tuple[Array, Array | None]]:
+    """The `pieces`, of whose keys each is larger by `by`."""
+    for keys, values in pieces:
+        keys += np.uint64(by)
+        yield keys, values
