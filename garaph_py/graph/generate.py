@@ -36,8 +36,8 @@ LABEL_ROUNDS = 3
 """Rounds of `relabel`."""
 EDGES_AT_ONCE = 1 << 22
 """Edges that each thread makes between two progress events."""
-BATCH_EDGES = 1 << 19
-"""Edges in a batch of `RandomEdges.batches`: their columns fit in the caches."""
+BATCH_EDGES = 1 << 18
+"""Edges that each thread makes of a batch of `RandomEdges.batches`: their columns (2 MiB) fit in its caches."""
 
 
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
@@ -159,9 +159,10 @@ class RandomEdges:
         return [sources, targets, weights]
 
     def batches(self, pool: ThreadPool) -> Iterator[list[Any]]:
-        """Make all edges, `BATCH_EDGES` at a time."""
-        for first in range(0, self.count, BATCH_EDGES):
-            yield self.columns(first, min(first + BATCH_EDGES, self.count), pool)
+        """Make all edges, `BATCH_EDGES` a thread at a time."""
+        each = BATCH_EDGES * pool.size
+        for first in range(0, self.count, each):
+            yield self.columns(first, min(first + each, self.count), pool)
 
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
         """The graph of all edges."""

@@ -40,6 +40,12 @@ def count_entries(sources, targets, start, stop, both, keep_loops, first, last):
     return entries
 
 
+def count_classes(owners, start, stop, shift, counts):
+    for k in range(start, stop):
+        counts[owners[k] >> np.uint32(shift)] += 1
+    return 0
+
+
 def make_key_kernel(has_values: bool):
     # wide: compiled code takes its arrays one by one
     def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, first, last, keys, out_values):
@@ -85,6 +91,7 @@ def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
 
 
 COUNT_ENTRIES = Kernel("u32* u32* i64 i64 bool bool i64 i64", count_entries)
+COUNT_CLASSES = Kernel("u32* i64 i64 i64 i64*", count_classes)
 SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 
 
@@ -97,7 +104,7 @@ def key_kernel(width: int) -> Kernel:
 
 def kernels(width: int) -> list[Kernel]:
     """Every kernel that this module uses for edge values of `width` bytes."""
-    return [COUNT_ENTRIES, SPLIT_KEYS, key_kernel(width), hash_kernel(width)]
+    return [COUNT_ENTRIES, COUNT_CLASSES, SPLIT_KEYS, key_kernel(width), hash_kernel(width)]
 
 
 def key_bits(n: int) -> int:

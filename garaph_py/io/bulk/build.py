@@ -294,7 +294,7 @@ class Import:
         owners = (
             ends for batch in batches("counting edges") for ends in ((batch[1], batch[0]) if both else batch[1:2])
         )
-        ranges = owner_ranges(owners, self._n, self._passes)
+        ranges = owner_ranges(owners, self._n, self._passes, self._pool)
         for number, some in enumerate(ranges, 1):
             sort = self._sort(self._sort_memory, edges.edges * (1 + both) // len(ranges), len(some))
             for batch in batches(f"distributing edges ({number} of {len(ranges)})"):

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...native.threads import ThreadPool, split
+from .adjacency import COUNT_CLASSES
+
 Array = npt.NDArray[Any]
 
 CLASSES = 1 << 10
@@ -29,7 +32,7 @@ def fewest_passes(needs_of: Callable[[int], Mapping[Path, int]], there: Mapping[
     return next((passes for passes in PASSES if has_room(needs_of(passes), there)), 1)
 
 
-def owner_ranges(owners: Iterable[Array], n: int, passes: int) -> list[range]:
+def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool) -> list[range]:
     """Divide the vertices 0 to ``n - 1`` into ranges with about as many entries each.
 
     Parameters
@@ -38,6 +41,7 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int) -> list[range]:
         The vertices whose lists entries are in, one for each entry.
     passes : int
         The most ranges.
+    pool : ThreadPool
 
     Returns
     -------
@@ -45,10 +49,11 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int) -> list[range]:
         In ascending order.
     """
     shift = max((n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
-    counts = np.zeros(((n - 1) >> shift) + 1, np.int64)
+    counts = np.zeros((pool.size, ((n - 1) >> shift) + 1), np.int64)
     for some in owners:
-        counts += np.bincount(some >> shift, minlength=len(counts))
-    ends = np.cumsum(counts)
+        bounds = pairwise(split(len(some), pool.size))
+        pool.run(COUNT_CLASSES, [(some, *part, shift, own) for part, own in zip(bounds, counts, strict=True)])
+    ends = np.cumsum(counts.sum(axis=0))
     cuts = (np.searchsorted(ends, int(ends[-1]) * np.arange(1, passes) // passes) + 1) << shift
     return [range(*both) for both in pairwise([0, *sorted({cut for cut in cuts.tolist() if cut < n}), n])]
 

@@ -14,6 +14,7 @@ from garaph_py.io import collect
 from garaph_py.io.bulk import passes
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
+from garaph_py.native.threads import ThreadPool
 from garaph_py.storage import directory as store
 
 DISK = Path("disk")
@@ -31,7 +32,8 @@ def test_as_few_as_the_disk_has_room_for(free, there, expected, monkeypatch):
 @given(st.integers(1, 5000), st.integers(1, 16), st.lists(st.integers(0, 4999), max_size=300))
 def test_ranges_hold_all_vertices_and_about_as_many_entries(n, count, owners):
     owners = np.array([owner % n for owner in owners], np.uint32)
-    ranges = passes.owner_ranges(np.array_split(owners, 3), n, count)
+    with ThreadPool(2) as pool:
+        ranges = passes.owner_ranges(np.array_split(owners, 3), n, count, pool)
     assert [vertex for some in ranges for vertex in some] == list(range(n))
     assert len(ranges) <= count
     largest = np.bincount(owners >> max((n - 1).bit_length() - 10, 0), minlength=1).max()  # of a class
