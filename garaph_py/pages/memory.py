@@ -24,8 +24,11 @@ from .layout import PAGE_EDGES, Page
 
 OUT_SHARE = 5
 """Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
-PARTS_SHARE = 5
-"""What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/5 of the memory for edges."""
+PARTS_SHARE = 2
+"""What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/2 of the memory for edges. A
+dense iteration then reads as much more, because fewer pages stay."""
+ENOUGH_BYTES = 1 << 26
+"""It may take all but these bytes of a larger memory: four frames of 16 MiB are read at the disk's pace."""
 SPARE_BYTES = 1 << 22
 """Bytes of a run's memory that are reserved for small objects, which are not counted."""
 CHECKER_BLOCKS = 2
@@ -140,7 +143,8 @@ class EdgeMemory:
             if sum(array.stored_bytes for array in arrays) > left * share // OUT_SHARE:
                 found |= dict.fromkeys(arrays)
         nbytes = sum(array.parts_nbytes for array in found)
-        fits = 0 < nbytes <= left // PARTS_SHARE and self._least() <= left - nbytes
+        most = max(left // PARTS_SHARE, left - ENOUGH_BYTES)
+        fits = 0 < nbytes <= most and self._least() <= left - nbytes
         return list(found) if fits else []
 
     def in_layout(

@@ -160,6 +160,17 @@ def test_nothing_is_kept_of_arrays_that_the_next_run_does_not_read(saved):
     assert kept[1] == [False, False, True, False]  # the in-edges fit
 
 
+@pytest.mark.parametrize(("enough", "kept"), [(10**9, False), (0, True)])
+def test_what_parts_take_may_leave_just_enough_for_pages(tmp_path, monkeypatch, enough, kept):
+    monkeypatch.setattr(memory, "ENOUGH_BYTES", enough)
+    store.save(gp.uniform(15, 32, directed=False), tmp_path / "graph", encoding="packed", block_bytes=1 << 13)
+    arrays = opened(tmp_path / "graph", 500_000)._arrays
+    parts = sum(array.parts_nbytes for array in memory.arrays_on_disk(arrays.in_edges))
+    other = memory.EdgeMemory(arrays, False, memory.MemoryNeeds(0)).taken  # beside vertices and edges
+    needs = memory.MemoryNeeds(arrays.memory - other - 5 * parts // 3, searches=True)
+    assert bool(memory.EdgeMemory(arrays, False, needs).parts) == kept
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_few_vertices_read_few_sectors(tmp_path, monkeypatch, directed):
@@ -168,6 +179,7 @@ def test_few_vertices_read_few_sectors(tmp_path, monkeypatch, directed):
     stored, how = opened(tmp_path / "graph", 500_000), {"device": "cpu", "mode": "notify-pull", "sync": True}
     expected = run_with(gp.apps.SSSP(hub(graph)), graph, device="cpu", sync=True)
     read = []
+    monkeypatch.setattr(memory, "ENOUGH_BYTES", 10**9)
     for share in memory.PARTS_SHARE, 10**9:
         monkeypatch.setattr(memory, "PARTS_SHARE", share)
         found = run_with(gp.apps.SSSP(hub(graph)), stored, **how)
