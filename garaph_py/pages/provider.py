@@ -13,6 +13,7 @@ from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..native import Kernel
 from ..storage.disks import Disk
+from ..storage.reader import ArrayReader
 from .disk_source import DiskPageSource
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
@@ -48,6 +49,9 @@ class SourceFactory:
             for path in arrays_on_disk(graph._arrays.in_edges)[0].reader.paths:
                 self.disks.append(Disk(str(path.parent), spans))
                 self._stack.callback(self.disks[-1].close)
+            for array in self._stored_arrays:
+                array.users.add(self)
+                self._stack.callback(array.users.discard, self)
         self._stack.callback(self._close)
 
     @property
@@ -69,9 +73,14 @@ class SourceFactory:
     def kernels(self) -> list[Kernel]:
         """The compiled functions that check edges from disk."""
         arrays = self._arrays
-        sides = (arrays.in_edges, arrays.out_edges) if arrays.on_disk else ()
-        readers = [array for edges in sides for array in arrays_on_disk(edges, True)]  # twice, if undirected
+        readers = self._stored_arrays if arrays.on_disk else []
         return list(dict.fromkeys(kernel for array in readers for kernel in array.kernels))
+
+    @property
+    def _stored_arrays(self) -> list[ArrayReader]:
+        """The arrays of edges on disk, with those of out-edges and of values."""
+        sides = self._arrays.in_edges, self._arrays.out_edges
+        return list(dict.fromkeys(array for edges in sides for array in arrays_on_disk(edges, True)))
 
     def divide(self, needs: MemoryNeeds) -> None:
         """Close all sources, and divide the graph's memory again for the sources that are made afterwards.
@@ -87,10 +96,13 @@ class SourceFactory:
             self._keep_parts(self._memory)
 
     def _keep_parts(self, memory: EdgeMemory) -> None:
-        """Have the arrays keep what it takes to read parts of them, or give it up, as `memory` says."""
+        """Have the arrays keep what it takes to read parts of them, or give it up, as `memory` says.
+
+        What another run may be using stays until a later run gives it up.
+        """
         kept = set(memory.parts)
-        for edges in (self._arrays.in_edges, self._arrays.out_edges):
-            for array in arrays_on_disk(edges, values=True):
+        for array in self._stored_arrays:
+            if array in kept or len(array.users) == 1:
                 array.keep_parts(array in kept)
 
     def into(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +127,8 @@ class ArrayReader:
         The manifest's entry for the array.
     block_elements : int
         Elements of a block; the last one may have fewer.
+    users : WeakSet
+        What reads the array now. Nobody may have it give up what it keeps for parts while another one reads parts.
     """
 
     codec: ClassVar[str]
@@ -137,6 +140,7 @@ class ArrayReader:
         self.reader, self._rule, self.k = reader, rule, k
         self.array, index = reader.array, reader.index
         self.block_elements = self.array.block_bytes // self.dtype.itemsize
+        self.users: WeakSet[Any] = WeakSet()
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
         self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks whose contents have been checked

@@ -160,6 +160,22 @@ def test_nothing_is_kept_of_arrays_that_the_next_run_does_not_read(saved):
     assert kept[1] == [False, False, True, False]  # the in-edges fit
 
 
+def test_a_run_takes_from_no_other_what_it_reads_parts_with(tmp_path):
+    store.save(gp.rmat(15, 16, directed=False), tmp_path / "graph", encoding="packed", block_bytes=1 << 16)
+    graph = opened(tmp_path / "graph", 500_000)
+    (array,) = memory.arrays_on_disk(graph._arrays.in_edges)
+    searching, passing = memory.MemoryNeeds(0, searches=True), memory.MemoryNeeds(0)
+    with SourceFactory(graph, False) as one:
+        one.divide(searching)
+        with SourceFactory(graph, False) as other:
+            other.divide(passing)
+            other.into()
+            assert array.reads_compactly
+        assert array.reads_compactly
+        one.divide(passing)
+        assert not array.reads_compactly
+
+
 @pytest.mark.parametrize(("enough", "kept"), [(10**9, False), (0, True)])
 def test_what_parts_take_may_leave_just_enough_for_pages(tmp_path, monkeypatch, enough, kept):
     monkeypatch.setattr(memory, "ENOUGH_BYTES", enough)
