@@ -9,6 +9,6 @@ COMPONENTS = "components"
 CPU, GPU, BOTH = "cpu", "gpu", "both"
 """The processors of an iteration."""
 
-RESIDENT, COPIED, ZERO_COPY = "resident", "copied", "zero-copy"
-"""How a page's edges reach a GPU: they stay in its memory, are copied there in every iteration, or stay in host memory,
-where kernels read those that they need."""
+RESIDENT, COPIED, ZERO_COPY, COMPACTED = "resident", "copied", "zero-copy", "compacted"
+"""How a page's edges reach a GPU: they stay in its memory, are copied there in every iteration, stay in host memory,
+where kernels read those that they need, or the CPU lays those of active vertices end to end and copies these."""
