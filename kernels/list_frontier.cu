@@ -1,6 +1,6 @@
-// Write the active vertices to `queue`, in any order, and cut long edge lists into pieces. In a
-// synchronous relaxation the second array of values, which a push does not need, gets the values of the queue's
-// vertices: the push overwrites `values`. The next frontier is cleared.
+// Write the active vertices to `queue`, in any order, and cut long edge lists into pieces. In a synchronous relaxation
+// the second array of values, which a push does not need, gets the values of the queue's vertices: the push overwrites
+// `values`. The next frontier is cleared.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "chosen.cuh"
 #include "pieces.cuh"

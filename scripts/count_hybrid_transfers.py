@@ -92,12 +92,14 @@ def frontiers(graph: gp.Graph, program: str) -> Iterator[Any]:
         levels = gp.run(gp.apps.BFS(source), graph).values["level"]
         yield from (np.nonzero(levels == level)[0] for level in range(int(levels.max()) + 1))
         return
-    before = np.full(graph.n, np.iinfo(np.int64).max)
-    before[first], active, done = 0, first, 0
+    before, active, done = np.array([]), first, 0
     while len(active):
         yield active
         done += 1
         found = gp.run(gp.apps.SSSP(source), graph, iterations=done, options=gp.Options(sync=True)).values
+        if done == 1:
+            before = np.full_like(found, found.max() if found.dtype.kind == "f" else np.iinfo(found.dtype).max)
+            before[first] = 0
         before, active = found, np.nonzero(found != before)[0]
 
 

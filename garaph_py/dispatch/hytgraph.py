@@ -149,5 +149,6 @@ def combine_tasks(chosen: list[str | None]) -> list[TransferTask]:
         first = last
     for way in ZERO_COPY, COMPACTED:
         partitions = tuple(number for number, one in enumerate(chosen) if one == way)
-        tasks += [TransferTask(way, partitions)] * bool(partitions)
+        if partitions:
+            tasks.append(TransferTask(way, partitions))
     return tasks

@@ -36,8 +36,9 @@ LABEL_ROUNDS = 3
 """Rounds of `relabel`."""
 EDGES_AT_ONCE = 1 << 22
 """Edges that each thread makes between two progress events."""
-BATCH_EDGES = 1 << 18
-"""Edges that each thread makes of a batch of `RandomEdges.batches`: their columns (2 MiB) fit in its caches."""
+BATCH_EDGES, MOST_BATCH_EDGES = 1 << 18, 1 << 21
+"""Edges that each thread makes of a batch of `RandomEdges.batches`, whose columns (2 MiB) fit in its caches; and most
+edges of a batch, whose columns take 16 MiB, or 24 with weights."""
 
 
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
@@ -159,8 +160,8 @@ class RandomEdges:
         return [sources, targets, weights]
 
     def batches(self, pool: ThreadPool) -> Iterator[list[Any]]:
-        """Make all edges, `BATCH_EDGES` a thread at a time."""
-        each = BATCH_EDGES * pool.size
+        """Make all edges, `BATCH_EDGES` a thread at a time, and no more than `MOST_BATCH_EDGES`."""
+        each = min(BATCH_EDGES * pool.size, MOST_BATCH_EDGES)
         for first in range(0, self.count, each):
             yield self.columns(first, min(first + each, self.count), pool)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from threading import Lock
 from typing import Any
 
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from .memory_source import MemoryPageSource
 from .source import PageSource
 
 Array = npt.NDArray[Any]
+
+dividing = Lock()
+"""Held by a thread that counts the users of arrays and has these keep parts or give them up."""
 
 
 class SourceFactory:
@@ -50,7 +54,6 @@ class SourceFactory:
                 self.disks.append(Disk(str(path.parent), spans))
                 self._stack.callback(self.disks[-1].close)
             for array in self._stored_arrays:
-                array.users.add(self)
                 self._stack.callback(array.users.discard, self)
         self._stack.callback(self._close)
 
@@ -101,9 +104,11 @@ class SourceFactory:
         What another run may be using stays until a later run gives it up.
         """
         kept = set(memory.parts)
-        for array in self._stored_arrays:
-            if array in kept or len(array.users) == 1:
-                array.keep_parts(array in kept)
+        with dividing:
+            for array in self._stored_arrays:
+                array.users.add(self)
+                if array in kept or len(array.users) == 1:
+                    array.keep_parts(array in kept)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,

@@ -172,8 +172,9 @@ def test_a_run_takes_from_no_other_what_it_reads_parts_with(tmp_path):
             other.into()
             assert array.reads_compactly
         assert array.reads_compactly
-        one.divide(passing)
-        assert not array.reads_compactly
+        with SourceFactory(graph, False):  # one that has not been divided reads nothing
+            one.divide(passing)
+            assert not array.reads_compactly
 
 
 @pytest.mark.parametrize(("enough", "kept"), [(10**9, False), (0, True)])

@@ -201,6 +201,7 @@ class AdjacencyBuilder:
             for start in range(0, len(keys), SLICE):
                 part = slice(start, start + SLICE)
                 yield self._split(keys[part], None if values is None else values[part])
+            del keys, values  # the memory of the last piece, which the next pass needs
         self.offsets[self.owner + 1 :] = self.count
 
     def _split(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:

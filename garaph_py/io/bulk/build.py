@@ -112,7 +112,7 @@ def write_external(
     disks : sequence of path-like
         See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
         stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again. If it
-        has no room for them, the edges are read up to 17 times, and they take down to a sixteenth.
+        has no room for them, they are sorted in up to 16 passes for each direction, and each pass reads all edges.
     min_sort_bytes : int
         Least memory for sorting, in bytes; tests set it to 0.
 
@@ -210,17 +210,14 @@ class Import:
         self._packed = encoding_to_save(options.encoding, self._raw_bytes) == PACKED
         narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
         self._packed_values = self._packed and narrow
-        sorting = 2 * edges.edges * (8 + width)  # in both directions at once, or one after the other
-        sorting += 16 * edges.edges if self._symmetrize and width else 0  # by value
-        data = int(self._raw_bytes * (PACKED_SHARE if self._packed else 1))
-        there = {self._temporary: edges.spilled}
-        self._passes = 1 if self._symmetrize else fewest_passes(
-            lambda passes: disk_needs(self._destination, edges.spilled + sorting // passes, data), there
-        )  # fmt: skip
-        self.needs = disk_needs(self._destination, edges.spilled + sorting // self._passes, data)
-        check_disks(self.needs, there)
-        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
-        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES) + edges.nbytes * (self._passes > 1)
+        raw, share = self._raw_bytes, PACKED_SHARE if self._packed else 1.0
+        values = most * width * (1 + self._directed) * (not self._packed_values)
+        self._data_bytes, self._there = int((raw - values) * share) + values, {self._temporary: edges.spilled}
+        self._passes = 1 if self._symmetrize else fewest_passes(lambda n: self._needs(edges, n), self._there)
+        self.needs = self._needs(edges, self._passes)
+        check_disks(self.needs, self._there)
+        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES + edges.nbytes * (self._passes > 1)
+        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
         self._sort_memory = self._memory - held
         if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
@@ -229,6 +226,15 @@ class Import:
         if self._symmetrize:
             kernels += [union_kernel(width), *(external.kernels(8) if width else ())]
         prepare(kernels, self._on_event)
+
+    def _needs(self, edges: NumberedEdges, passes: int, largest: float = 0.0) -> dict[Path, int]:
+        """What the disks must hold if edges are sorted in so many passes, of which the `largest` sorts this part."""
+        keys = (
+            edges.edges if self._directed and passes > 1 else 2 * edges.edges
+        )  # directions one after the other, or not
+        sorting = int(keys * (8 + self._value_bytes) * max(largest, 1 / passes))
+        sorting += 16 * edges.edges if self._symmetrize and self._value_bytes else 0  # by value
+        return disk_needs(self._destination, edges.spilled + sorting, self._data_bytes)
 
     def _sort(self, memory: int, expected: int, owners: int | None = None) -> ExternalSort:
         bits = key_bits(self._n) + key_bits(self._n if owners is None else owners)
@@ -294,7 +300,9 @@ class Import:
         owners = (
             ends for batch in batches("counting edges") for ends in ((batch[1], batch[0]) if both else batch[1:2])
         )
-        ranges = owner_ranges(owners, self._n, self._passes, self._pool)
+        ranges, largest = owner_ranges(owners, self._n, self._passes, self._pool)
+        self.needs = self._needs(edges, self._passes, largest)
+        check_disks(self.needs, self._there)
         for number, some in enumerate(ranges, 1):
             sort = self._sort(self._sort_memory, edges.edges * (1 + both) // len(ranges), len(some))
             for batch in batches(f"distributing edges ({number} of {len(ranges)})"):
@@ -352,6 +360,7 @@ class Import:
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))
                 self._tell(f"sorting {direction}-edges", builder.count, most)
+                del owners, others, values  # see `AdjacencyBuilder.add`
             sink.finish()
             if value_sink is not None:
                 value_sink.finish()

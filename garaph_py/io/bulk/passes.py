@@ -16,7 +16,7 @@ from .adjacency import COUNT_CLASSES
 
 Array = npt.NDArray[Any]
 
-CLASSES = 1 << 10
+CLASSES = 1 << 16
 """Equal ranges of vertices at most, whose entries are counted before the first pass."""
 PASSES = (1, 2, 4, 8, 16)
 """Numbers of passes that are tried. Each pass reads, or generates, all edges again."""
@@ -28,11 +28,11 @@ def has_room(needs: Mapping[Path, int], there: Mapping[Path, int]) -> bool:
 
 
 def fewest_passes(needs_of: Callable[[int], Mapping[Path, int]], there: Mapping[Path, int]) -> int:
-    """The least number of passes for which the disks have room; 1 if even the largest is not enough."""
-    return next((passes for passes in PASSES if has_room(needs_of(passes), there)), 1)
+    """The least number of passes for which the disks have room; the most if not even these are enough."""
+    return next((passes for passes in PASSES if has_room(needs_of(passes), there)), PASSES[-1])
 
 
-def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool) -> list[range]:
+def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool) -> tuple[list[range], float]:
     """Divide the vertices 0 to ``n - 1`` into ranges with about as many entries each.
 
     Parameters
@@ -47,15 +47,20 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool)
     -------
     list of range
         In ascending order.
+    float
+        The part of all entries that the largest range has: a vertex with many is not divided.
     """
     shift = max((n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
     counts = np.zeros((pool.size, ((n - 1) >> shift) + 1), np.int64)
     for some in owners:
-        bounds = pairwise(split(len(some), pool.size))
-        pool.run(COUNT_CLASSES, [(some, *part, shift, own) for part, own in zip(bounds, counts, strict=True)])
-    ends = np.cumsum(counts.sum(axis=0))
-    cuts = (np.searchsorted(ends, int(ends[-1]) * np.arange(1, passes) // passes) + 1) << shift
-    return [range(*both) for both in pairwise([0, *sorted({cut for cut in cuts.tolist() if cut < n}), n])]
+        parts = pairwise(split(len(some), pool.size))
+        pool.run(COUNT_CLASSES, [(some, *part, shift, own) for part, own in zip(parts, counts, strict=True)])
+    before = np.append(0, np.cumsum(counts.sum(axis=0)))  # entries before each class
+    entries = int(before[-1])
+    cuts = np.searchsorted(before, entries * np.arange(1, passes) // passes, "right")
+    bounds = [0, *sorted(set(cuts.tolist()) - {0, len(before) - 1, len(before)}), len(before) - 1]
+    largest = float(np.diff(before[bounds]).max() / max(entries, 1))
+    return [range(first << shift, min(last << shift, n)) for first, last in pairwise(bounds)], largest
 
 
 def moved_up(pieces: Iterator[tuple[Array, Array | None]], by: int) -> Iterator[tuple[Array, Array | None]]:
@@ -63,3 +68,4 @@ def moved_up(pieces: Iterator[tuple[Array, Array | None]], by: int) -> Iterator[
     for keys, values in pieces:
         keys += np.uint64(by)
         yield keys, values
+        del keys, values  # see `AdjacencyBuilder.add`
