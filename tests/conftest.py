@@ -18,14 +18,17 @@ from garaph_py.pages import memory
 from garaph_py.storage import sectors
 from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
+from tests.support.spread import mark_others
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave out what needs a GPU, or the CUDA compiler, where there is none, and say why."""
+    """Mark what is like other tests; leave out what needs a GPU or compiler where there is none, and say why."""
+    mark_others(items)
+    yield  # what -m leaves out is gone
     for name, missing in (("gpu", missing_gpu), ("cuda", missing_compiler)):
         marked = [item for item in items if item.get_closest_marker(name)]
         reason = missing() if marked else None

@@ -64,6 +64,7 @@ def resumed(program, graph, directory, **how):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("first", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])

@@ -25,6 +25,7 @@ def graph(request):
     return undirected(GRAPHS[request.param])
 
 
+@pytest.mark.spread
 @programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_answers_are_those_of_supersteps(graph, program, encoding):
@@ -43,6 +44,7 @@ def test_any_number_of_threads(threads):
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
 
 
+@pytest.mark.spread
 @programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edges_on_disk_are_read_once(tmp_path, program, encoding):

@@ -66,6 +66,7 @@ def test_only_with_the_promise():
     assert not carry.may_carry(bind(gp.apps.SSSP(0), graph))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("program", [Hops(0), gp.apps.BFS(0)], ids=lambda program: type(program).__name__)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("mode", ["pull", "push", "notify-pull"])

@@ -126,6 +126,7 @@ def test_the_widest_paths_begin_with_an_extreme(tries):
     assert tries == [True, False]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", ["pull", "push", "notify-pull"])
 @pytest.mark.parametrize("sync", [True, False])
 def test_all_modes_agree(mode, sync):

@@ -89,6 +89,7 @@ def test_aggregate_and_converged(graph_of, mode):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("mode", MODES)
 def test_own_monoid_over_named_fields(graph_of, mode, threads):

@@ -51,6 +51,7 @@ def expected(graph, steps, lengths=None):
     return found
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -135,6 +135,7 @@ def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("program", [Core(), Votes()], ids=["core", "votes"])
@@ -150,6 +151,7 @@ def test_integers_are_the_same_after_every_iteration(program, directed, encoding
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("program", "rounding"), [(Influence(), 1e-9), (Single(), 1e-3), (gp.apps.DeltaPageRank(tolerance=1e-9), 1e-8)],
     ids=["influence", "single", "ranks"],

@@ -108,6 +108,7 @@ def test_vertices_that_wait_stay_active_when_a_launch_ends(device_for, graph, mo
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("left", [1, 6, 60, 200])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device, left):

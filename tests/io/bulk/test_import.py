@@ -188,6 +188,7 @@ def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, m
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("edges", [100, 450, 899])
 @pytest.mark.parametrize("name", ["plain.txt", "packed.tsv.gz", "many.npy"])
 def test_an_import_that_goes_on_out_of_core_gives_the_same_graph(tmp_path, name, edges, monkeypatch):
