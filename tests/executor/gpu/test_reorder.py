@@ -59,6 +59,7 @@ def lists(sources, offsets, values=None):
     return [sorted(zip(sources[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in pairwise(offsets)]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("graph_directed", [True, False])
 def test_each_destination_keeps_its_edges(device_for, graph_of, graph_directed):
     graph = graph_of(WEIGHTED, directed=graph_directed)
