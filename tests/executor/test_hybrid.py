@@ -42,6 +42,7 @@ def run(program, graph, **how):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -83,6 +84,7 @@ def divided(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_poisoned, program, sync):
@@ -255,6 +257,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("at", range(12))
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])

@@ -61,7 +61,7 @@ ATOMICS = {
 """What a sum by each operation takes, over fields of all types: the device's own atomics where it has them."""
 
 
-@pytest.mark.parametrize("name", mostly_full(ATOMICS, "add", "min", "logical_and"))
+@pytest.mark.parametrize("name", mostly_full(ATOMICS, "add", "logical_and"))
 def test_sums_are_native_atomics_where_there_are_any(name):
     types = INTEGERS if name.startswith("bitwise") else TYPES
     ones = ", ".join("1" for _ in types)
