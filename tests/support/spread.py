@@ -1,4 +1,4 @@
-"""Which combinations of a test's parameters run at every commit, and which process runs which file."""
+"""Which combinations of a test's parameters run at every commit."""
 
 from itertools import groupby
 
