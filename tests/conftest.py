@@ -18,20 +18,37 @@ from garaph_py.pages import memory
 from garaph_py.storage import sectors
 from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
+from tests.support.spread import mark_others
+
+HERE = Path(__file__).parent
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave out what needs a GPU, or the CUDA compiler, where there is none, and say why."""
+    """Mark what is like other tests; leave out what needs a GPU or compiler where there is none, and say why."""
+    mark_others(items)
+    items.sort(key=lambda item: item.path.parent != HERE)  # few tests a file, which take long: not at the end
+    yield  # what -m leaves out is gone
     for name, missing in (("gpu", missing_gpu), ("cuda", missing_compiler)):
         marked = [item for item in items if item.get_closest_marker(name)]
         reason = missing() if marked else None
         if reason is not None:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file's tests run in one process, which has compiled and made most of what they share."""
+    if config.option.dist != "load":  # what ``-n`` alone means
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def missing_gpu():

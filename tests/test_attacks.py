@@ -42,7 +42,8 @@ def attacked(*arguments):
 
 
 @pytest.mark.parametrize(("name", "counted"), [
-    ("kills", "kills"), ("faults", "typed errors"), ("power", "things told before"),
+    ("kills", "kills"), pytest.param("faults", "typed errors", marks=pytest.mark.full),
+    pytest.param("power", "things told before", marks=pytest.mark.full),
 ])  # fmt: skip
 def test_an_attack_finds_nothing(tmp_path, name, counted):
     outcome = attacked(name, RUN, tmp_path)

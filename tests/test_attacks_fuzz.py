@@ -98,6 +98,7 @@ def test_probes_tell_which_branches_have_run(tmp_path, monkeypatch):
 # Damage
 
 
+@pytest.mark.full
 def test_a_round_of_damage_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(damage, "ROUNDS", 1000)
     outcome = damage.attack(7, tmp_path)

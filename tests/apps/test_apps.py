@@ -24,6 +24,7 @@ CASES = EXACT + FLOAT
 UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("case", "directed"),
@@ -139,6 +140,7 @@ def ranks(edges, **options):
     return [expected[v] for v in range(edges.n)]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}], ids=["all", "some"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pagerank_equals_networkx(graph_of, flows, weighted, personalization):

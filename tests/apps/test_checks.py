@@ -104,6 +104,7 @@ def test_components_verifier(graph_of, diamond, vertices, value, problem):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("weights", [None, "float64"])
 @pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
 def test_pagerank_verifiers(graph_of, kind, weights):

@@ -40,6 +40,7 @@ def iterations_in(directory):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("every", [None, 1, "1h"])
 @pytest.mark.parametrize(
     ("program", "how"),

@@ -17,6 +17,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedCheckpointError, ParameterError
 from garaph_py.storage.directory import read_graph
 from garaph_py.system import interrupts
+from tests.support.cases import mostly_full
 from tests.support.checkpoint_files import Failing, Watched
 from tests.support.command import garaph
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
@@ -64,6 +65,7 @@ def resumed(program, graph, directory, **how):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("first", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
@@ -111,6 +113,7 @@ def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, direct
         assert all((row.mode, row.f, row.edges) == (other.mode, other.f, other.edges) for row, other in rows)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("first", ["memory", "disk"])
 @pytest.mark.parametrize("second", ["memory", "disk"])
 def test_edges_may_be_elsewhere_when_it_goes_on(graph, directory, tmp_path, first, second):
@@ -141,7 +144,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
+@pytest.mark.parametrize("mode", mostly_full(["pull", "notify-pull", "push"], "push"))
 def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
     expected = run_with(program, graph, **how)
@@ -256,7 +259,14 @@ def open_files():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "number", [errno.EIO, errno.ENOSPC, errno.EINTR, None], ids=["EIO", "ENOSPC", "EINTR", "short"]
+    "number",
+    [
+        pytest.param(errno.EIO, marks=pytest.mark.full),
+        errno.ENOSPC,
+        pytest.param(errno.EINTR, marks=pytest.mark.full),
+        None,
+    ],
+    ids=["EIO", "ENOSPC", "EINTR", "short"],
 )
 def test_every_call_that_fails(directory, monkeypatch, number):
     """For every k, the k-th call of a run fails: it ends in a typed error or the answer, and leaves no file."""

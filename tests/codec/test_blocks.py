@@ -55,6 +55,7 @@ def stored_block(path, name, block):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("saved", ENCODINGS)
 @pytest.mark.parametrize("opened", ENCODINGS)
 @pytest.mark.parametrize("held", ENCODINGS)

@@ -13,7 +13,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
-from tests.support.components import GRAPHS, Largest, Smallest, modes_of, programs, undirected
+from tests.support.components import GRAPHS, Largest, Smallest, few_programs, modes_of, undirected
 
 from ..support.runs import run_with
 
@@ -25,7 +25,8 @@ def graph(request):
     return undirected(GRAPHS[request.param])
 
 
-@programs
+@pytest.mark.spread
+@few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_answers_are_those_of_supersteps(graph, program, encoding):
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
@@ -43,7 +44,8 @@ def test_any_number_of_threads(threads):
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
 
 
-@programs
+@pytest.mark.spread
+@few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edges_on_disk_are_read_once(tmp_path, program, encoding):
     graph = undirected(GRAPHS["dense"])

@@ -45,6 +45,7 @@ def graph(graph_of):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @kinds
 @programs
 @ways
@@ -72,6 +73,7 @@ def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind)
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @kinds
 @pytest.mark.parametrize("first", KINDS)
 @ways
@@ -87,6 +89,7 @@ def test_it_continues_from_the_state_of_another_executor(device_for, graph, expe
             np.testing.assert_array_equal(run.executor.report(state), expected)
 
 
+@pytest.mark.spread
 @kinds
 @ways
 def test_it_loads_the_state_of_another_process(device_for, graph, expected, kind, sync):

@@ -42,6 +42,7 @@ def run(program, graph, **how):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -83,6 +84,7 @@ def divided(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_poisoned, program, sync):
@@ -97,6 +99,7 @@ def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_po
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 2, 9, 30])
 @pytest.mark.parametrize("sync", [True, False])
 def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pending_is_poisoned, monkeypatch, sync, at):
@@ -110,6 +113,7 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("until", [21, 30])
@@ -176,6 +180,7 @@ class InTurns(Quiet):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeypatch, ratio, sync):
@@ -188,6 +193,7 @@ def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 @pytest.mark.parametrize("share", [0.2, 2])
 def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):
@@ -235,6 +241,7 @@ def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
     numpy_gpu.when_iterations_begin(monkeypatch, lambda: setattr(driver, name, fails))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 3, 8, 20])
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, always, monkeypatch, sync, at):
@@ -250,6 +257,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("at", range(12))
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])

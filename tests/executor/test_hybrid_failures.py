@@ -149,6 +149,7 @@ def half_done(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 1, 9, 40])
 @pytest.mark.parametrize(
     "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents()],
@@ -166,6 +167,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 5, 30])
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
 def test_floats_converge_to_the_same(half_done, graph_of, program, at):
@@ -196,6 +198,7 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize(("device", "alone"), [("gpu", True), ("hybrid", True), ("hybrid", False)])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -245,6 +248,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
             assert "launch failure" in result.stats.note
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])

@@ -52,6 +52,7 @@ def by_track(events: list[dict]) -> dict[str, list[dict]]:
     return found
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
 def test_a_trace_shows_every_page_of_every_iteration(graph: gp.Graph, tmp_path: Path, threads: int, mode: str) -> None:

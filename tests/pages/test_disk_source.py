@@ -41,6 +41,7 @@ def programs(graph):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("room", [150_000, 500_000])
 def test_answers_are_those_of_memory(saved, room):
     graph, path, _ = saved
@@ -73,6 +74,7 @@ def test_what_is_read_is_what_is_needed(saved):
     assert steps.iterations[0].pages_skipped > 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("at", [0.0, 0.5, 0.99])
 def test_damage_never_becomes_an_answer(saved, tmp_path, at):
     _, path, _ = saved
@@ -94,6 +96,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
 def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):

@@ -22,6 +22,7 @@ from ..support.runs import run_with
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 2.0])

@@ -21,6 +21,7 @@ from ..support.runs import run_with
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("room", [150_000, 500_000])
 def test_push_follows_out_edges_from_disk(saved, room, sync):

@@ -63,6 +63,7 @@ def programs(graph):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("room", [100_000, 2_000_000])
 def test_answers_are_those_of_memory(saved, room):
     how = {"iterations": 4, "mode": PULL_TILED}
@@ -120,6 +121,7 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("kind", ["int32", "float64"])
 def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind, encoding):

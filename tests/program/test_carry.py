@@ -11,6 +11,7 @@ import garaph_py as gp
 from garaph_py.program import bind, carry
 from garaph_py.runtime import run as running
 from tests.support import twins
+from tests.support.cases import mostly_full
 
 VALUES = st.one_of(st.integers(-(1 << 31), (1 << 31) - 1), st.sampled_from([-1, 0, 1, carry.LARGEST]))
 PARENTS = st.integers(-1, (1 << 32) - 2)
@@ -66,9 +67,14 @@ def test_only_with_the_promise():
     assert not carry.may_carry(bind(gp.apps.SSSP(0), graph))
 
 
-@pytest.mark.parametrize("program", [Hops(0), gp.apps.BFS(0)], ids=lambda program: type(program).__name__)
+@pytest.mark.spread
+@pytest.mark.parametrize(
+    "program",
+    [Hops(0), pytest.param(gp.apps.BFS(0), marks=pytest.mark.full)],
+    ids=lambda program: type(program).__name__,
+)
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("mode", ["pull", "push", "notify-pull"])
+@pytest.mark.parametrize("mode", mostly_full(["pull", "push", "notify-pull"], "push"))
 def test_the_answer_is_that_of_looking(program, directed, mode, monkeypatch):
     edges = twins.skewed(4, 400, 2000)
     graph = gp.from_edges(edges.sources, edges.targets, vertices=range(edges.n), directed=directed)

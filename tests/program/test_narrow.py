@@ -9,6 +9,7 @@ import garaph_py as gp
 from garaph_py.program import bind, narrow
 from garaph_py.runtime import run as running
 from tests.support import twins
+from tests.support.cases import mostly_full
 
 NUMBERS = st.one_of(
     st.integers(narrow.LEAST, narrow.MOST),
@@ -94,7 +95,9 @@ def tries(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("program", [gp.apps.SSSP(0), Paths(0)], ids=["SSSP", "Paths"])
+@pytest.mark.parametrize(
+    "program", [gp.apps.SSSP(0), pytest.param(Paths(0), marks=pytest.mark.full)], ids=["SSSP", "Paths"]
+)
 def test_numbers_that_end_within_32_bits_stay_there(program, tries):
     result = gp.run(program, edges(), device="cpu")
     assert result.values.dtype == np.int64
@@ -126,7 +129,8 @@ def test_the_widest_paths_begin_with_an_extreme(tries):
     assert tries == [True, False]
 
 
-@pytest.mark.parametrize("mode", ["pull", "push", "notify-pull"])
+@pytest.mark.spread
+@pytest.mark.parametrize("mode", mostly_full(["pull", "push", "notify-pull"], "pull", "push"))
 @pytest.mark.parametrize("sync", [True, False])
 def test_all_modes_agree(mode, sync):
     given = twins.skewed(4, 300, 2000)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import garaph_py as gp
 from garaph_py.errors import NumberError, ParameterError, ProgramError
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, columns
+from tests.support.cases import EXACT, FLOAT, columns, mostly_full
 from tests.support.command import Shell
 from tests.support.numpy_gpu import Hops
 from tests.support.programs import DataDriven, Relabel, Strongest, Sum, derived
@@ -43,7 +43,7 @@ def test_programs_of_the_library(graph_of, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "packed"))
 def test_other_programs(graph_of, encoding):
     """Fields, `prepare`, totals, `converged`, `src_id`, own monoids; packed edges."""
     graph = graph_of(twins.skewed(3, 40, 150, "int32"))

@@ -15,13 +15,13 @@ from garaph_py.runtime.reckoning import OnDevice
 from garaph_py.storage import directory as store
 from garaph_py.system.sizes import parse_bytes
 from tests.support import command
-from tests.support.stored_graphs import STORED, hub, opened
+from tests.support.stored_graphs import hub, opened, stored_cases
 from tests.support.verdicts import verdict
 
 pytestmark = pytest.mark.usefixtures("read_like_large_graphs")
 
 
-@pytest.fixture(scope="module", params=STORED)
+@pytest.fixture(scope="module", params=stored_cases((False, "raw")))
 def stored(request, tmp_path_factory):
     """A graph on disk, whose directory has values."""
     directed, encoding = request.param

@@ -20,6 +20,7 @@ from garaph_py.executor.gpu.streams import Streams
 from garaph_py.program import bind
 from garaph_py.runtime import on_device as module
 from tests.support import twins
+from tests.support.cases import mostly_full
 from tests.support.late_gpu import LateDriver
 from tests.support.numpy_gpu import GRAPH, HUB, FakeDriver, FakeFunction, Hops, failing_once, held_after
 
@@ -308,7 +309,7 @@ def test_wrong_arguments_are_explained(graph):
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("kind", [None, "int32", "float64"])
+@pytest.mark.parametrize("kind", mostly_full([None, "int32", "float64"], "int32"))
 def test_its_own_program_compiles_and_reads_edge_values(graph_of, kind):
     bound = bind(module.WholeGraph(), graph_of(twins.skewed(3, 90, 600, kind)))
     assert bound.reads_edge_values == (kind is not None)

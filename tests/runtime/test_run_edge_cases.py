@@ -10,7 +10,7 @@ import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.graph.ids import IdText
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
 
 from ..support.runs import run_with
 
@@ -20,7 +20,7 @@ MODES = ("auto", "pull", "notify-pull")
 CASES = EXACT + FLOAT
 FAR = twins.UNREACHED
 
-by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+by_case = pytest.mark.parametrize("case", mostly_kept(CASES))
 
 
 def edges_of(n, *pairs):
@@ -33,6 +33,7 @@ def weighted(edges, case):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "edges",
@@ -62,6 +63,7 @@ def test_odd_graphs(graph_of, case, edges, mode):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("program", "weights"),

@@ -98,6 +98,7 @@ def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
     ("weights", "mode"),
@@ -127,6 +128,7 @@ def test_integers_that_do_not_fit_stay_raw(graph_of):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @modes
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_the_papers_engine(both, mode, engine):
@@ -137,6 +139,7 @@ def test_the_papers_engine(both, mode, engine):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @modes
 @pytest.mark.parametrize(
     "edges",
@@ -191,6 +194,7 @@ def test_push(both, case, sync):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weights", ["int32", "float32"])
 def test_push_along_edges_with_values(graph_of, weights, directed):
@@ -238,6 +242,7 @@ def test_sums_of_packed_numbers_of_every_width():
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("weights", [None, "int64", "float32"])
 def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, streams):

@@ -16,7 +16,7 @@ MODES = ("pull", "notify-pull")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_full(MODES, "notify-pull"))
 def test_prepare(graph_of, mode):
     """Every vertex has one out-edge, so a value need not be divided among several."""
     rng = np.random.default_rng(41)
@@ -67,7 +67,7 @@ def test_done_is_not_used_asynchronously(graph_of):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_full(MODES, "notify-pull"))
 def test_aggregate_and_converged(graph_of, mode):
     rng = np.random.default_rng(43)
     chain = np.arange(299)
@@ -89,6 +89,7 @@ def test_aggregate_and_converged(graph_of, mode):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("mode", MODES)
 def test_own_monoid_over_named_fields(graph_of, mode, threads):
@@ -128,7 +129,7 @@ REDUCTIONS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_full(REDUCTIONS, "mul", "logical_and", "bitwise_xor"))
+@pytest.mark.parametrize("name", mostly_full(REDUCTIONS, "mul", "bitwise_xor"))
 def test_unified_operations(graph_of, name):
     dtype, operation, choices = REDUCTIONS[name]
     kind = type(f"Reduce_{name}", (Reduce,), {"value": dtype, "sum": getattr(gp, name)})
@@ -234,7 +235,7 @@ class Balance(gp.VertexProgram):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_full(MODES, "notify-pull"))
 def test_every_argument(graph_of, mode):
     edges = twins.skewed(47, 300, 2000, "float64")
     u, v, ids = edges.sources, edges.targets, np.arange(edges.n)

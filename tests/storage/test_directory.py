@@ -48,6 +48,7 @@ def directory(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("dtype", [None, *EDGE_DTYPES], ids=str)
 def test_round_trip_of_every_edge_type(tmp_path, directed, dtype):

@@ -10,6 +10,7 @@ from garaph_py.errors import DamagedGraphError, FormatError
 from garaph_py.graph.build import from_edges
 from garaph_py.storage import directory as store
 from garaph_py.storage.files import Damage
+from tests.support.cases import mostly_full
 from tests.support.stored_graphs import is_unread, outcome, rewrite_array
 
 every = pytest.mark.parametrize(
@@ -38,6 +39,7 @@ def test_flipped_bytes_are_detected(either, step):
 
 @pytest.mark.slow
 @every
+@pytest.mark.parametrize("either", mostly_full(["raw", "packed"], "packed"), indirect=True)
 def test_truncation_is_detected(either, step):
     graph = store.open(either)
     for file in sorted(either.iterdir()):

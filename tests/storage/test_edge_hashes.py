@@ -51,6 +51,7 @@ def test_save_stores_hashes_of_floats_and_of_no_edges(tmp_path, graph):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @ENCODINGS
 @pytest.mark.parametrize("out_of_core", [False, True])
 @pytest.mark.parametrize("directed", [True, False])
@@ -116,6 +117,7 @@ def test_out_edges_of_another_graph_are_found(tmp_path, encoding, named, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @ENCODINGS
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
 def test_exchanged_values_are_found(tmp_path, encoding, dtype, monkeypatch):

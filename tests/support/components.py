@@ -59,6 +59,14 @@ class Own(Smallest):
 
 PROGRAMS = {kind.__name__: kind() for kind in (gp.apps.ConnectedComponents, Smallest, Largest, Flood, Common, Own)}
 programs = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+few_programs = pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(program, id=name, marks=pytest.mark.full if name in ("Smallest", "Common") else ())
+        for name, program in PROGRAMS.items()
+    ],
+)
+"""The same for tests on the CPU, which compile each; two are much like others."""
 
 
 def sparse(seed, n, m):

@@ -124,6 +124,7 @@ def pinned(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, pinned, device, again):

@@ -27,7 +27,7 @@ from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
 from tests.support.cpu_gpu import CpuGpu
 from tests.support.executors import Run, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
@@ -38,7 +38,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cut_small_graphs")]
 
 ITERATIONS = 7
 
-by_name = {"ids": lambda case: case.name}
 ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 
 
@@ -111,7 +110,8 @@ def graph_and_edges(graph_of, given, case):
 # A policy
 
 
-@pytest.mark.parametrize("case", EXACT, **by_name)
+@pytest.mark.spread
+@pytest.mark.parametrize("case", mostly_kept(EXACT))
 @ways
 def test_a_toy_policy_gives_the_answers(toys, graph_of, given, case, sync):
     graph, edges = graph_and_edges(graph_of, given, case)
@@ -120,7 +120,7 @@ def test_a_toy_policy_gives_the_answers(toys, graph_of, given, case, sync):
     assert {"many", "few"} >= {row.why for row in result.stats.iterations}
 
 
-@pytest.mark.parametrize("case", FLOAT, **by_name)
+@pytest.mark.parametrize("case", mostly_kept(FLOAT))
 def test_a_toy_policy_gives_the_floats(toys, graph_of, given, case):
     edges, how = given[case.weights], {"engine": "toy", "device": "cpu", "sync": True, "iterations": ITERATIONS}
     assert_close(run_with(case.program(edges), graph_of(edges), **how), case.twin(edges, ITERATIONS))
@@ -129,6 +129,7 @@ def test_a_toy_policy_gives_the_floats(toys, graph_of, given, case):
 # A transfer
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 @ways
@@ -174,7 +175,8 @@ def run_on_three(everybody_works):
     return run
 
 
-@pytest.mark.parametrize("case", EXACT, **by_name)
+@pytest.mark.spread
+@pytest.mark.parametrize("case", mostly_kept(EXACT))
 @ways
 def test_two_gpus_give_the_answers(run_on_three, graph_of, given, case, sync):
     graph, edges = graph_and_edges(graph_of, given, case)
@@ -184,7 +186,7 @@ def test_two_gpus_give_the_answers(run_on_three, graph_of, given, case, sync):
     assert all(device.processed for device in devices)
 
 
-@pytest.mark.parametrize("case", FLOAT, **by_name)
+@pytest.mark.parametrize("case", mostly_kept(FLOAT))
 def test_two_gpus_give_the_floats(run_on_three, graph_of, given, case):
     edges = given[case.weights]
     values, devices = run_on_three(case.program(edges), graph_of(edges), True, ITERATIONS)

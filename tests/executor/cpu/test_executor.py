@@ -10,7 +10,7 @@ import garaph_py as gp
 from garaph_py.executor.cpu import launch, runs
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, mostly_kept
 
 from ...support.runs import run_with
 
@@ -21,9 +21,9 @@ THREADS = (1, 2, 7)
 PAGES = (None, 3000)
 ITERATIONS = 7
 
-by_name = pytest.mark.parametrize("case", EXACT + FLOAT, ids=lambda case: case.name)
-exact = pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
-floating = pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+by_name = pytest.mark.parametrize("case", mostly_kept(EXACT + FLOAT))
+exact = pytest.mark.parametrize("case", mostly_kept(EXACT))
+floating = pytest.mark.parametrize("case", mostly_kept(FLOAT))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def example(graph_of):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", MODES)
 @exact
@@ -57,6 +58,7 @@ def test_exact_answers_are_one_and_the_same(example, case, mode, sync):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", MODES)
 @floating
 def test_synchronous_floats_equal_their_twin_and_themselves(example, case, mode):
@@ -71,6 +73,7 @@ def test_synchronous_floats_equal_their_twin_and_themselves(example, case, mode)
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", MODES)
 @floating
@@ -138,8 +141,9 @@ def star(inwards, seed=31, n=9000, m=20000):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("inwards", [True, False])
-@pytest.mark.parametrize("case", [c for c in EXACT + FLOAT if c.weights is None], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_kept(c for c in EXACT + FLOAT if c.weights is None))
 def test_one_vertex_with_nine_tenths_of_the_edges(graph_of, case, inwards):
     edges = star(inwards)
     symmetric = getattr(case, "symmetric", False)
@@ -156,6 +160,7 @@ def test_one_vertex_with_nine_tenths_of_the_edges(graph_of, case, inwards):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", MODES[1:])
 @by_name
 def test_more_threads_than_edges(graph_of, case, mode):
@@ -204,8 +209,9 @@ def test_small_graphs_are_not_cut_by_default(graph_of, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
-@pytest.mark.parametrize("case", FLOAT[:2], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_kept(FLOAT[:2]))
 def test_notify_pull_with_everybody_active(graph_of, case, threads):
     beginning = twins.Edges(5000, np.arange(4500, 5000), np.arange(4450, 4950))  # no in-edge in the first block
     n = 3 * 4096

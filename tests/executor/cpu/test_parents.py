@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support import twins
+from tests.support.cases import mostly_full
 
 FAR = np.iinfo(np.int64).max
 """Steps to a vertex that is not reached."""
@@ -51,9 +52,10 @@ def expected(graph, steps, lengths=None):
     return found
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("packed", mostly_full([False, True], "True"))
+@pytest.mark.parametrize("weighted", mostly_full([False, True], "True"))  # other tests here have neither
 def test_the_smallest_in_neighbour_that_gave_the_value(directed, packed, weighted):
     given = twins.skewed(3, 500, 2500)
     weights = np.random.default_rng(2).integers(1, 4, len(given.sources)) if weighted else None

@@ -10,14 +10,14 @@ from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
 from garaph_py.storage import directory as store
 from tests.support import twins
-from tests.support.stored_graphs import STORED, hub, opened
+from tests.support.stored_graphs import hub, opened, stored_cases
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("read_like_large_graphs")
 
 
-@pytest.fixture(scope="module", params=STORED)
+@pytest.fixture(scope="module", params=stored_cases((True, "packed")))
 def ordered(request, tmp_path_factory):
     """A graph on disk whose vertices are in the order of their degrees, so that those of few edges lie together."""
     directed, encoding = request.param

@@ -15,7 +15,7 @@ from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
 
 from ...support.runs import run_with
 
@@ -48,6 +48,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("weights", [None, "int32", "float64"])
 def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
@@ -64,7 +65,7 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_kept(case for case in FLOAT if case.name != "HeatSimulation"))
 def test_floats_equal_their_twin_and_themselves(graph_of, case):
     edges, graph = example(graph_of, case)
     expected = case.twin(edges, 4)
@@ -76,7 +77,7 @@ def test_floats_equal_their_twin_and_themselves(graph_of, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in EXACT if case.name != "BFS"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_kept(case for case in EXACT if case.name != "BFS"))
 def test_exact_answers_are_the_same(graph_of, case):
     edges, graph = example(graph_of, case, m=400_000)
     run = run_with(case.program(edges), graph, mode="pull-tiled", threads=2)

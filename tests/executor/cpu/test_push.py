@@ -14,13 +14,13 @@ from garaph_py.graph import transpose
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
-from tests.support.cases import EXACT, assert_exact
+from tests.support.cases import EXACT, assert_exact, mostly_full, mostly_kept
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
-exact = pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+exact = pytest.mark.parametrize("case", mostly_kept(EXACT))
 
 
 def graph_of(edges, directed=True):
@@ -33,6 +33,7 @@ def example(case, seed=41, n=9000, m=30000):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @exact
@@ -161,7 +162,7 @@ class Number(gp.VertexProgram):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["pull", "notify-pull", "pull-tiled"])
+@pytest.mark.parametrize("mode", mostly_full(["pull", "notify-pull", "pull-tiled"], "notify-pull"))
 def test_any_number_but_0_is_yes(mode):
     graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
     run = run_with(Number(), graph, mode=mode, iterations=2)
@@ -262,6 +263,7 @@ def test_distances_and_widths_for_any_weights(n, triples):
     assert_exact(gp.run(gp.apps.SSWP(0), graph, threads=2, verify=True), twins.sswp(edges, 0))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("weights", ["int32", "float64"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packed, weights):

@@ -14,6 +14,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
+from tests.support.cases import mostly_full
 
 from ...support.runs import run_with
 from ...support.stored_graphs import opened, with_memory
@@ -135,6 +136,7 @@ def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("program", [Core(), Votes()], ids=["core", "votes"])
@@ -150,8 +152,13 @@ def test_integers_are_the_same_after_every_iteration(program, directed, encoding
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize(
-    ("program", "rounding"), [(Influence(), 1e-9), (Single(), 1e-3), (gp.apps.DeltaPageRank(tolerance=1e-9), 1e-8)],
+    ("program", "rounding"),
+    [
+        (Influence(), 1e-9), pytest.param(Single(), 1e-3, marks=pytest.mark.full),
+        (gp.apps.DeltaPageRank(tolerance=1e-9), 1e-8),
+    ],
     ids=["influence", "single", "ranks"],
 )  # fmt: skip
 @pytest.mark.parametrize("directed", [True, False])
@@ -165,7 +172,7 @@ def test_floats_agree_within_rounding(program, rounding, directed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "packed"))
 def test_edges_on_disk(graph, tmp_path, encoding):
     store.save(graph, tmp_path / "g", encoding=encoding)
     stored = opened(tmp_path / "g", room=1 << 24)

@@ -10,6 +10,7 @@ from garaph_py.executor.cpu.launch import Launcher
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
+from tests.support.cases import mostly_full
 from tests.support.stored_graphs import opened
 
 from ...support.runs import run_with
@@ -50,13 +51,13 @@ def worked_off(run):
     ("program", "directed", "encoding"),
     [
         (gp.apps.BFS, False, "raw"),
-        (gp.apps.BFS, True, "packed"),
-        (gp.apps.SSSP, False, "packed"),
-        (gp.apps.SSSP, True, "raw"),
+        pytest.param(gp.apps.BFS, True, "packed", marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP, False, "packed", marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP, True, "raw", marks=pytest.mark.full),
         pytest.param(gp.apps.BFS, False, "packed", marks=pytest.mark.full),
         pytest.param(gp.apps.BFS, True, "raw", marks=pytest.mark.full),
         pytest.param(gp.apps.SSSP, False, "raw", marks=pytest.mark.full),
-        pytest.param(gp.apps.SSSP, True, "packed", marks=pytest.mark.full),
+        (gp.apps.SSSP, True, "packed"),
     ],
 )
 def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encoding):
@@ -158,7 +159,7 @@ class EndingHops(MonotoneHops):
         return old != self.identity or acc != self.identity
 
 
-@pytest.mark.parametrize("program", [MonotoneHops, EndingHops])
+@pytest.mark.parametrize("program", [MonotoneHops, pytest.param(EndingHops, marks=pytest.mark.full)])
 def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, program):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(program(), graph, device="cpu", page_edges=3000)
@@ -169,9 +170,13 @@ def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, progr
 
 
 @pytest.mark.parametrize(
-    "options", [{"sync": True}, {"iterations": 1000}, {"deterministic": True}, {"mode": "push"}, {"engine": "garaph"}],
-    ids=str,
-)  # fmt: skip
+    "options",
+    mostly_full(
+        [{"sync": True}, {"iterations": 1000}, {"deterministic": True}, {"mode": "push"}, {"engine": "garaph"}],
+        "{'sync': True}",
+        "{'mode': 'push'}",
+    ),
+)
 def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, **options)

@@ -18,6 +18,7 @@ from garaph_py.native import cache, references
 from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
 from tests.support import ptx
+from tests.support.cases import mostly_full
 
 pytestmark = pytest.mark.cuda
 
@@ -96,6 +97,15 @@ for dtype in ("float32", "float64"):
     LIBRARY[f"PageRank-unweighted-{dtype}"] = apps.PageRank(dtype=np.dtype(dtype)), None
 
 
+EVERY_COMMIT = [
+    ("BFS", 0), ("ConnectedComponents", 1), ("SSSP-float32", 3), ("PageRank-float32", 2), ("DeltaPageRank-float64", 1),
+    ("HeatSimulation-float32", 3),
+]  # fmt: skip
+"""Programs of every kind, and the numbers of architectures."""
+REGISTERS = ("SSSP-float32", "PageRank-float32", "DeltaPageRank-float64", "CircuitSimulation-float64")
+"""One program an architecture."""
+
+
 def bound(program, weights=None):
     """`program` on a graph of three vertices; undirected, if that is what it gathers over."""
     values = None if weights is None else np.ones(3, weights)
@@ -130,7 +140,11 @@ def compiled_once():
 @pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize(
     ("name", "architecture"),  # each for two of them, in turns: for all it takes a minute
-    [(name, ARCHITECTURES[k]) for turn, name in enumerate(LIBRARY) for k in (turn % 2, turn % 2 + 2)],
+    [
+        pytest.param(name, ARCHITECTURES[k], marks=() if (name, k) in EVERY_COMMIT else pytest.mark.full)
+        for turn, name in enumerate(LIBRARY)
+        for k in (turn % 2, turn % 2 + 2)
+    ],
 )
 def test_functions_are_inlined_and_keep_their_precision(name, architecture):
     program = of(name)
@@ -165,7 +179,7 @@ def assert_only_totals_are_wide(kernels, doubles):
 
 
 @pytest.mark.usefixtures("compiled_once")
-@pytest.mark.parametrize("name", LIBRARY)
+@pytest.mark.parametrize("name", mostly_full(LIBRARY, *REGISTERS))
 def test_registers_suffice(name):
     """Each program is tested on one architecture only: PTX does not show registers, and assembling takes time."""
     architecture = ARCHITECTURES[list(LIBRARY).index(name) % len(ARCHITECTURES)]

@@ -35,6 +35,7 @@ def expected(graph):
     return run_with(Labels(), graph, device="cpu", mode=PULL, sync=True).values
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("share", [0.5, 0.9, None])
 def test_the_answer_is_the_cpus(device_for, graph, expected, device, share):
@@ -67,6 +68,7 @@ def test_the_cpu_does_it_where_it_is_faster(device_for, graph, expected, monkeyp
     np.testing.assert_array_equal(found.values, expected)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("left", range(1, 12))
 def test_a_failing_device_costs_no_answer(device_for, graph, expected, monkeypatch, device, left):

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [None, 0.2, 0.7])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -82,6 +83,7 @@ def mainland(n=20000, island=700):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
 @pytest.mark.parametrize("edges", [twins.Edges(20000, *path(20000)), mainland()], ids=["most", "few"])
 def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode):

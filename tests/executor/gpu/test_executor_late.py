@@ -112,10 +112,12 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     return begin
 
 
+@pytest.mark.spread
 def test_answers_do_not_depend_on_timing(run):
     run()
 
 
+@pytest.mark.spread
 def test_answers_do_not_depend_on_when_the_gpu_fails(run, rng):
     calls = run()
     for _ in range(FAILURES):

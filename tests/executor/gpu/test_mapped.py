@@ -53,6 +53,7 @@ def expected(program, graph):
     return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_search_copies_only_what_stays(run, graph, share, device):
@@ -66,6 +67,7 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
     assert {name for name, _ in driver.launched} >= {"gather_until_done" + form, "push_queue" + form}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 def test_components_copy_only_what_stays(run, graph, share):
     driver, rows = run(Labels(), share)
@@ -83,6 +85,7 @@ def test_a_traced_search_is_the_same(run, tmp_path):
 PAPERS = {"engine": "garaph", "gather": "segmented"}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("options", [{"maps": False}, PAPERS])
 def test_otherwise_edges_are_copied(run, graph, options):
     if graph.encoding == PACKED and options is PAPERS:
@@ -92,6 +95,7 @@ def test_otherwise_edges_are_copied(run, graph, options):
     assert sum(row.to_device for row in rows) >= graph._arrays.in_edges.edge_bytes
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("share", [0.2, 0.5])
 @pytest.mark.parametrize("iterations", [None, 100])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

@@ -76,6 +76,7 @@ def expected(program, graph):
     return run_with(program, graph, device="cpu", mode=PULL, sync=True)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -190,6 +191,7 @@ def room_for(program, graph, share):
     return memory_for(program, graph, 1) + int((share - 1) * each * graph.m)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("share", "maps"), [(2.6, False), (1.1, False), (0.5, False), (1.1, True), (0.5, True)])
@@ -247,6 +249,7 @@ def test_another_graph_gives_way_to_out_edges(device_for):
 # Failures.
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "memcpy_htod", "mem_alloc", "array"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, call, device):

@@ -41,6 +41,7 @@ def modes_of(result):
     return {row.mode for row in result.stats.iterations}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_the_answer_is_the_cpus(device_for, graph, program, expected, device, sync):
@@ -57,6 +58,7 @@ def test_the_answer_is_the_cpus(device_for, graph, program, expected, device, sy
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_device_without_all_edges_pulls(device_for, graph, program, expected, device):
     device_for(program, graph)
@@ -77,6 +79,7 @@ def launches(driver, kernel):
     return [name for name, _ in driver.launched].count(kernel)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_one_launch_does_several_supersteps(device_for, graph, program, expected, device, sync):
@@ -134,6 +137,7 @@ def test_without_clusters_one_block_does_several_supersteps(
 THREADS = header.FEW_BLOCKS * header.FEW_THREADS
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize(
     "bounds",
@@ -159,6 +163,7 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
     ]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("how", [{"iterations": 40}, {"check": "finite"}, {"checkpoint": "here"}, {"trace": "t.json"}])
 def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, program, tmp_path, how):
     driver = device_for(program, graph)
@@ -171,6 +176,7 @@ def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, p
     assert launches(driver, "push_few") == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("is_first", [True, False])

@@ -92,7 +92,7 @@ def test_synchronous_supersteps_take_all_vertices(device_for, graph):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.parametrize("kind", [Flat, Farthest])
+@pytest.mark.parametrize("kind", [pytest.param(Flat, marks=pytest.mark.full), Farthest])
 def test_any_order_leads_to_the_answer(device_for, graph, kind):
     expected, found, _ = runs(device_for, kind(0), graph, device="gpu", sync=False)
     np.testing.assert_array_equal(found.values, expected.values)
@@ -108,6 +108,7 @@ def test_vertices_that_wait_stay_active_when_a_launch_ends(device_for, graph, mo
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("left", [1, 6, 60, 200])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device, left):

@@ -48,6 +48,7 @@ def launches(driver, kernel):
     return [name for name, _ in driver.launched].count(kernel)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Peeled, Weighed])
 @pytest.mark.parametrize("piece", [header.PIECE, 8])
 def test_the_answer_is_the_cpus(device_for, graph, monkeypatch, kind, piece):
@@ -108,6 +109,7 @@ def test_sums_need_room_beside_the_edges(device_for, graph):
     assert PUSH in without(graph, gpu_memory=least + 16 * graph.n + 9 * graph.m)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     "options",
     [{"engine": "garaph", "gather": "segmented"}, {"mode": PULL}, {"sync": False, "iterations": 3}],
@@ -131,6 +133,7 @@ def test_a_hybrid_run_does_not_push(device_for, graph):
     assert PUSH not in modes(found)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("left", [1, 4, 9, 20])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
     """It fails while it pushes, or shortly after; the CPU goes on, or begins anew, with a pull."""

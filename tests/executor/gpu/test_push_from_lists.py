@@ -56,6 +56,7 @@ def expected(program, graph):
     return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("engine", "program"), PAIRS, ids=lambda it: it if isinstance(it, str) else type(it).__name__)
 def test_the_answer_is_the_cpus(device_with_lists, graph, program, engine):
     driver, wanted = device_with_lists(program, graph), expected(program, graph)
@@ -68,6 +69,7 @@ def test_the_answer_is_the_cpus(device_with_lists, graph, program, engine):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
 def test_supersteps_are_those_of_the_cpu(device_with_lists, graph, engine):
     program = Quiet(0)
@@ -214,6 +216,7 @@ class StoppedError(Exception):
     """Ends a run."""
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
 @pytest.mark.parametrize("program", [Lengths(0), Weighed(9)], ids=lambda program: type(program).__name__)
 def test_a_run_goes_on_from_a_checkpoint(device_with_lists, graph, tmp_path, program, engine):

@@ -59,6 +59,7 @@ def lists(sources, offsets, values=None):
     return [sorted(zip(sources[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in pairwise(offsets)]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("graph_directed", [True, False])
 def test_each_destination_keeps_its_edges(device_for, graph_of, graph_directed):
     graph = graph_of(WEIGHTED, directed=graph_directed)
@@ -100,6 +101,7 @@ def test_the_state_is_in_the_users_order(device_for, case, monkeypatch):
         np.testing.assert_array_equal(given, hub)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 def test_the_answer_is_the_cpus(device_for, case, processor):
     program, graph = case
@@ -186,6 +188,7 @@ def test_two_programs_in_turns(device_for, graph_of):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("share", [0.5, 1.5, 2.5])
 def test_with_too_little_memory_the_order_stays(device_for, case, share):
     program, graph = case
@@ -225,6 +228,7 @@ def test_a_checkpoint_is_in_the_users_order(device_for, case, tmp_path):
         assert result.values.tobytes() == expected
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("fails_at", [2, 5, 40, 80, 120, 200])
 @pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fails_at):
@@ -253,6 +257,7 @@ def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fa
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("call", ["memcpy_htod", "memcpy_htod_async", "mem_alloc"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
     program, graph = case
@@ -269,6 +274,7 @@ def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 @pytest.mark.parametrize("seed", range(8))
 def test_answers_do_not_depend_on_timing_or_failures(device_for, case, monkeypatch, seed, processor):

@@ -34,6 +34,7 @@ from garaph_py.io.bulk.scan import EdgeSource
 from garaph_py.io.formats.format import EdgeList
 from garaph_py.storage import directory as store
 from garaph_py.storage.write import Destination
+from tests.support.cases import mostly_full
 from tests.support.graphs import equal
 
 ID = uuid.UUID("27ebbb6f-9e49-4f2c-8a31-0f7d0cde4f77")
@@ -188,6 +189,7 @@ def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, m
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("edges", [100, 450, 899])
 @pytest.mark.parametrize("name", ["plain.txt", "packed.tsv.gz", "many.npy"])
 def test_an_import_that_goes_on_out_of_core_gives_the_same_graph(tmp_path, name, edges, monkeypatch):
@@ -364,7 +366,7 @@ LARGE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", mostly_full(LARGE, "edges.npy", "edges.tsv.zst", "edges.parquet"))
 def test_memory_stays_within_what_is_allowed(tmp_path, name):
     memory = 112 << 20
     LARGE[name](tmp_path / name)
@@ -387,7 +389,9 @@ def peak_of(path, small, memory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("memory", "stored"), [(256 << 20, 0), (300 << 20, 2_000_000)])
+@pytest.mark.parametrize(
+    ("memory", "stored"), [pytest.param(256 << 20, 0, marks=pytest.mark.full), (300 << 20, 2_000_000)]
+)
 def test_different_names_stay_within_what_is_allowed(tmp_path, memory, stored):
     """2 million names of 14 bytes, each of which occurs once."""
     names = pa.array(f"user-{number:09}" for number in range(2_000_000))

@@ -76,6 +76,7 @@ def job(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("names", [pytest.param(".", marks=pytest.mark.full), "ab"])
 def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch, names):
     """The process ends once before each call that changes files; the next run removes what it left, and succeeds."""
@@ -92,6 +93,7 @@ def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch,
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize(
     "number",
     [
@@ -121,6 +123,7 @@ def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
 
 
 @pytest.mark.slow
+@pytest.mark.spread
 @pytest.mark.parametrize("names", [".", "ab"])
 def test_a_process_that_dies_again_and_again(job, monkeypatch, names):
     """It also dies while it removes what the process before it left."""
