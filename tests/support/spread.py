@@ -6,11 +6,17 @@ import pytest
 
 
 def mark_others(items):
-    """Of each test marked `spread`, mark `full` all combinations of parameters but a few with every value."""
-    marked = (item for item in items if item.get_closest_marker("spread") and not item.get_closest_marker("full"))
-    for _, group in groupby(sorted(marked, key=test_of), key=test_of):
+    """Mark `full` the combinations of parameters that every commit can do without.
+
+    Of a test marked `spread`, and of what is `slow`, a few combinations remain. In these, every value occurs that no
+    quick combination of the same test has.
+    """
+    parametrized = (item for item in items if hasattr(item, "callspec") and not item.get_closest_marker("full"))
+    for _, group in groupby(sorted(parametrized, key=test_of), key=test_of):
         combinations = list(group)
-        for item in set(combinations) - set(spread(combinations)):
+        many = [item for item in combinations if item.get_closest_marker("spread") or item.get_closest_marker("slow")]
+        kept = [item for item in combinations if item not in many]
+        for item in set(many) - set(spread(many, kept)):
             item.add_marker(pytest.mark.full)
 
 
@@ -18,10 +24,10 @@ def test_of(item):
     return item.nodeid.partition("[")[0]
 
 
-def spread(items):
-    """A few of the items whose parameters have every value that those of all items have."""
-    values = {item: {(name, repr(value)) for name, value in item.callspec.params.items()} for item in items}
-    missing = set().union(*values.values())
+def spread(items, others):
+    """A few of the items: their parameters have every value that those of all items have, but none of `others`."""
+    values = {item: {(name, repr(value)) for name, value in item.callspec.params.items()} for item in [*items, *others]}
+    missing = set().union(*(values[item] for item in items)) - set().union(*(values[item] for item in others))
     while missing:
         best = max(items, key=lambda item: len(values[item] & missing))
         missing -= values[best]
