@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from count_transfers import DATA, reached
 
 import garaph_py as gp
 from garaph_py.dispatch.hytgraph import choose_transfers, count_partitions
@@ -25,7 +26,6 @@ from garaph_py.executor.modes import COMPACTED, COPIED, ZERO_COPY
 from garaph_py.experiment.graphs import named
 from garaph_py.pages.layout import layout
 
-DATA = Path(__file__).parents[1] / "data" / "debian-sid-deps.tsv.xz"
 GRAPHS = [f"{DATA}:symmetric", "rmat:20:16:symmetric:weights", "uniform:20:16:symmetric:weights"]
 WIDTHS = {"BFS": 4, "SSSP": 8}
 """Bytes of an edge that a program reads: its target, and its weight."""
@@ -86,12 +86,12 @@ def supersteps(graph: gp.Graph, program: str, width: int, partitions: int) -> It
 
 def frontiers(graph: gp.Graph, program: str) -> Iterator[Any]:
     """The active vertices before each superstep, in ascending order."""
-    first = np.array([int(np.argmax(graph.out_degrees))])
-    source = graph.ids.take(first)[0]
     if program == "BFS":
-        levels = gp.run(gp.apps.BFS(source), graph).values["level"]
+        levels = reached(graph)
         yield from (np.nonzero(levels == level)[0] for level in range(int(levels.max()) + 1))
         return
+    first = np.array([int(np.argmax(graph.out_degrees))])
+    source = graph.ids.take(first)[0]
     before, active, done = np.array([]), first, 0
     while len(active):
         yield active
@@ -116,16 +116,10 @@ def zero_copy_bytes(offsets: Any, active: Any, width: int) -> int:
 
 def show(title: str, steps: list[Superstep]) -> None:
     """Print what was active (Figure 3a) and chosen (Figure 6) in each superstep."""
-    print(
-        f"{title}: %\n\n| superstep | vertices | edges | partitions | copied | compacted | zero copy |\n{'|---' * 7}|"
-    )
+    print(f"{title}: %\n")
+    print(f"| superstep | vertices | edges | partitions | copied | compacted | zero copy |\n{'|---' * 7}|")
     for number, step in enumerate(steps):
-        parts = (
-            step.vertices,
-            step.edges,
-            step.partitions,
-            *(step.chosen[way] for way in (COPIED, COMPACTED, ZERO_COPY)),
-        )
+        parts = step.vertices, step.edges, step.partitions, *map(step.chosen.get, (COPIED, COMPACTED, ZERO_COPY))
         print(f"| {number} | {' | '.join(f'{100 * part:.3g}' for part in parts)} |")
     print()
 

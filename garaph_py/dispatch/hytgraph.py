@@ -28,7 +28,7 @@ COPY_SHARE, REQUESTS_SHARE = 0.8, 0.4
 COMBINED = 4
 """k: adjacent partitions that one task copies, at most (section V-B)."""
 EDGE_BYTES, INDEX_BYTES = 4, 8
-"""d1 and d2: bytes of an edge's target, and of an entry of the index over compacted lists, by default."""
+"""d1, of an edge without a value, and d2: bytes of an edge, and of an entry of the index over compacted lists."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class PartitionCounts:
         Its active vertices, and their edges.
     requests : ndarray
         Lines of `REQUEST_BYTES` that hold edges of an active vertex, counted for each vertex by itself.
-    edge_bytes, index_bytes : int
-        d1 and d2: bytes of an edge, and of an entry of the index over compacted lists.
+    edge_bytes : int
+        d1: bytes of an edge, with its value if the program reads it.
     """
 
     edges: Array
@@ -52,12 +52,11 @@ class PartitionCounts:
     active_edges: Array
     requests: Array
     edge_bytes: int = EDGE_BYTES
-    index_bytes: int = INDEX_BYTES
 
     @property
     def compacted_bytes(self) -> Array:
         """Bytes of the active vertices' lists, laid end to end, and of the index over them."""
-        nbytes: Array = self.active_edges * self.edge_bytes + self.active_vertices * self.index_bytes
+        nbytes: Array = self.active_edges * self.edge_bytes + self.active_vertices * INDEX_BYTES
         return nbytes
 
     @property

@@ -28,7 +28,7 @@ PARTS_SHARE = 2
 """What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/2 of the memory for edges.
 Fewer pages stay then, so that a dense iteration reads these 2 to 3 % more."""
 ENOUGH_BYTES = 1 << 26
-"""It may take all but these bytes of a larger memory, which are enough to read pages at the disk's pace."""
+"""It may take more than that half if it leaves these bytes, which are enough to read pages at the disk's pace."""
 SPARE_BYTES = 1 << 22
 """Bytes of a run's memory that are reserved for small objects, which are not counted."""
 CHECKER_BLOCKS = 2

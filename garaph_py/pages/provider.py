@@ -75,14 +75,12 @@ class SourceFactory:
     @property
     def kernels(self) -> list[Kernel]:
         """The compiled functions that check edges from disk."""
-        arrays = self._arrays
-        readers = self._stored_arrays if arrays.on_disk else []
-        return list(dict.fromkeys(kernel for array in readers for kernel in array.kernels))
+        return list(dict.fromkeys(kernel for array in self._stored_arrays for kernel in array.kernels))
 
     @property
     def _stored_arrays(self) -> list[ArrayReader]:
-        """The arrays of edges on disk, with those of out-edges and of values."""
-        sides = self._arrays.in_edges, self._arrays.out_edges
+        """The arrays of edges on disk, with those of out-edges and of values; none if edges are in memory."""
+        sides = (self._arrays.in_edges, self._arrays.out_edges) if self._arrays.on_disk else ()
         return list(dict.fromkeys(array for edges in sides for array in arrays_on_disk(edges, True)))
 
     def divide(self, needs: MemoryNeeds) -> None:

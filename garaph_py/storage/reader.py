@@ -128,7 +128,7 @@ class ArrayReader:
     block_elements : int
         Elements of a block; the last one may have fewer.
     users : WeakSet
-        What reads the array now. Nobody may have it give up what it keeps for parts while another one reads parts.
+        Whoever reads the array now. One that is not alone must not have it give up what it keeps for parts.
     """
 
     codec: ClassVar[str]

@@ -42,8 +42,8 @@ def count_requests(
     value_bytes : int
         Bytes of an edge's value that the program reads beside the target; 0 if it reads none.
     warps : ndarray of int64, shape (k,), optional
-        The warp that reads each list. It requests the sector where one of its lists ends and the next one begins once,
-        and then has it in the cache.
+        The warp that reads each list. A sector in which one of its lists ends and its next one begins is requested
+        once; then it is in the cache.
     """
     width = how.element_bytes
     some = ends > begins
@@ -61,11 +61,11 @@ def count_requests(
     lines = low // LINE * LINE + np.arange(WARP * width // LINE + 1) * LINE  # that the read of a warp may touch
     low, high = np.maximum(low, lines), np.minimum(high, lines + LINE)
     wanted = high > low
-    first, last = low[wanted] // SECTOR, (high[wanted] - 1) // SECTOR
+    firsts, lasts = low[wanted] // SECTOR, (high[wanted] - 1) // SECTOR
     if warps is not None:
         reader = warps[some][of][np.nonzero(wanted)[0]]
-        first[1:] += (first[1:] == last[:-1]) & (reader[1:] == reader[:-1])
-    counts = np.bincount(last - first + 1, minlength=len(SIZES) + 1)
+        firsts[1:] += (firsts[1:] == lasts[:-1]) & (reader[1:] == reader[:-1])
+    counts = np.bincount(lasts - firsts + 1, minlength=len(SIZES) + 1)
     return dict(zip(SIZES, counts[1:].tolist(), strict=True))
 
 

@@ -148,13 +148,16 @@ class EdgeKeys:
         make_keys, each = key_kernel(0 if values is None else values.dtype.itemsize), 1 + self.both
         owners = range(self.n) if owners is None else owners
         how = self.both, self.keep_loops, owners.start, owners.stop
+        has_one_key = self.keep_loops and not self.both and len(owners) == self.n  # every edge
         bits, pool, done = key_bits(self.n), sort.pool, 0
         while done < len(sources):
             keys, out_values = sort.reserve(each)
             count = min(len(keys) // each, len(sources) - done)
             parts = pool.size if count > 1 << 16 else 1
             bounds = list(pairwise(done + bound for bound in split(count, parts)))
-            counts = np.array(pool.run(COUNT_ENTRIES, [(sources, targets, *part, *how) for part in bounds]))
+            counts = np.diff(bounds).ravel()
+            if not has_one_key:
+                counts = np.array(pool.run(COUNT_ENTRIES, [(sources, targets, *part, *how) for part in bounds]))
             places = (np.cumsum(counts) - counts).tolist()
             pool.run(
                 make_keys,

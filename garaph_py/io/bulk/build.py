@@ -229,9 +229,8 @@ class Import:
 
     def _needs(self, edges: NumberedEdges, passes: int, largest: float = 0.0) -> dict[Path, int]:
         """What the disks must hold if edges are sorted in so many passes, of which the `largest` sorts this part."""
-        keys = (
-            edges.edges if self._directed and passes > 1 else 2 * edges.edges
-        )  # directions one after the other, or not
+        one_direction = self._directed and passes > 1  # at a time
+        keys = edges.edges if one_direction else 2 * edges.edges
         sorting = int(keys * (8 + self._value_bytes) * max(largest, 1 / passes))
         sorting += 16 * edges.edges if self._symmetrize and self._value_bytes else 0  # by value
         return disk_needs(self._destination, edges.spilled + sorting, self._data_bytes)
@@ -297,9 +296,7 @@ class Import:
             for sources, targets, values in self._batches(edges, what):
                 yield (targets, sources, values) if direction == "out" else (sources, targets, values)
 
-        owners = (
-            ends for batch in batches("counting edges") for ends in ((batch[1], batch[0]) if both else batch[1:2])
-        )
+        owners = (ends for batch in batches("counting edges") for ends in (batch[:2] if both else batch[1:2]))
         ranges, largest = owner_ranges(owners, self._n, self._passes, self._pool)
         self.needs = self._needs(edges, self._passes, largest)
         check_disks(self.needs, self._there)

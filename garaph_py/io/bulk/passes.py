@@ -38,7 +38,7 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool)
     Parameters
     ----------
     owners : iterable of ndarray of uint32
-        The vertices whose lists entries are in, one for each entry.
+        For each entry, the vertex in whose list it is.
     passes : int
         The most ranges.
     pool : ThreadPool
