@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import apps, errors, events
-    from .dispatch.engines import Emogi, EtaGraph, Grus
+    from .dispatch.engines import Emogi, EtaGraph, Grus, HyTGraph
     from .errors import GaraphError
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.csr import from_csr
@@ -58,6 +58,7 @@ _HOME = {
     "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "plan": "runtime.explain",
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
+    "HyTGraph": "dispatch.engines",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -69,8 +70,8 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "on_device", "check", "Result", "Progress", "apps",
-    "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
+    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph", "on_device", "check", "Result", "Progress",
+    "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",
 ]  # fmt: skip

@@ -16,21 +16,25 @@
 #include "gather_replicated.cu"
 #endif
 #if IS_RELAXATION || PUSHES_DELTAS
+#include "count_partitions.cu"
 #include "cut_degrees.cu"
 #include "list_frontier.cu"
+#include "list_partitions.cu"
 #include "push_listed.cu"
 #include "push_pieces.cu"
 #include "push_shadows.cu"
 #include "push_vertices.cu"
 #include "reverse_values.cu"
+#include "scan_updated.cu"
+#include "take_frontier.cu"
 #endif
 #if IS_RELAXATION
 #include "choose.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
-#include "scan_updated.cu"
 #endif
 #if PUSHES_DELTAS
+#include "apply_in_turn.cu"
 #include "apply_notified.cu"
 #include "push_deltas.cu"
 #endif

@@ -14,6 +14,11 @@ __device__ __forceinline__ Edge value_in_list(const Context& c, i64 e) {
   return Edge{};
 }
 
+// How far the list of the vertex at `place` in the queue is from where it is among all edges, at `begin`.
+__device__ __forceinline__ i64 shift_of(const Context& c, i64 place, i64 begin) {
+  return c.compacted ? c.compacted[place] - begin : 0;
+}
+
 // Vertex `v` pushes to `u` along an edge with this value.
 #if PUSHES_DELTAS
 

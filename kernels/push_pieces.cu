@@ -13,7 +13,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_pieces(const __grid_c
     ListPiece piece = c.pieces[k];
     u32 v = c.queue ? c.queue[piece.place] : piece.place;
     i64 begin = out_offsets(c)[v], end = out_offsets(c)[v + 1];
+    i64 shift = shift_of(c, piece.place, begin);
     keep_piece(c, piece.number, begin, end);
-    push_by_warp(c, pushed_by(c, piece.place, v), v, begin, end);
+    push_by_warp(c, pushed_by(c, piece.place, v), v, begin + shift, end + shift);
   }
 }

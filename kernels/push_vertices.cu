@@ -1,9 +1,9 @@
-// Every active vertex pushes along its list (EMOGI section 4.3): with a warp or, if `thread_each`, with a thread, which
+// Every active vertex of the page pushes along its list (EMOGI section 4.3): with a warp or, if `thread_each`, with a thread, which
 // reads no two edges at once (listing 1). A warp takes those of the 32 vertices of its lanes that are active, one by one.
 // Blocks begin in the order of vertices, so that what all of them read at a time lies close together: over a large list,
 // lines that lie anywhere come eight times slower over the link. If long lists are split, they are left to push_pieces.
 // In a synchronous run `next_values` has a copy of all values.
-// Launch: one thread for each vertex. Shared memory: none.
+// Launch: one thread for each vertex of the page, which begins at a multiple of 32 vertices. Shared memory: none.
 #include "lists.cuh"
 #include "pieces.cuh"
 
@@ -24,8 +24,8 @@ __device__ __forceinline__ void push_by_thread(const Context& c, u32 v) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) push_vertices(const __grid_constant__ Task t) {
   const Context& c = t.context;
-  i64 v = blockIdx.x * (i64)blockDim.x + threadIdx.x, first = v - lane_id();
-  u32 active = first < c.n ? c.frontier[first >> 5] : 0;
+  i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x, first = v - lane_id();
+  u32 active = first < t.page.last_vertex ? c.frontier[first >> 5] : 0;
   bool is_active = active >> lane_id() & 1;
   if (c.thread_each) {
     if (is_active) push_by_thread(c, v);

@@ -2,7 +2,7 @@
 // of 4 or 8 bytes, and whose `apply` is their sum.
 #pragma once
 
-#include "offsets.cuh"
+#include "activated.cuh"
 
 // The value at `at`, which other threads may be writing.
 __device__ __forceinline__ Value read_value(const Value* at) {
@@ -37,17 +37,6 @@ __device__ __forceinline__ bool mark(u32* bits, u32 u) {
 
 __device__ __forceinline__ void unmark(u32* bits, u32 u) { atomicAnd(&bits[u >> 5], ~(1u << (u & 31))); }
 
-// The vertices that a thread has activated.
-struct Activated {
-  u32 count;
-  u64 edges;
-};
-
-__device__ __forceinline__ void count_active(const Context& c, u32 u, Activated& done) {
-  done.count++;
-  done.edges += out_offsets(c)[u + 1] - out_offsets(c)[u];
-}
-
 // What relaxes the targets of edges (push_lists.cuh): of the edges that activate a vertex u, one marks it in the bitmap
 // `marked` and calls activated(u, x); x is the value that this edge gave to u, as far as it knows.
 template <class Activate>
@@ -55,18 +44,4 @@ __device__ __forceinline__ auto relaxing(const Context& c, u32* marked, Activate
   return [&c, marked, &activated](u32 u, Value seen, Accumulator y, u32) {
     if (relax(c, &c.values[u], seen, y) && mark(marked, u)) activated(u, combine(seen, y));
   };
-}
-
-// The sum of what the threads of a warp have activated, in every lane.
-__device__ __forceinline__ Activated sum_over_warp(Activated done) {
-  return {sum_over_warp(done.count), sum_over_warp(done.edges)};
-}
-
-// Add what a warp has activated to the tally.
-__device__ __forceinline__ void add_to_tally(const Page& p, Activated done) {
-  done = sum_over_warp(done);
-  if (lane_id() == 0 && done.count) {
-    atomicAdd(&p.tally->active, done.count);
-    atomicAdd(&p.tally->active_edges, done.edges);
-  }
 }

@@ -1,7 +1,7 @@
 // Count the vertices of the next frontier and their out-edges. With a byte map, first make the frontier of the vertices
 // whose byte is not 0, which becomes 0 (Grus section 4.2.1).
 // Launch: any number of threads. Shared memory: none.
-#include "lists.cuh"
+#include "activated.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) scan_updated(const __grid_constant__ Task t) {
   const Context& c = t.context;

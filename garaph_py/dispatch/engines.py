@@ -1,7 +1,7 @@
-"""The engines that push along edge lists on a GPU: EMOGI, EtaGraph and Grus, each with a switch for each technique.
+"""The engines that push along edge lists on a GPU, EMOGI, EtaGraph, Grus and HyTGraph, and a switch for each technique.
 
-All three do the same: in each superstep, the vertices of the frontier push along their lists. They differ in where the
-lists are, and in how threads divide them (`executor.gpu.settings.ListPush`).
+All do the same: in each superstep, the vertices of the frontier push along their lists. They differ in where the lists
+are, in how they get to the GPU, and in how threads divide them (`executor.gpu.settings.ListPush`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..executor.gpu.settings import (
     ACCESSED_BY,
     BY_PRIORITY,
     MANAGED,
+    PARTITIONS,
     PREFERRED,
     PREFETCH,
     QUEUE,
@@ -22,9 +23,12 @@ from ..executor.gpu.settings import (
     SHARED,
     VERTICES,
     ListPush,
+    PartitionPush,
 )
-from ..executor.modes import COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
+from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
+from ..executor.partitions import PartitionCounts, TransferTask
 from ..executor.protocol import Decision
+from .hytgraph import COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
 from .observation import Observation
 from .policy import POLICIES, AutoPolicy, Policy
 from .rates import Rates
@@ -220,6 +224,86 @@ class Grus(ListPolicy):
         )
 
 
+TRANSFERS = {"hybrid": HYBRID} | {way: (way,) for way in (COPIED, COMPACTED, ZERO_COPY, MANAGED)}
+"""Among which ways HyTGraph chooses, by the name of the switch's value."""
+LEAST_PARTITION_BYTES = 1 << 10
+"""With fewer, there would be a partition for a few vertices."""
+
+
+@dataclass(frozen=True)
+class HyTGraph(ListPolicy):
+    """HyTGraph (Wang et al., ICDE 2023): for each partition, the cheapest way for its edges to reach the GPU.
+
+    A partition is copied as a whole, its active vertices' lists are compacted by the CPU and then copied, or kernels
+    read them where they are. Before each superstep, costs are computed from what the GPU has counted, by equations 1 to
+    3. Contributions of hubs come first if the graph is in hub order (``garaph convert --order hub``).
+
+    Parameters
+    ----------
+    transfers : {"hybrid", "copied", "compacted", "zero-copy", "unified"}
+        ``"hybrid"``: what Algorithm 1 chooses. The others are the paper's *ExpTM-filter*, *ExpTM-compaction*,
+        *ImpTM-zero-copy* and *ImpTM-unified-memory*, in which all partitions go one way.
+    partition_bytes : int
+        Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
+    combine : bool
+        A task copies up to four adjacent partitions (section V-B). False: one.
+    recompute : bool
+        What is copied is processed once more, for vertices that have changed since (section VI-A), in asynchronous
+        runs; and if vertices push deltas, these are applied after each task.
+    priority : bool
+        If vertices push deltas, partitions whose deltas are large come first (section VI-A).
+    overlap : bool
+        Partitions are copied while kernels process others (section VI-B). False: one after another.
+    topology : bool
+        Kernels look at all vertices of a partition that is copied (section VI-C, after SEP-Graph). False: its active
+        vertices are listed first, as those of the others always are.
+    split : bool
+        A list of 512 edges or more is split into pieces, with a warp each (section VI-C, CTA scheduling).
+    byte_map : bool
+        A push marks what it changes in a map of bytes, without atomics (section VI-C, after Grus).
+    """
+
+    transfers: str = "hybrid"
+    partition_bytes: int = 32 << 20
+    combine: bool = True
+    recompute: bool = True
+    priority: bool = True
+    overlap: bool = True
+    topology: bool = True
+    split: bool = True
+    byte_map: bool = True
+
+    name: ClassVar[str] = "hytgraph"
+
+    def __post_init__(self) -> None:
+        check_flags(self)
+        if self.transfers not in TRANSFERS:
+            raise ParameterError(f"hytgraph: transfers={self.transfers!r}: choose from {', '.join(TRANSFERS)}")
+        nbytes = self.partition_bytes
+        if isinstance(nbytes, bool) or not isinstance(nbytes, int) or nbytes < LEAST_PARTITION_BYTES:
+            raise ParameterError(
+                f"hytgraph: partition_bytes={nbytes!r}: give a whole number of bytes, {LEAST_PARTITION_BYTES} or more"
+            )
+
+    @property
+    def lists(self) -> ListPush:
+        ways = TRANSFERS[self.transfers]
+        partitions = PartitionPush(
+            plan=self.plan, ways=ways, nbytes=self.partition_bytes, combined=COMBINED if self.combine else 1,
+            recomputes=self.recompute, overlaps=self.overlap, looks_at_all=self.topology,
+        )  # fmt: skip
+        where = MANAGED if MANAGED in ways else ZERO_COPY
+        return ListPush(
+            where=where, division=PARTITIONS, splits=self.split, aligns=True, byte_map=self.byte_map,
+            partitions=partitions,
+        )  # fmt: skip
+
+    def plan(self, counts: PartitionCounts) -> list[TransferTask]:
+        """The tasks of a superstep, in their order (Algorithm 1)."""
+        tasks = combine_tasks(choose_transfers(counts, TRANSFERS[self.transfers]), COMBINED if self.combine else 1)
+        return by_change(tasks, counts) if self.priority else tasks
+
+
 def check_flags(engine: ListPolicy) -> None:
     """Refuse a switch that is neither True nor False."""
     for field in fields(engine):
@@ -280,4 +364,4 @@ def text_of(engine: Policy) -> str:
     return f"{engine.name}:{','.join(switches)}" if switches else engine.name
 
 
-POLICIES |= {engine.name: engine for engine in (Emogi(), EtaGraph(), Grus())}
+POLICIES |= {engine.name: engine for engine in (Emogi(), EtaGraph(), Grus(), HyTGraph())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
-from ..executor.gpu.settings import Settings
+from ..executor.gpu.settings import ListPush, Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
@@ -282,8 +282,20 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=gpu_may_chain(options),
-        lists=options.lists,
+        lists=lists_of(bound, options),
     )
+
+
+def lists_of(bound: BoundProgram, options: RunOptions) -> ListPush | None:
+    """How the run pushes along lists, if its engine does nothing else.
+
+    An engine that processes partitions twice also applies deltas in turn, unless the user asks for supersteps.
+    """
+    lists = options.lists
+    if lists is None or lists.partitions is None or not bound.pushes_deltas:
+        return lists
+    in_turn = lists.partitions.recomputes and options.sync is None and options.iterations is None
+    return replace(lists, partitions=replace(lists.partitions, in_turn=in_turn and not options.deterministic))
 
 
 def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:

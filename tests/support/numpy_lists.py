@@ -11,11 +11,15 @@ from .numpy_push import bits_of, count, relax, tally_of
 
 def lists_of(driver, context, edges):
     """The targets and the lengths of some edges of the lists."""
-    m = int(offsets_of(driver, context, "out_begins")[-1])
-    targets = driver.array(context["lists"], np.int64 if context["wide_lists"] else np.uint32, m)
-    values = context["list_values"]
-    lengths = driver.array(values, np.int32, m).astype(np.int64) if values else np.ones(m, np.int64)
-    return targets[edges].astype(np.int64), lengths[edges]
+    first, last = (int(edges.min()), int(edges.max()) + 1) if len(edges) else (0, 0)
+
+    def part(name, kind):
+        place = int(np.uint64(context[name]).astype(np.int64))  # where edge 0 would be, maybe before all memory
+        return driver.array(place, kind, last - first, first).astype(np.int64)
+
+    targets = part("lists", np.int64 if context["wide_lists"] else np.uint32)
+    lengths = part("list_values", np.int32) if context["list_values"] else np.ones(last - first, np.int64)
+    return targets[edges - first], lengths[edges - first]
 
 
 def push_ranges(driver, context, page, vertices, copies, ranges):
@@ -54,8 +58,18 @@ def whole_lists(driver, context, vertices):
     return list(zip(offsets[vertices].tolist(), offsets[vertices + 1].tolist(), strict=True))
 
 
+def shifted(driver, context, vertices, places, ranges):
+    """The ranges of edges of vertices at these places of the queue, where compacted lists have them."""
+    if not context["compacted"]:
+        return ranges
+    base, begins = int(np.uint64(context["compacted"]).astype(np.int64)), offsets_of(driver, context, "out_begins")
+    shifts = [int(driver.array(base, np.int64, 1, place)[0]) for place in places.tolist()] - begins[vertices]
+    return [(begin + by, end + by) for (begin, end), by in zip(ranges, shifts.tolist(), strict=True)]
+
+
 def push_vertices(driver, context, page):
-    active = np.flatnonzero(bits_of(driver, context, "frontier")[0])
+    first, last = int(page["first_vertex"]), int(page["last_vertex"])
+    active = first + np.flatnonzero(bits_of(driver, context, "frontier")[0][first:last])
     if context["splits"]:
         long = lengths_of(driver, context, active) >= PIECE
         leave_pieces(driver, context, page, active[long])
@@ -83,21 +97,27 @@ def queue_of(driver, context, page):
 
 
 def push_listed(driver, context, page):
-    queue, short = queue_of(driver, context, page), slice(None)
+    places = np.arange(int(page["first_place"]), int(page["last_place"]))
+    queue = array_of(driver, context, "queue", np.uint32).astype(np.int64)[places]
     if context["splits"]:
         short = lengths_of(driver, context, queue) < PIECE
-    copies = values_of(driver, context, queue, np.arange(len(queue)))[short]
-    push_ranges(driver, context, page, queue[short], copies, whole_lists(driver, context, queue[short]))
+        places, queue = places[short], queue[short]
+    copies = values_of(driver, context, queue, places)
+    ranges = shifted(driver, context, queue, places, whole_lists(driver, context, queue))
+    push_ranges(driver, context, page, queue, copies, ranges)
 
 
 def push_pieces(driver, context, page):
     pieces = array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally_of(driver, page)[0]["pieces"]))
     places = pieces["place"].astype(np.int64)
-    vertices = queue_of(driver, context, page)[places] if context["queue"] else places
+    queue = array_of(driver, context, "queue", np.uint32).astype(np.int64) if context["queue"] else None
+    vertices = places if queue is None else queue[places]
     ranges = []
     for (begin, end), number in zip(whole_lists(driver, context, vertices), pieces["number"].tolist(), strict=True):
         first = (begin // PIECE + number) * PIECE
         ranges.append((max(begin, first), min(end, first + PIECE)))
+    if queue is not None:
+        ranges = shifted(driver, context, vertices, places, ranges)
     push_ranges(driver, context, page, vertices, values_of(driver, context, vertices, places), ranges)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from ..modes import RESIDENT, ZERO_COPY
 from . import staging
 from .device_graph import DeviceGraph
 from .managed import ManagedArray, copy_array
+from .memory_plan import DeviceMemoryPlan
+from .partition_buffers import PartitionBuffers
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .requests import LINE, aligned_elements
 from .run_arrays import RunArrays
 from .settings import ACCESSED_BY, BY_PRIORITY, MANAGED, PREFETCH, ListPush
+from .task import Layouts
 
 Array = npt.NDArray[Any]
 
@@ -55,12 +59,17 @@ class EdgeLists:
         The time that it took to have them there, by what was done; empty if they were there.
     is_partial : bool
         They are in unified memory, and exceed what may be filled ahead: `fill` moves a part.
+    arrays, addresses : list
+        If they stay in host memory: targets and values there, and where the GPU reads them. Set by `allocate`.
+    buffers : PartitionBuffers or None
+        What partitions of them are copied to, if they are pushed along partition by partition.
+    threads : int or None
     """
 
     def __init__(
         self, how: ListPush, bound: BoundProgram, graph: GraphArrays, kept: DeviceGraph, threads: int | None
     ) -> None:
-        self.how, self._bound, self._graph, self._kept, self._threads = how, bound, graph, kept, threads
+        self.how, self._bound, self._graph, self._kept, self.threads = how, bound, graph, kept, threads
         self._widths = [how.element_bytes, bound.edge_value_bytes][: 1 + bound.reads_edge_values]
         self._sizes = [graph.m * width for width in self._widths]
         self.nbytes = 0 if how.where == ZERO_COPY else sum(self._sizes)
@@ -68,6 +77,26 @@ class EdgeLists:
         self.contents: dict[str, Hashable] = dict(zip(NAMES, self._widths, strict=False)) if is_resident else {}
         self.seconds: dict[str, float] = {}
         self.is_partial, self._managed_arrays = False, list[ManagedArray]()
+        self.arrays, self.addresses, self.buffers = list[Array](), list[int](), None
+        if how.partitions is not None:
+            self.buffers = PartitionBuffers(how.partitions, graph.out_edges.offsets, self._widths)
+
+    def fitted(self, memory: DeviceMemoryPlan, layouts: Layouts) -> DeviceMemoryPlan:
+        """The memory plan of a run that pushes along them, with what they take beside edges.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the vertices alone do not fit, or a buffer does not.
+        """
+        if self.buffers is None:
+            _ = memory.left
+            return memory
+        table = max(self.buffers.partitions.count, 1) * layouts.partition.itemsize
+        arrays = memory.arrays | {"partition_table": table, "taken": memory.arrays["frontier"]}
+        memory = replace(memory, arrays=arrays)
+        self.buffers.fit(memory.left, layouts)
+        return replace(memory, reserved=memory.reserved + self.buffers.nbytes)
 
     def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned, room: int) -> None:
         """Have the lists where they belong, unless they are there, and tell the kernels where that is.
@@ -89,14 +118,17 @@ class EdgeLists:
         context["aligned"] = aligned_elements(self.how, self._bound.edge_value_bytes) if self.how.aligns else 0
         context["lead"] = addresses[0] % LINE // self.how.element_bytes
         context["degree_limit"], context["prefetches"] = self.how.degree_limit, self.how.prefetches
+        if self.buffers is not None:
+            context["partition_count"] = self.buffers.partitions.count
+            self.buffers.allocate(self._kept, pool, arrays.layouts)
 
     def _host_arrays(self) -> list[Array]:
         """Targets and values on the host, the targets with as many bytes as is wanted."""
         graph, reads = self._graph, self._bound.reads_edge_values
-        with ThreadPool(self._threads) as pool:
+        with ThreadPool(self.threads) as pool:
             out = graph.valued_out_edges(pool) if reads else graph.out_edges
         buffers = [buffer for array in out.arrays(reads) for buffer in array.buffers]
-        return buffers if self.how.element_bytes == 4 else [widened(buffers[0], self._threads), *buffers[1:]]
+        return buffers if self.how.element_bytes == 4 else [widened(buffers[0], self.threads), *buffers[1:]]
 
     def _copied(self, pool: PinnedPool | Pinned) -> list[int]:
         both = zip(self.contents.items(), self._sizes, strict=True)
@@ -107,20 +139,22 @@ class EdgeLists:
                     self.contents.items(), self._host_arrays(), placed, strict=True
                 ):
                     if not is_there:
-                        staging.copy(array, address, self._kept, pool, self._threads)
+                        staging.copy(array, address, self._kept, pool, self.threads)
                         self._kept.keep(name, what)
                 self._kept.device.driver.Context.synchronize()
         return [address for address, _ in placed]
 
     def _mapped(self) -> list[int]:
-        def make() -> list[int]:
+        def make() -> tuple[list[Array], list[int]]:
             with self.timed("pin"):
-                found = [self._kept.pinned.map(array) for array in self._host_arrays()]
+                arrays = self._host_arrays()
+                found = [self._kept.pinned.map(array) for array in arrays]
             if None in found:
                 raise pinning_refused(sum(self._sizes))
-            return [address for address in found if address is not None]
+            return arrays, [address for address in found if address is not None]
 
-        return list(self._kept.lists.mapped(tuple(self._widths), make))
+        self.arrays, self.addresses = self._kept.lists.mapped(tuple(self._widths), make)
+        return self.addresses
 
     def _managed(self, room: int) -> list[int]:
         def make() -> list[ManagedArray]:
@@ -129,7 +163,7 @@ class EdgeLists:
                 try:
                     for array in self._host_arrays():
                         free = self._kept.device.driver.mem_get_info()[0] - sum(each.nbytes for each in made)
-                        made.append(ManagedArray(array, free, self._threads))
+                        made.append(ManagedArray(array, free, self.threads))
                 except BaseException:
                     for each in made:
                         each.close()

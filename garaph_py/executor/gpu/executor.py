@@ -369,7 +369,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             if mode == COMPONENTS:
                 return Components(self._launches)()
-            return [push(self._launches, state)]
+            return push(self._launches, state)
 
     def _page_work(self) -> PageWork:
         return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)

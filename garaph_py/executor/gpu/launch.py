@@ -54,9 +54,10 @@ PARENT_NAMES = (
 )  # fmt: skip
 LIST_NAMES = (
     "list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
+    "count_partitions", "list_partitions", "scan_updated", "take_frontier",
 )  # fmt: skip
-PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "scan_updated")
-DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_notified")
+PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
+DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 

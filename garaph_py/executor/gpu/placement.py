@@ -183,7 +183,7 @@ class Placer:
         bound, graph, given = self._bound, self._graph, self._given
         lists = EdgeLists(how, bound, graph._arrays, self._kept, self._settings.threads)
         memory = self._memory(given, synchronous, budget, deltas=bound.pushes_deltas, by_runs=False, lists=how)
-        _ = memory.left  # an error if the vertices alone do not fit
+        memory = lists.fitted(memory, self._launcher.layouts)
         fixed = memory.fixed + (lists.nbytes if how.where == RESIDENT else 0)
         grows = how.where == MANAGED and BY_PRIORITY not in how.hints
         if fixed + grows * lists.nbytes > budget:

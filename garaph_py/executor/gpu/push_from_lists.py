@@ -1,8 +1,8 @@
-"""A superstep of EMOGI, EtaGraph or Grus: active vertices push along their lists, wherever these are (edge_lists.py).
+"""A superstep of an engine that pushes along lists: active vertices do, wherever their lists are (edge_lists.py).
 
 The engines differ in how threads divide the lists. All mark the vertices that change, so that none is in the next
-frontier twice: EMOGI and EtaGraph in a bitmap with atomics, and so does Grus without its byte map. Whoever reads the
-frontier then counts it.
+frontier twice: EMOGI and EtaGraph in a bitmap with atomics, and so do Grus and HyTGraph without their byte map. Whoever
+reads the frontier then counts it. HyTGraph's superstep is in push_partitions.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .header import THREADS
 from .launch import decoding
 from .launches import Launches
 from .push import list_frontier, lists_of, result_of
-from .settings import QUEUE, SHADOWS, SHARED, VERTICES
+from .push_partitions import push_partitions
+from .settings import PARTITIONS, QUEUE, SHADOWS, SHARED, VERTICES
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +29,7 @@ WORD_BYTES = 4
 """Bytes of a word of the frontier, and of a target in shared memory."""
 
 
-def push_from_lists(launches: Launches, state: State) -> PageResult:
+def push_from_lists(launches: Launches, state: State) -> list[PageResult]:
     """Push from the frontier in one superstep; new values replace the old ones. The context must be current."""
     placed, arrays = launches.placed, launches.arrays
     lists, first = placed.lists, placed.keeps_sums and not state.has_sums
@@ -36,13 +37,15 @@ def push_from_lists(launches: Launches, state: State) -> PageResult:
     edges = placed.numbering.arrays.m if first else state.active_edges
     if placed.keeps_sums:
         begin_deltas(launches, first)
+    if lists.how.division == PARTITIONS:
+        return push_partitions(launches, state, first)
     task = launches.tasks.of_all()
     DIVISIONS[lists.how.division](launches, task, state)
     if placed.keeps_sums:
         launches.launcher.on_blocks("apply_notified", arrays.n, None, task)
     elif lists.how.division != SHARED:
         launches.launcher.on_all("scan_updated", None, task)
-    return result_of(launches.read_tallies(), edges, lists.how.where)
+    return [result_of(launches.read_tallies(), edges, lists.how.where)]
 
 
 def move_ahead(launches: Launches, state: State) -> None:
@@ -85,6 +88,7 @@ def by_queue(launches: Launches, task: Array, state: State) -> None:
     """A warp takes a vertex of the queue (Grus section 4.2.2)."""
     count = launches.arrays.n if task["context"]["pushes_all"][0] else state.active_count
     list_frontier(launches, None, task)
+    task["page"]["last_place"] = count
     launches.launcher.on_warps("push_listed", count, None, task)
     push_pieces(launches, task)
 

@@ -10,8 +10,9 @@ from .push_deltas import push_deltas
 from .push_from_lists import push_from_lists
 
 
-def push(launches: Launches, state: State) -> PageResult:
+def push(launches: Launches, state: State) -> list[PageResult]:
     """Push from the frontier in one superstep. New values replace the old ones. The context must be current."""
     placed = launches.placed
-    way = push_from_lists if placed.lists else push_deltas if placed.keeps_sums else push_values
-    return way(launches, state)
+    if placed.lists:
+        return push_from_lists(launches, state)
+    return [(push_deltas if placed.keeps_sums else push_values)(launches, state)]

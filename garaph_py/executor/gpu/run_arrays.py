@@ -19,6 +19,7 @@ from .offsets import begins_of, wraps_of
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .ranks import RUN
+from .task import Layouts
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +30,7 @@ GPU derives come after those that it derives them from."""
 
 WRITTEN = (
     "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
-    "least", "notified", "kept_sums", "whole_shadows", "part_shadows",
+    "least", "notified", "kept_sums", "whole_shadows", "part_shadows", "partition_table",
 )  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 
@@ -93,6 +94,11 @@ class RunArrays:
         else:
             places = [self.address(name) if name == each else 0 for each in ("destinations", "run_ranks")]
             self._launcher.rank_edges(*begins, self.address("word_ranks"), places)
+
+    @property
+    def layouts(self) -> Layouts:
+        """The dtypes of the kernels' structs."""
+        return self._launcher.layouts
 
     @property
     def n(self) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..modes import COPIED
+from ..partitions import PartitionCounts, TransferTask
 
 GIVEN, HUB = "given", "hub"
 """Ways in which a GPU may number vertices: by the user's numbers, or in hub order (`order.Order`)."""
@@ -14,13 +16,47 @@ STREAMS = 4
 
 MANAGED = "unified"
 """How edges reach a GPU: they are in unified memory, whose pages the driver moves."""
-VERTICES, QUEUE, SHARED, SHADOWS = "vertices", "queue", "shared", "shadows"
+VERTICES, QUEUE, SHARED, SHADOWS, PARTITIONS = "vertices", "queue", "shared", "shadows", "partitions"
 """How threads divide lists: all vertices are looked at, each by a warp or a thread; a warp takes a vertex of the queue;
-warps share the queue's short lists; a thread takes a shadow vertex."""
+warps share the queue's short lists; a thread takes a shadow vertex; as with the first two, partition by partition."""
 PREFETCH, ACCESSED_BY, PREFERRED, READ_MOSTLY = "prefetch", "accessed by", "preferred location", "read mostly"
 """What the driver is told about unified memory."""
 BY_PRIORITY = "by priority"
 """Instead of these: Grus's Algorithm 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionPush:
+    """How a run transfers lists partition by partition (push_partitions.py).
+
+    Attributes
+    ----------
+    plan : callable
+        ``plan(counts)`` gives the tasks of a superstep.
+    ways : tuple of str
+        The transfers that these may have.
+    nbytes : int
+        Bytes of a partition's edges at most.
+    combined : int
+        Most partitions that one task copies.
+    recomputes : bool
+        What is copied is processed twice, in asynchronous runs.
+    overlaps : bool
+        Copies go on while kernels run.
+    looks_at_all : bool
+        Kernels look at all vertices of what is copied.
+    in_turn : bool
+        Deltas are applied after each task.
+    """
+
+    plan: Callable[[PartitionCounts], list[TransferTask]]
+    ways: tuple[str, ...]
+    nbytes: int
+    combined: int
+    recomputes: bool
+    overlaps: bool
+    looks_at_all: bool
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +67,7 @@ class ListPush:
     ----------
     where : {"resident", "zero-copy", "unified"}
         How they reach the GPU.
-    division : {"vertices", "queue", "shared", "shadows"}
+    division : {"vertices", "queue", "shared", "shadows", "partitions"}
         How threads divide them.
     thread_each : bool
         With ``"vertices"``: a thread has a list, not a warp.
@@ -52,6 +88,8 @@ class ListPush:
     taus : (float, float)
         With ``"by priority"``: the part of the free memory that is filled with edges if not all fit, in a run that one
         vertex begins, and in another.
+    partitions : PartitionPush, optional
+        With ``"partitions"``: how these reach the GPU.
     """
 
     where: str
@@ -65,6 +103,7 @@ class ListPush:
     byte_map: bool = False
     hints: tuple[str, ...] = ()
     taus: tuple[float, float] = (1.0, 1.0)
+    partitions: PartitionPush | None = None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ CONTEXT = arguments((
     "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
     "class_edges", "notified", "kept_sums", "lists", "list_values", "wide_lists", "aligned", "lead", "thread_each",
     "splits", "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
-    "parameters",
+    "partition_table", "partition_count", "taken", "in_turn", "compacted", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
@@ -28,6 +28,7 @@ PAGE = arguments((
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
     "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",
     "first_mapped", "mapped_sources", "mapped_values", "before", "most_pushed", "wanted", "pulls", "few_threads",
+    "first_place", "last_place",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
@@ -53,6 +54,17 @@ SHADOW = (
     Argument("place", "u32", "place of its vertex in `queue`"),
     Argument("edges", "u32", "number of its edges"),
 )
+PARTITION = (
+    Argument("first_vertex", "i64", "it has the vertices from this one on up to the next partition's first"),
+    Argument("active_edges", "u64", "out-edges of its active vertices"),
+    Argument("requests", "u64", "lines of 128 bytes with these edges, for each vertex by itself"),
+    Argument("sectors", "u64", "sectors of 32 bytes with these edges, likewise"),
+    Argument("change", "f32", "the sum of the sizes of the deltas that they push; or their edges"),
+    Argument("active", "u32", "its active vertices with out-edges"),
+    Argument("pieces", "u32", "pieces of their long lists"),
+    Argument("to_queue", "u32", "place in `queue` of the next of them that is listed; 2^32 - 1 if none is"),
+    Argument("to_pieces", "u32", "place in `pieces` of the next piece"),
+)
 SUPERSTEP = (
     Argument("active_edges", "u64", "out-edges of the vertices that it activated"),
     Argument("active", "u32", "number of these vertices"),
@@ -75,8 +87,8 @@ HUB = (
     Argument("last_run", "i64", ""),
     Argument("rank", "i64", "the hub's rank"),
 )
-SCALARS = {"i64": np.int64, "u64": np.uint64, "u32": np.uint32}
-NAMES = {"Bits": "u32"}
+SCALARS = {"i64": np.int64, "u64": np.uint64, "u32": np.uint32, "f32": np.float32}
+NAMES = {"Bits": "u32", "f32": "float"}
 """C++ names on a GPU of the types that differ between the CPU and a GPU."""
 
 
@@ -124,6 +136,7 @@ class Layouts:
         self.tally = layout(TALLY, Partial=partial)
         self.item, self.hub = layout(ITEM), layout(HUB)
         self.list_piece, self.superstep, self.shadow = layout(LIST_PIECE), layout(SUPERSTEP), layout(SHADOW)
+        self.partition = layout(PARTITION)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
         assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # without padding between them
 
@@ -133,7 +146,7 @@ class Layouts:
         tables = (
             ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Hub", HUB, self.hub),
             ("ListPiece", LIST_PIECE, self.list_piece), ("Superstep", SUPERSTEP, self.superstep),
-            ("Shadow", SHADOW, self.shadow), ("Context", CONTEXT, self.context), ("Page", PAGE, self.page),
-            ("Task", task, self.task),
+            ("Shadow", SHADOW, self.shadow), ("Partition", PARTITION, self.partition),
+            ("Context", CONTEXT, self.context), ("Page", PAGE, self.page), ("Task", task, self.task),
         )  # fmt: skip
         return "\n".join(struct(*table) for table in tables)

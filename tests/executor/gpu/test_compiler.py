@@ -48,9 +48,10 @@ TREES = {
 """The kernels of programs whose answer union-find gives."""
 LISTS = {
     "list_frontier", "reverse_values", "push_vertices", "push_listed", "push_pieces", "cut_degrees", "push_shadows",
+    "count_partitions", "list_partitions", "scan_updated", "take_frontier",
 }  # fmt: skip
-PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed", "scan_updated"}
-DELTAS = {"push_deltas", "push_deltas_packed", "apply_notified"}
+PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed"}
+DELTAS = {"push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 PARENTS = {
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",

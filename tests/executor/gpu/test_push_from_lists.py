@@ -24,10 +24,17 @@ ENGINES = [
     "emogi", "emogi:merge=no", "emogi:align=no", "emogi:element_bytes=8", "emogi:listed=yes",
     "emogi:listed=yes,shared=yes", "emogi:unified=yes", "emogi:split=no", "etagraph", "etagraph:degree_limit=3,smp=no",
     "etagraph:um=no,degree_limit=1", "etagraph:prefetch=no", "grus", "grus:split=no", "grus:byte_map=no",
-    "grus:placement=pf+ab",
+    "grus:placement=pf+ab", *(f"hytgraph:partition_bytes=2048{switches}" for switches in (
+        "", ",transfers=copied", ",transfers=compacted", ",transfers=zero-copy", ",transfers=unified",
+        ",transfers=copied,combine=no,overlap=no", ",transfers=copied,topology=no,priority=no",
+        ",transfers=copied,recompute=no", ",transfers=copied,byte_map=no", ",transfers=compacted,split=no",
+    )),
+]  # fmt: skip
+WITH_EACH = [
+    "emogi", "etagraph", "grus", "hytgraph:partition_bytes=2048", "hytgraph:partition_bytes=2048,transfers=compacted",
 ]  # fmt: skip
 PAIRS = [(engine, program) for program in (Quiet(0), Weighed(9)) for engine in ENGINES]
-PAIRS += [(engine, program) for program in (Lengths(0), Peeled(4)) for engine in ("emogi", "etagraph", "grus")]
+PAIRS += [(engine, program) for program in (Lengths(0), Peeled(4)) for engine in WITH_EACH]
 
 
 @pytest.fixture(params=[True, False], ids=["directed", "undirected"])
@@ -60,7 +67,7 @@ def expected(program, graph):
 @pytest.mark.parametrize(("engine", "program"), PAIRS, ids=lambda it: it if isinstance(it, str) else type(it).__name__)
 def test_the_answer_is_the_cpus(device_with_lists, graph, program, engine):
     driver, wanted = device_with_lists(program, graph), expected(program, graph)
-    for sync in (True,) if isinstance(program, Peeled) else (True, False):
+    for sync in (True, None) if isinstance(program, Peeled) else (True, False):
         for _ in range(2):  # the second run finds the lists there
             found = run_with(program, graph, engine=engine, sync=sync)
             assert found.stats.device == "NumPy"

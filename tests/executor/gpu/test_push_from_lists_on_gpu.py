@@ -1,4 +1,4 @@
-"""EMOGI, EtaGraph and Grus on a GPU: every switch gives the CPU's answers, over lists of any length."""
+"""EMOGI, EtaGraph, Grus and HyTGraph on a GPU: every switch gives the CPU's answers, over lists of any length."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,12 @@ ENGINES = [
     "emogi:listed=yes,shared=yes", "emogi:unified=yes", "emogi:split=no", "etagraph", "etagraph:degree_limit=48",
     "etagraph:degree_limit=1", "etagraph:degree_limit=7,smp=no", "etagraph:um=no", "etagraph:prefetch=no", "grus",
     "grus:byte_map=no", "grus:split=no", "grus:placement=um", "grus:placement=ab", "grus:placement=pl",
-    "grus:placement=rm", "grus:placement=pf+ab", "grus:placement=pf+pl", "grus:placement=pf+rm",
+    "grus:placement=rm", "grus:placement=pf+ab", "grus:placement=pf+pl", "grus:placement=pf+rm", "hytgraph",
+    *(f"hytgraph:partition_bytes=65536{switches}" for switches in (
+        "", ",transfers=copied", ",transfers=compacted", ",transfers=zero-copy", ",transfers=unified", ",combine=no",
+        ",transfers=copied,recompute=no", ",overlap=no", ",transfers=copied,topology=no",
+        ",transfers=compacted,split=no", ",transfers=copied,byte_map=no,split=no",
+    )),
 ]  # fmt: skip
 
 
@@ -65,9 +70,11 @@ def test_integers_are_the_cpus(graphs, called, directed, engine):
 def test_deltas_give_the_cpus_ranks(graphs, directed, engine):
     program = gp.apps.DeltaPageRank()
     expected = run_with(program, graphs[directed], device="cpu").values
-    found = run_with(program, graphs[directed], engine=engine)
+    found = run_with(program, graphs[directed], engine=engine, sync=True)
     assert {row.mode for row in found.stats.iterations} == {PUSH}
     np.testing.assert_allclose(found.values, expected, rtol=1e-6)
+    found = run_with(program, graphs[directed], engine=engine)  # HyTGraph applies deltas in turn
+    gp.check(program, graphs[directed], found)
 
 
 def test_grus_keeps_to_a_budget(graphs):
@@ -79,7 +86,7 @@ def test_grus_keeps_to_a_budget(graphs):
         run_with(program, graph, engine="etagraph", gpu_memory="4MiB")
 
 
-@pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus"])
+@pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus", "hytgraph:partition_bytes=65536"])
 def test_a_run_goes_on_from_a_checkpoint(graphs, tmp_path, engine):
     def stop(event):
         if isinstance(event, gp.events.Checkpoint) and event.iterations >= 3:

@@ -1,0 +1,162 @@
+"""Memory through which partitions of the edge lists reach the GPU, and the streams on which they do (HyTGraph VI-B).
+
+Copies go to buffers in turn, on a stream of their own; kernels run on one other stream. An event says when a copy has
+arrived, and another when its buffer is free again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceMemoryError
+from ...system.sizes import show_bytes
+from ..modes import COMPACTED, COPIED
+from ..partitions import INDEX_BYTES, Partitions
+from .device_graph import DeviceGraph
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
+from .requests import LINE
+from .settings import PartitionPush
+from .task import Layouts
+
+Array = npt.NDArray[Any]
+
+BUFFERS = 4
+"""Buffers at most: with two, a copy waits for the kernel before the last."""
+TALLIES = 2
+"""Tallies of what kernels push from at once: one for the first kernels, one for those that process it once more."""
+STAGED = 2
+"""Pinned buffers for compacted lists: the CPU fills one while the GPU copies from the other."""
+
+
+@dataclass
+class Slot:
+    """A buffer in the device's memory, or in pinned memory, of which the GPU copies.
+
+    Attributes
+    ----------
+    address : int
+        In the device's memory; 0 in pinned memory.
+    memory : ndarray of uint8, optional
+        The pinned memory.
+    arrived, free : pycuda.driver.Event
+        Recorded after the copy, and after the kernels that read it.
+    """
+
+    address: int
+    memory: Array | None
+    arrived: Any
+    free: Any
+
+
+def padded(nbytes: int) -> int:
+    """So many bytes, and room to begin anywhere in a line, rounded up to whole lines."""
+    return -(-nbytes // LINE) * LINE + LINE
+
+
+class PartitionBuffers:
+    """The buffers of one run, which pushes along lists partition by partition.
+
+    Parameters
+    ----------
+    how : PartitionPush
+    offsets : ndarray of int64, shape (n + 1,)
+        CSR offsets.
+    widths : sequence of int
+        Bytes of a target, and of an edge value if the program reads it.
+
+    Attributes
+    ----------
+    partitions : Partitions
+    nbytes : int
+        Bytes of the device's memory that they take, with the tallies. Set by `fit`.
+    """
+
+    def __init__(self, how: PartitionPush, offsets: Array, widths: Sequence[int]) -> None:
+        self.how, self.offsets, self.widths = how, offsets, list(widths)
+        self.partitions = Partitions.of(offsets, max(how.nbytes // sum(widths), 1))
+        self.count = self.nbytes = 0
+
+    @property
+    def compacted_bytes(self) -> int:
+        """Bytes of a buffer for compacted lists: those of any partition fit."""
+        if COMPACTED not in self.how.ways:
+            return 0
+        return self.partitions.most_compacted_bytes(sum(self.widths)) + (1 + len(self.widths)) * LINE
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of a buffer: as many partitions as a task copies, or compacted lists."""
+        edges = self.partitions.most_edges(self.how.combined) if COPIED in self.how.ways else 0
+        copied = sum(padded(edges * width) for width in self.widths) if edges else 0
+        return -(-max(copied, self.compacted_bytes) // LINE) * LINE
+
+    def fit(self, room: int, layouts: Layouts) -> None:
+        """Choose how many buffers there are, for so many bytes of room.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If there is no room for one.
+        """
+        # Compacted lists are cut to buffers, so each partition may have tallies for its task, and for its lists.
+        tallies = 2 * TALLIES * self.partitions.count * layouts.tally.itemsize + LINE
+        size = self.buffer_bytes
+        if size + tallies > room:
+            raise DeviceMemoryError(
+                f"a buffer for partitions takes {show_bytes(size + tallies, up=True)} of GPU memory, but only "
+                f"{show_bytes(room)} are left beside the vertices; allow more with gpu_memory, or choose smaller "
+                "partitions (engine='hytgraph:partition_bytes=...')"
+            )
+        self.count = min(BUFFERS, (room - tallies) // size) if size else 0
+        self._tally_bytes, self.nbytes = tallies, self.count * size + tallies
+
+    def allocate(self, kept: DeviceGraph, pool: PinnedPool | Pinned, layouts: Layouts) -> None:
+        """Allocate the buffers. The device's context must be current."""
+        self._handles, self._pool = kept.handles, pool
+        self.copies = kept.handles.stream() if self.how.overlaps else None
+        self.kernels = kept.handles.stream()
+        self.tallies = kept.memory.allocate("tallies of partitions", self._tally_bytes)
+        size = self.buffer_bytes
+        first = kept.memory.allocate("partition buffers", self.count * size) if self.count else 0
+        self._slots = [self._slot(first + k * size) for k in range(self.count)]
+        self._staged = list[Slot]()
+        self._next = self._next_staged = 0
+        self.template = np.zeros(self.partitions.count, layouts.partition)
+        self.template["first_vertex"] = self.partitions.bounds[:-1]
+
+    def _slot(self, address: int, memory: Array | None = None) -> Slot:
+        return Slot(address, memory, self._handles.event(), self._handles.event())
+
+    def next(self) -> Slot:
+        """The buffer that the next task takes, in turn."""
+        self._next += 1
+        return self._slots[(self._next - 1) % len(self._slots)]
+
+    def next_staged(self) -> Slot:
+        """The pinned buffer that the next compacted lists take, once the GPU has copied what it had."""
+        if len(self._staged) < STAGED:
+            self._staged.append(self._slot(0, self._pool.empty(self.compacted_bytes, np.dtype(np.uint8))))
+        slot = self._staged[self._next_staged % STAGED]
+        self._next_staged += 1
+        slot.arrived.synchronize()
+        return slot
+
+    def groups(self, numbers: Sequence[int], nbytes: Array) -> list[list[int]]:
+        """Partitions whose compacted lists are copied at once: as many, in order, as a buffer has room for.
+
+        `nbytes` are the bytes of each partition's compacted lists with their index.
+        """
+        found, size, most = list[list[int]](), 0, self.compacted_bytes - (1 + len(self.widths)) * LINE - INDEX_BYTES
+        for number in numbers:
+            size += int(nbytes[number])
+            if not found or size > most:
+                found.append([])
+                size = int(nbytes[number])
+            found[-1].append(number)
+        return found
