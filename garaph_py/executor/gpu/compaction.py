@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...native import Kernel
+from ...native import Kernel, prefetch
 from ...native.threads import ThreadPool, split
 
 Array = npt.NDArray[Any]
@@ -21,21 +20,27 @@ Array = npt.NDArray[Any]
 PARTS_A_THREAD = 4
 """Parts for each thread, so that none waits long for one with long lists."""
 
+AHEAD = 16
+"""Lists ahead of which the next ones are loaded into the cache: the time of a load in those of lists of some edges."""
+
 
 def measure_lists(vertices, first, last, offsets, starts):  # type: ignore[no-untyped-def]
     """Write to `starts` where the lists of ``vertices[first:last]`` begin, laid end to end; return their length."""
     length = 0
     for place in range(first, last):
+        prefetch(offsets, vertices[min(place + AHEAD, last - 1)])
         starts[place] = length
         vertex = vertices[place]
         length += offsets[vertex + 1] - offsets[vertex]
     return length
 
 
-def copy_lists(vertices, first, last, offsets, starts, source, to):  # type: ignore[no-untyped-def]
-    """Copy the lists of ``vertices[first:last]`` from `source` to where they begin in `to`."""
+def copy_lists(vertices, first, last, offsets, before, starts, source, to):  # type: ignore[no-untyped-def]
+    """Copy the lists of ``vertices[first:last]`` from `source` to where they begin in `to`, `before` elements later."""
     for place in range(first, last):
-        vertex, at = vertices[place], starts[place]
+        vertex, at = vertices[place], starts[place] + before
+        starts[place] = at
+        prefetch(source, offsets[vertices[min(place + AHEAD, last - 1)]])
         begin = offsets[vertex]
         for k in range(offsets[vertex + 1] - begin):
             to[at + k] = source[begin + k]
@@ -48,7 +53,7 @@ MEASURE = Kernel("u32* i64 i64 i64* i64*", measure_lists)
 @cache
 def copy_kernel(width: int) -> Kernel:
     """`copy_lists` for elements of `width` bytes."""
-    return Kernel(f"u32* i64 i64 i64* i64* u{8 * width}* u{8 * width}*", copy_lists)
+    return Kernel(f"u32* i64 i64 i64* i64 i64* u{8 * width}* u{8 * width}*", copy_lists)
 
 
 def compact(
@@ -69,11 +74,13 @@ def compact(
     targets : sequence of ndarray
         Are filled with the lists, one for each of `sources`.
     """
-    parts = list(pairwise(split(len(vertices), pool.size * PARTS_A_THREAD)))
-    lengths = pool.run(MEASURE, [(vertices, *part, offsets, starts) for part in parts])
-    for (first, last), before in zip(parts, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True):
-        starts[first:last] += before
+    bounds = np.array(split(len(vertices), pool.size * PARTS_A_THREAD))
+    parts = bounds[:-1], bounds[1:]
+    lengths = pool.launch(MEASURE.rows(len(bounds) - 1, vertices, *parts, offsets, starts))
+    before = np.cumsum(lengths) - lengths
     for source, to in zip(sources, targets, strict=True):
         word = np.dtype(f"u{source.itemsize}")
         columns = source.view(word), to.view(word)
-        pool.run(copy_kernel(source.itemsize), [(vertices, *part, offsets, starts, *columns) for part in parts])
+        copy = copy_kernel(source.itemsize)
+        pool.launch(copy.rows(len(before), vertices, *parts, offsets, before, starts, *columns))
+        before = np.zeros_like(before)  # `starts` has it now

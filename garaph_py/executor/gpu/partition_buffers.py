@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...system.sizes import show_bytes
 from ..modes import COMPACTED, COPIED
-from ..partitions import INDEX_BYTES, Partitions
+from ..partitions import INDEX_BYTES, Partitions, TransferTask
 from .device_graph import DeviceGraph
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
@@ -73,6 +73,8 @@ class PartitionBuffers:
     Attributes
     ----------
     partitions : Partitions
+    combined : int
+        Partitions that a buffer has room for. Set by `fit`.
     nbytes : int
         Bytes of the device's memory that they take, with the tallies. Set by `fit`.
     """
@@ -80,7 +82,7 @@ class PartitionBuffers:
     def __init__(self, how: PartitionPush, offsets: Array, widths: Sequence[int]) -> None:
         self.how, self.offsets, self.widths = how, offsets, list(widths)
         self.partitions = Partitions.of(offsets, max(how.nbytes // sum(widths), 1))
-        self.count = self.nbytes = 0
+        self.combined, self.count, self.nbytes = how.combined, 0, 0
 
     @property
     def compacted_bytes(self) -> int:
@@ -91,13 +93,13 @@ class PartitionBuffers:
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of a buffer: as many partitions as a task copies, or compacted lists."""
-        edges = self.partitions.most_edges(self.how.combined) if COPIED in self.how.ways else 0
+        """Bytes of a buffer: for as many partitions as are copied at once, or compacted lists."""
+        edges = self.partitions.most_edges(self.combined) if COPIED in self.how.ways else 0
         copied = sum(padded(edges * width) for width in self.widths) if edges else 0
         return -(-max(copied, self.compacted_bytes) // LINE) * LINE
 
     def fit(self, room: int, layouts: Layouts) -> None:
-        """Choose how many buffers there are, for so many bytes of room.
+        """Choose how many buffers there are, and how many partitions each takes, for so many bytes of room.
 
         Raises
         ------
@@ -106,6 +108,8 @@ class PartitionBuffers:
         """
         # Compacted lists are cut to buffers, so each partition may have tallies for its task, and for its lists.
         tallies = 2 * TALLIES * self.partitions.count * layouts.tally.itemsize + LINE
+        while self.buffer_bytes + tallies > room and self.combined > 1:
+            self.combined -= 1
         size = self.buffer_bytes
         if size + tallies > room:
             raise DeviceMemoryError(
@@ -147,16 +151,21 @@ class PartitionBuffers:
         slot.arrived.synchronize()
         return slot
 
-    def groups(self, numbers: Sequence[int], nbytes: Array) -> list[list[int]]:
-        """Partitions whose compacted lists are copied at once: as many, in order, as a buffer has room for.
+    def groups(self, task: TransferTask, compacted: Array) -> list[list[int]]:
+        """The partitions of a task by what is copied at once: in order, as many as a buffer has room for.
 
-        `nbytes` are the bytes of each partition's compacted lists with their index.
+        `compacted` are the bytes of each partition's compacted lists with their index.
         """
+        numbers = list(task.partitions)
+        if task.transfer == COPIED:
+            return [numbers[k : k + self.combined] for k in range(0, len(numbers), self.combined)]
+        if task.transfer != COMPACTED:
+            return [numbers]
         found, size, most = list[list[int]](), 0, self.compacted_bytes - (1 + len(self.widths)) * LINE - INDEX_BYTES
         for number in numbers:
-            size += int(nbytes[number])
+            size += int(compacted[number])
             if not found or size > most:
                 found.append([])
-                size = int(nbytes[number])
+                size = int(compacted[number])
             found[-1].append(number)
         return found

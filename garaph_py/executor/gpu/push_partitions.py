@@ -121,7 +121,7 @@ class Superstep:
         return PartitionCounts(self.buffers.partitions.edges, vertices, edges, requests, width, change)
 
     def _divide(self, tasks: list[TransferTask], counted: Array, counts: PartitionCounts) -> list[Part]:
-        """Give each task its places of the queue, and room for its pieces; compacted lists are cut to buffers.
+        """Give each task its places of the queue, and room for its pieces; what is copied is cut to buffers.
 
         A list that is cut has `PIECE` edges or more, and two pieces more than whole ones at most. In a synchronous
         relaxation all are listed, because the places of the queue then have copies of what vertices push.
@@ -130,13 +130,11 @@ class Superstep:
         parts, place, piece = list[Part](), 0, 0
         for task in tasks:
             is_listed = task.transfer != COPIED or not looks
-            groups = [list(task.partitions)]
-            if task.transfer == COMPACTED:
-                groups = self.buffers.groups(task.partitions, counts.compacted_bytes)
-            for group in groups:
-                vertices, pieces = int(counts.active_vertices[group].sum()), int(counted["pieces"][group].sum())
-                if not is_listed:
-                    vertices, pieces = 0, 3 * int(counts.edges[group].sum()) // PIECE
+            for group in self.buffers.groups(task, counts.compacted_bytes):
+                vertices = int(counts.active_vertices[group].sum()) if is_listed else 0
+                pieces = int(counted["pieces"][group].sum())
+                if task.transfer == COPIED:  # kernels may look for those that have changed, and leave other pieces
+                    pieces = 3 * int(counts.edges[group].sum()) // PIECE
                 room, edges = (piece, piece + pieces), int(counts.active_edges[group].sum())
                 places = place, place + vertices
                 parts.append(Part(len(parts), task.transfer, tuple(group), is_listed, places, room, edges))
@@ -154,7 +152,7 @@ class Superstep:
             chosen = list(part.partitions)
             for name, to, begin in ("active", "to_queue", part.places), ("pieces", "to_pieces", part.pieces):
                 table[to][chosen] = begin[0] + np.cumsum(counted[name][chosen]) - counted[name][chosen]
-            tallies["pieces"][TALLIES * part.number] = part.pieces[1] - part.pieces[0]
+            tallies["pieces"][TALLIES * part.number] = counted["pieces"][chosen].sum()
         self.driver.memcpy_htod(self.buffers.tallies, tallies.view(np.uint8))
         if not any(part.is_listed for part in parts):
             return {}

@@ -100,4 +100,7 @@ def test_a_run_goes_on_from_a_checkpoint(graphs, tmp_path, engine):
             run_with(program, graph, checkpoint_every=1, on_event=stop, **how)
         found = run_with(program, graph, resume=True, **how)
         assert found.stats.resumed == 3
-        np.testing.assert_allclose(found.values, whole, rtol=1e-6)
+        if engine.startswith("hytgraph") and program.sum is gp.add:  # it applies deltas in turn
+            gp.check(program, graph, found)
+        else:
+            np.testing.assert_allclose(found.values, whole, rtol=1e-6)
