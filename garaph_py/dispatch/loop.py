@@ -146,6 +146,7 @@ class Loop:
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
+            scheduler.time(decision, seen.active_edges, record.seconds)
             return record
         edges = np.append(seen.active_edges, steps.active_edges[:-1])
         make = partial(several, record, seen, decision, steps)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..executor.modes import CPU
+from ..executor.protocol import PUSH_COST
 
 NOTIFY_BOUND = 1 / 1000
 """Initial upper bound on f for notify-pull on a GPU that works alone (`policy.notify_bound_after` adapts it). The CPU
@@ -38,8 +39,8 @@ class Observation:
         The processor can push. The CPU cannot if the program reads edge values that out-edges lack.
     device_pushes : bool
         In a hybrid run, the GPU can push if it works alone.
-    device_has_near_lists : bool
-        When the GPU pushes, it reads edges from no farther than when it pulls.
+    device_push_cost : float
+        The cost of an active vertex's out-edge in a push on the GPU, in multiples of an edge's in a pull of all edges.
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool
@@ -85,7 +86,7 @@ class Observation:
     has_sums: bool = False
     pushes: bool = True
     device_pushes: bool = False
-    device_has_near_lists: bool = True
+    device_push_cost: float = PUSH_COST
     device_pulls_end_early: bool = False
     tiles: bool = False
     components: bool = False

@@ -19,12 +19,9 @@ DELTAS_THRESHOLD = 1 / 10
 pull (measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
-DEVICE_LISTS_THRESHOLD = 1 / 4
-"""Upper bound on f for a push on a GPU from the lists of active vertices, in the ``auto`` engine: at f = 0.11 a push of
-SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
-"""The same, if the GPU's gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1. Also if it
-pulls from its own memory, and pushes along edges in the host's."""
+"""Upper bound on f for a push on a GPU whose gathers end early, in the ``auto`` engine: such a pull of BFS took 0.5 ms,
+a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs as much as a pull."""
 DEVICE_DELTAS_THRESHOLD = 1 / 4
 """Upper bound on f for a push of deltas on a GPU, in the ``auto`` engine. Not measured: a push of SSSP follows 45 GE/s,
 and a pull of PageRank gathers 100."""
@@ -226,8 +223,7 @@ def make_sums(seen: Observation) -> Decision:
 
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes."""
-    is_dear = seen.device_pulls_end_early or not seen.device_has_near_lists
-    return DEVICE_PUSH_THRESHOLD if is_dear else DEVICE_LISTS_THRESHOLD
+    return DEVICE_PUSH_THRESHOLD if seen.device_pulls_end_early else min(1 / seen.device_push_cost, 1.0)
 
 
 def suits_device_push(seen: Observation) -> bool:

@@ -9,6 +9,7 @@ from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
+from .push_cost import PushCost
 from .reentry import DiskPushes
 
 COPIES_TO_HOST = 3
@@ -92,6 +93,8 @@ class Scheduler:
         Changed vertices stay pending until their bucket is opened.
     disk_pushes : DiskPushes
         What pushes have read from disk.
+    push_cost : PushCost
+        What a push costs a GPU that works alone.
     """
 
     schedule: Schedule
@@ -104,11 +107,12 @@ class Scheduler:
     in_buckets: bool = False
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
+    push_cost: PushCost = field(init=False)
     _facts: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
-        self.disk_pushes = DiskPushes(schedule.pass_bytes)
+        self.disk_pushes, self.push_cost = DiskPushes(schedule.pass_bytes), PushCost(can.push_cost)
         first = (schedule.policy.first_rates(can.threads, load) for load in can.loads)
         self.rates = tuple(rates._replace(from_disk=can.reads_disk) for rates in first)
         self._facts = {
@@ -119,7 +123,6 @@ class Scheduler:
             "deltas": can.pushes_deltas,
             "pushes": PUSH in can.modes,
             "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
-            "device_has_near_lists": can.has_near_lists,
             "device_pulls_end_early": can.pulls_end_early,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,
@@ -147,7 +150,7 @@ class Scheduler:
         return Observation(
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             reenters=self.disk_pushes.reenters, only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
-            notify_bound=self.notify_bound, **self._facts, **shared,
+            notify_bound=self.notify_bound, device_push_cost=self.push_cost.ratio(self.edges), **self._facts, **shared,
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:
@@ -159,6 +162,11 @@ class Scheduler:
         """Learn from an iteration that read so many bytes from disk, and followed so many edges."""
         if decision.mode == PUSH:
             self.disk_pushes = self.disk_pushes.after(nbytes, followed, decision.reenters)
+
+    def time(self, decision: Decision, active_edges: int, seconds: float) -> None:
+        """Learn how long a GPU took that worked alone in an iteration."""
+        if self.can.name == GPU:
+            self.push_cost = self.push_cost.after(decision.mode, active_edges, seconds)
 
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
         """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""

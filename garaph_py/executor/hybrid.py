@@ -100,7 +100,7 @@ class HybridExecutor:
         first = self._members[0].executor.capabilities
         return Capabilities(
             CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
-            has_near_lists=first.has_near_lists, pulls_end_early=first.pulls_end_early,
+            push_cost=first.push_cost, pulls_end_early=first.pulls_end_early,
             reads_disk=self._graph.on_disk,
         )  # fmt: skip
 

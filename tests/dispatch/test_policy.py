@@ -12,7 +12,6 @@ from garaph_py.dispatch.policy import (
     DELTAS_THRESHOLD,
     DEVICE_DELTAS_THRESHOLD,
     DEVICE_FEW_EDGES,
-    DEVICE_LISTS_THRESHOLD,
     DEVICE_PUSH_THRESHOLD,
     POLICIES,
     PUSH_THRESHOLD,
@@ -20,7 +19,7 @@ from garaph_py.dispatch.policy import (
     notify_bound_after,
 )
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
-from garaph_py.executor.protocol import Decision
+from garaph_py.executor.protocol import PUSH_COST, Decision
 
 
 def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Observation, str]:
@@ -97,7 +96,7 @@ def test_the_gpu_pulls() -> None:
 def test_a_gpu_pushes_less_if_its_pulls_end_early() -> None:
     edges = 10**8
     for f, ends_early, mode in (
-        (DEVICE_LISTS_THRESHOLD, False, PUSH), (1.01 * DEVICE_LISTS_THRESHOLD, False, PULL),
+        (1 / PUSH_COST, False, PUSH), (1.01 / PUSH_COST, False, PULL),
         (DEVICE_PUSH_THRESHOLD, True, PUSH), (1.01 * DEVICE_PUSH_THRESHOLD, True, PULL),
     ):  # fmt: skip
         where = Observation(

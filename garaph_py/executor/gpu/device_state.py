@@ -201,6 +201,13 @@ class DeviceState:
             written.record(stream)
         return StateCopy(*arrays, written, self._device)
 
+    def _end_copy(self) -> None:
+        """Free the memory of the last copy of the state on the device, once it is on the host: the plan has none."""
+        if self._copying is not None:
+            self._copying[0].synchronize()
+        for name in COLLECTED:
+            self._kept.memory.free(f"copy of {name}")
+
     def report(self, state: State, before: LaunchPart | None = None) -> Array:
         """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
         if self._bound.reports_values:
@@ -229,6 +236,7 @@ class DeviceState:
         n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
         nbytes = half // each * out.itemsize
         with self._device, failing(driver):
+            self._end_copy()
             place = self._kept.memory.allocate("reported", 2 * nbytes)
             # While one half of the buffer is copied, the kernel fills the other.
             halves = [(self._kept.handles.stream(), place + k * nbytes) for k in range(2)]

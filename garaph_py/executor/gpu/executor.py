@@ -41,6 +41,7 @@ from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
+from .push_cost import push_cost
 from .push_from_lists import move_ahead
 from .pushes import push
 from .reorder import DevicePages, HubEdges
@@ -130,8 +131,8 @@ class GpuExecutor(StepByParts):
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         pulls = () if self._placed.lists else self.modes
         modes = pulls + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
-        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early, pushes_deltas=deltas)
+        cost, ends = push_cost(self._placed, 4 + self.bound.edge_value_bytes), self.gather.kind == UNTIL_DONE
+        return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -139,8 +140,8 @@ class GpuExecutor(StepByParts):
             self._host.assist(sources)
         found = self.initialize(plan.synchronous, sources)
         if state is not None:
-            self.load(state)
             found = state
+            self.load(found)
         move_ahead(self._launches, found)
         return found
 
@@ -410,8 +411,8 @@ class GpuExecutor(StepByParts):
         If `values`, copy all vertex values too, because another processor has changed them.
         """
         changed = [(self._numbering.to_device(state.values, self.settings.threads), "values")] if values else []
-        reads_frontier = "prepare" in self.bound.arguments or self.bound.is_relaxation
-        if reads_frontier and state.is_on_host("frontier"):
+        reads = "prepare" in self.bound.arguments or self.bound.is_relaxation
+        if reads and state.is_on_host("frontier"):
             changed.append((self._numbering.bits_to_device(state.frontier.bits), "frontier"))
         if not changed:
             return
@@ -428,15 +429,11 @@ class GpuExecutor(StepByParts):
         return self._tasks.of(page, buffer)
 
     def commit(self, state: State, mode: str) -> None:
-        skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
+        processed = {page.number for page in self._processed}
+        skipped = [page for page in self.residency.pages if page.number not in processed]
         self._commit(state, *commit_plan(self._processed, skipped))
         state.has_sums = self._placed.keeps_sums and mode in (PULL, PUSH)
         self.state.leave(state, self.memory_name)
-
-    def _skipped(self) -> list[Page]:
-        """The pages that the last `process` has not processed."""
-        processed = {page.number for page in self._processed}
-        return [page for page in self.residency.pages if page.number not in processed]
 
     def swap(self, state: State) -> None:
         self._commit(state, (), True)

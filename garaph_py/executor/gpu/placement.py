@@ -16,7 +16,7 @@ from ...pages.layout import layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
-from ..modes import RESIDENT, ZERO_COPY
+from ..modes import RESIDENT
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
@@ -122,12 +122,6 @@ class Placement(NamedTuple):
         if self.numbering.arrays.directed:
             return self.out_edges is not None
         return self.is_resident or self.mapped is not None
-
-    @property
-    def has_near_lists(self) -> bool:
-        """Whether pushes read edges from no farther than pulls do."""
-        is_far = self.out_edges is not None and self.out_edges.way == ZERO_COPY and self.is_resident
-        return not is_far
 
     @property
     def has_all_raw(self) -> bool:

@@ -12,7 +12,7 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
 from tests.support import twins
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, Quiet, held_after, memory_for
 
 from ...support.runs import run_with
 
@@ -158,3 +158,16 @@ def test_a_gpu_that_fails_beside_a_copy_of_the_state_raises_a_device_error(devic
         copy.written.query = fails
         with pytest.raises(DeviceError, match="unspecified launch failure"):
             _ = copy.is_complete
+
+
+def test_the_answer_takes_the_room_of_the_copy_of_the_state(device_for, graph_of):
+    graph = graph_of(GRAPH)
+    device_for(Blend(), graph)
+    with kernel.GpuExecutor(bind(Blend(), graph), graph, device.find(), Settings(gather="segmented")) as made:
+        state = made.initialize(True)
+        expected = made.report(state)
+        made.state._kept.memory.free("reported")
+        made.start_copy()
+        made.state._kept.memory.trim(0)
+        made.state._kept.memory.budget = made.state._kept.memory.used
+        np.testing.assert_array_equal(made.report(state), expected)

@@ -1,0 +1,40 @@
+"""What a push costs a GPU that works alone, beside a pull: expected from where edges are, then measured. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..executor.modes import PULL, PUSH
+
+LEAST_EDGES = 1 << 20
+"""Edges of the smallest push whose time is measured: fewer take less time than the launches of its kernels."""
+
+
+class PushCost(NamedTuple):
+    """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges.
+
+    Attributes
+    ----------
+    expected : float
+        From where the edges are (`Capabilities.push_cost`).
+    pull : float
+        The shortest time (s) of a pull so far; 0 before one. The first pulls may also make pages resident.
+    edge : float
+        The time (s) for an edge of the latest push of many edges; 0 before one.
+    """
+
+    expected: float
+    pull: float = 0.0
+    edge: float = 0.0
+
+    def ratio(self, edges: int) -> float:
+        """The cost in a graph of so many edges."""
+        return self.edge * edges / self.pull if self.edge and self.pull else self.expected
+
+    def after(self, mode: str, active_edges: int, seconds: float) -> PushCost:
+        """What is known after an iteration that pushed along so many edges, or pulled."""
+        if mode == PULL:
+            return self._replace(pull=min(self.pull or seconds, seconds))
+        if mode == PUSH and active_edges >= LEAST_EDGES:
+            return self._replace(edge=seconds / active_edges)
+        return self

@@ -1,0 +1,25 @@
+"""What a push costs beside a pull: as expected until both have been measured."""
+
+from garaph_py.dispatch.push_cost import LEAST_EDGES, PushCost
+from garaph_py.executor.modes import PULL, PUSH
+
+EDGES = 100 * LEAST_EDGES
+
+
+def test_one_measurement_does_not_count():
+    cost = PushCost(7.0)
+    assert cost.ratio(EDGES) == 7.0
+    assert cost.after(PULL, EDGES, 0.1).ratio(EDGES) == 7.0
+    assert cost.after(PUSH, LEAST_EDGES, 0.1).ratio(EDGES) == 7.0
+
+
+def test_both_do():
+    cost = PushCost(7.0).after(PULL, EDGES, 0.1).after(PUSH, LEAST_EDGES, 0.01)
+    assert round(cost.ratio(EDGES), 9) == 10  # a hundredth of the edges took a tenth of the time
+
+
+def test_small_pushes_and_slower_pulls_do_not():
+    cost = PushCost(7.0).after(PULL, EDGES, 0.1).after(PUSH, LEAST_EDGES, 0.01)
+    assert cost.after(PUSH, LEAST_EDGES - 1, 1.0) == cost
+    assert cost.after(PULL, EDGES, 0.2) == cost  # it has copied pages that now stay
+    assert cost.after(PULL, EDGES, 0.05).ratio(EDGES) == 2 * cost.ratio(EDGES)

@@ -1,0 +1,43 @@
+"""What a push costs beside a pull follows from where edges are."""
+
+import types
+
+import pytest
+
+from garaph_py.executor.gpu.push_cost import push_cost
+from garaph_py.executor.modes import RESIDENT, ZERO_COPY
+from garaph_py.executor.protocol import PUSH_COST
+
+M = 1 << 20
+
+
+def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False):
+    """A placement of four pages, with what the cost depends on."""
+    pages = [types.SimpleNamespace(edges=M // 4)] * 4
+    return types.SimpleNamespace(
+        residency=types.SimpleNamespace(pages=pages, resident=resident), in_place=in_place, is_resident=resident == 4,
+        numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
+        edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
+        mapped=mapped or None, out_edges=None if out is None else types.SimpleNamespace(way=out),
+    )  # fmt: skip
+
+
+def test_all_edges_in_the_gpus_memory():
+    assert push_cost(placed(), 4) == pytest.approx(PUSH_COST)
+    assert push_cost(placed(out=RESIDENT), 4) == pytest.approx(PUSH_COST)
+
+
+def test_lists_in_host_memory_are_dear_beside_pages_that_are_near():
+    near, far = placed(out=ZERO_COPY), placed(resident=2, mapped=True)
+    assert push_cost(near, 8) == pytest.approx((4e-11 + 8 / 2.5e10) / 1e-11)
+    # Half of the pages are copied for a pull, and half of the lists are far.
+    assert push_cost(far, 4) == pytest.approx((4e-11 + 2 / 2.5e10) / (1e-11 + 2 / 5e10))
+
+
+def test_packed_pages_are_copied_sooner_and_their_lists_are_raw():
+    raw, packed = placed(resident=2, mapped=True), placed(resident=2, mapped=True, encoding="packed", width=2.0)
+    assert push_cost(packed, 4) > push_cost(raw, 4)
+
+
+def test_what_is_read_in_place_is_not_copied():
+    assert push_cost(placed(resident=0, mapped=True, in_place=True), 4) > push_cost(placed(resident=0, mapped=True), 4)
