@@ -2,7 +2,7 @@
 
     python scripts/bench_budgets.py [GRAPH ...] [--shares 8 4 2 1] [--programs BFS SSSP ...] [--engines ...] [--fresh]
 
-GRAPH is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, ``grid:SIDE``, or a file or directory that `garaph_py` reads. A share s
+GRAPH is as for bench_gpu.py; it gets weights if it has none. A share s
 gives a run 1/s of the bytes of the raw edges that the program reads, and `VERTEX_BYTES` for each vertex. Times are the
 milliseconds of all iterations of the median of warm runs, which find what earlier ones have left on the GPU; with
 --fresh, nothing of the graph is there, and times are those of whole calls. "-" is an engine that needs more memory, or
@@ -41,7 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = list[dict[str, float]]()
     for text in options.graphs:
-        graph = load(text)
+        graph = load(text, weighted=True)
         print(f"{Path(text).name}: {graph!r}\n")
         heads = " | ".join(options.engines)
         print(f"| program | share | {heads} | auto / best |\n{'|---' * (len(options.engines) + 3)}|")

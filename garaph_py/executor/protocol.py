@@ -23,7 +23,7 @@ from .state import State
 Array = npt.NDArray[Any]
 
 PUSH_COST = 4.0
-"""`Capabilities.push_cost` of a GPU that has all edges in its memory, with which it pushes along up to a quarter of them:
+"""`Capabilities.push_cost` of a GPU that has all edges in its memory, so that it pushes along up to a quarter of them:
 at f = 0.11 a push of SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges, H200)."""
 
 
