@@ -22,9 +22,6 @@ PUSH_THRESHOLD = 1 / 15
 DEVICE_PUSH_THRESHOLD = 1 / 50
 """Upper bound on f for a push on a GPU whose gathers end early, in the ``auto`` engine: such a pull of BFS took 0.5 ms,
 a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs as much as a pull."""
-DEVICE_DELTAS_THRESHOLD = 1 / 4
-"""Upper bound on f for a push of deltas on a GPU, in the ``auto`` engine. Not measured: a push of SSSP follows 45 GE/s,
-and a pull of PageRank gathers 100."""
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
@@ -204,7 +201,7 @@ class AutoPolicy(_Rules):
                 why = f"only {seen.active_edges} edges lead from active vertices"
                 return Decision(PUSH, why, seen.device, ahead=ahead)
             return Decision(PULL, above(seen, bound), seen.device, ahead=ahead)
-        most = DEVICE_DELTAS_THRESHOLD if seen.device == GPU else DELTAS_THRESHOLD / seen.k
+        most = even_f(seen) if seen.device == GPU else DELTAS_THRESHOLD / seen.k
         if seen.deltas and seen.f <= most:
             if seen.has_sums:
                 return Decision(PUSH, f"f = {seen.f:.3g} <= {most:.3g}", seen.device)
@@ -222,8 +219,13 @@ def make_sums(seen: Observation) -> Decision:
 
 
 def device_push_bound(seen: Observation) -> float:
-    """The f up to which a GPU pushes."""
-    return DEVICE_PUSH_THRESHOLD if seen.device_pulls_end_early else min(1 / seen.device_push_cost, 1.0)
+    """The f up to which a GPU pushes in a relaxation."""
+    return DEVICE_PUSH_THRESHOLD if seen.device_pulls_end_early else even_f(seen)
+
+
+def even_f(seen: Observation) -> float:
+    """The f at which a push on a GPU costs as much as a pull."""
+    return min(1 / seen.device_push_cost, 1.0)
 
 
 def suits_device_push(seen: Observation) -> bool:

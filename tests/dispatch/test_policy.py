@@ -10,7 +10,6 @@ from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
     DELTAS_THRESHOLD,
-    DEVICE_DELTAS_THRESHOLD,
     DEVICE_FEW_EDGES,
     DEVICE_PUSH_THRESHOLD,
     POLICIES,
@@ -71,7 +70,7 @@ def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
 
 
 def test_a_gpu_pushes_deltas_up_to_a_bound_of_its_own() -> None:
-    few, many = int(1000 * DEVICE_DELTAS_THRESHOLD), int(1000 * DEVICE_DELTAS_THRESHOLD) + 1
+    few, many = int(1000 / PUSH_COST), int(1000 / PUSH_COST) + 1
     assert decide(seen(few, "auto", device="gpu", k=3.0, deltas=True, has_sums=True)).mode == PUSH
     assert decide(seen(many, "auto", device="gpu", deltas=True, has_sums=True)).mode == PULL
     assert decide(seen(few, "auto", device="gpu", deltas=True)) == Decision(

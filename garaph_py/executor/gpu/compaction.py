@@ -19,6 +19,8 @@ Array = npt.NDArray[Any]
 
 PARTS_A_THREAD = 4
 """Parts for each thread, so that none waits long for one with long lists."""
+PART_LISTS = 1 << 12
+"""Lists of a part at least: waking threads takes as long as copying thousands of short lists."""
 
 AHEAD = 16
 """Lists ahead of which the next ones are loaded into the cache: the time of a load in those of lists of some edges."""
@@ -74,13 +76,14 @@ def compact(
     targets : sequence of ndarray
         Are filled with the lists, one for each of `sources`.
     """
-    bounds = np.array(split(len(vertices), pool.size * PARTS_A_THREAD))
-    parts = bounds[:-1], bounds[1:]
-    lengths = pool.launch(MEASURE.rows(len(bounds) - 1, vertices, *parts, offsets, starts))
+    parts = min(pool.size * PARTS_A_THREAD, -(-len(vertices) // PART_LISTS))
+    bounds = np.array(split(len(vertices), parts))
+    ranges = bounds[:-1], bounds[1:]
+    lengths = pool.launch(MEASURE.rows(parts, vertices, *ranges, offsets, starts))
     before = np.cumsum(lengths) - lengths
     for source, to in zip(sources, targets, strict=True):
         word = np.dtype(f"u{source.itemsize}")
         columns = source.view(word), to.view(word)
         copy = copy_kernel(source.itemsize)
-        pool.launch(copy.rows(len(before), vertices, *parts, offsets, before, starts, *columns))
+        pool.launch(copy.rows(parts, vertices, *ranges, offsets, before, starts, *columns))
         before = np.zeros_like(before)  # `starts` has it now

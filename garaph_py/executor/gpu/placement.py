@@ -212,9 +212,9 @@ class Placer:
         return found if found.has_all_raw else None
 
     def _with_sums(self, sources: SourceFactory, budget: int) -> Placement | None:
-        """The placement with the sum of every vertex, to which deltas are pushed from lists in the device's memory.
+        """The placement with the sum of every vertex, to which deltas are pushed along lists here or in host memory.
 
-        None if there is no room for both.
+        None if there is no room for the sums, or if some lists can be read nowhere.
         """
         if not has_lists(self._bound, self._graph):
             return None
@@ -262,14 +262,15 @@ class Placer:
         found = Placement(given, memory, edges, residency)
         if graph.directed:
             return self._with_out_edges(found)
-        may_map = settings.zero_copy and can_push(self._bound, graph) and not found.is_resident
+        pushes = can_push(self._bound, graph) or found.keeps_sums
+        may_map = settings.zero_copy and pushes and not found.is_resident
         return found._replace(mapped=self._mapped("in-edges", graph._arrays.in_edges)) if may_map else found
 
     def _with_out_edges(self, found: Placement) -> Placement:
         """A placement in a directed graph, with the out-edges if iterations may push.
 
-        They are in the device's memory if there is room for them beside all in-edges, else mapped, in a relaxation. For
-        that, the host must have their values if the program reads them: to make these takes longer than many pulls.
+        They are in the device's memory if there is room for them beside all in-edges, else mapped. For that, the host
+        must have their values if the program reads them: to make these takes longer than many pulls.
         """
         bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
         if not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
@@ -280,7 +281,7 @@ class Placer:
             memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
             residency = replace(residency, used=residency.used + out.nbytes)
             return found._replace(memory=memory, residency=residency, out_edges=out)
-        if not settings.zero_copy or found.keeps_sums or (bound.reads_edge_values and arrays.bytes_to_reverse):
+        if not settings.zero_copy or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return found
         with ThreadPool(settings.threads) as pool:
             mapped = self._mapped(

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.policy import DEVICE_DELTAS_THRESHOLD
 from garaph_py.executor.gpu import header
 from garaph_py.executor.modes import PULL, PUSH
+from garaph_py.executor.protocol import PUSH_COST
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
-from tests.support.numpy_gpu import failing_once, held_after, memory_for, when_iterations_begin
+from tests.support.numpy_gpu import FakePinned, failing_once, held_after, memory_for, when_iterations_begin
 
 from ...support.runs import run_with, ways_of
 
@@ -64,7 +64,7 @@ def test_the_answer_is_the_cpus(device_for, graph, monkeypatch, kind, piece):
         rows = found.stats.iterations
         assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
         assert modes(found)[0] == PULL
-        assert [row.mode == PUSH for row in rows[1:]] == [row.f <= DEVICE_DELTAS_THRESHOLD for row in rows[1:]]
+        assert [row.mode == PUSH for row in rows[1:]] == [row.f <= 1 / PUSH_COST for row in rows[1:]]
         pushes = [row for row in rows if row.mode == PUSH]
         assert [row.edges for row in pushes] == [round(row.f * graph.m) for row in pushes]
         assert ways_of(pushes) == {"resident"}
@@ -99,6 +99,20 @@ def test_a_device_without_all_edges_pulls(device_for, graph):
     device_for(program_of(Weighed, graph), graph)
     memory = memory_for(program_of(Weighed, graph), graph, 0.5)
     assert PUSH not in without(graph, gpu_memory=memory, page_edges=3000)
+
+
+@pytest.mark.parametrize("part", [0.5, 1.0])
+def test_it_pushes_along_lists_that_it_can_read_in_host_memory(device_for, graph, monkeypatch, part):
+    """With room for the sums, but not for all in-edges, or for the out-edges beside them."""
+    program = program_of(Peeled, graph)
+    monkeypatch.setattr(FakePinned, "driver", device_for(program, graph))
+    memory = memory_for(program, graph, part) + 20 * graph.n
+    expected = run_with(program, graph, device="cpu", mode=PULL)
+    for _ in range(2):
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
+        np.testing.assert_array_equal(found.values, expected.values)
+        pushes = [row for row in found.stats.iterations if row.mode == PUSH]
+        assert ways_of(pushes) == {"resident" if part == 1 and not graph.directed else "zero-copy"}
 
 
 def test_sums_need_room_beside_the_edges(device_for, graph):
