@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from mmap import PAGESIZE
 from threading import Lock
 from typing import Any
@@ -37,6 +38,8 @@ Array = npt.NDArray[Any]
 
 TO_THE_END = 1 << 62
 """More edges than any page has."""
+Plan = Callable[[], list[ReadRequest | PartReads]]
+"""Plans reads into a buffer; see `PageBuffer.begin`."""
 WIDEST = 4
 """Most bytes of a packed number."""
 MOST_RECORD_BYTES = 1 << 21
@@ -182,10 +185,10 @@ class DiskPageSource:
         """
         frame, self._begun = self._coming.pop(page.number), None
         self._given[page.number] = frame
-        while not frame.batch.ended.wait(PROMPTNESS):
-            interrupts.check()
-        if frame.batch.error is not None:
-            raise frame.batch.error
+        wait(frame)
+        for number, each in ((page.number, frame), *self._coming.items()):
+            self._go_on(number, each)
+        wait(frame)
         if frame.before is not None:
             for buffer, other in zip(frame.buffers, frame.before.buffers, strict=True):
                 if buffer.borrows:
@@ -274,7 +277,7 @@ class DiskPageSource:
         """Put the requests for a page, or for its wanted parts, in the disks' queues."""
         page = self.pages[page.number] if frame.stays else page
         ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
-        reads = list[tuple[PageBuffer, ReadRequest | PartReads]]()
+        plans = list[tuple[PageBuffer, Plan]]()
         for k, buffer in enumerate(frame.buffers):
             span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
             if k and not self._reads_values and (ranges is not None or not frame.stays):
@@ -282,16 +285,30 @@ class DiskPageSource:
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
             loaded = None if within is None else [other.buffers[k] for other in within]
-            try:
-                reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
-            except DamagedGraphError as error:  # in what it has copied: `edges` raises it
-                frame.batch, frame.begun = Batch(1), True
-                frame.batch.end(error)
-                return
+            plans.append((buffer, partial(buffer.begin, span, borrows, wanted, loaded)))
+        self._read(frame, page.number, plans, before)
+
+    def _go_on(self, number: int, frame: PageFrame) -> None:
+        """Begin to read the wanted parts of page `number` if their records have been read."""
+        if frame.batch.ended.is_set() and frame.batch.error is None:
+            plans = [(buffer, buffer.go_on) for buffer in frame.buffers if buffer.plan.rest is not None]
+            if plans:
+                self._read(frame, number, plans)
+
+    def _read(
+        self, frame: PageFrame, number: int, plans: Sequence[tuple[PageBuffer, Plan]], before: PageFrame | None = None
+    ) -> None:
+        """Put the reads that are planned for page `number` in the disks' queues."""
+        try:
+            reads = [(buffer, read) for buffer, plan in plans for read in plan()]
+        except DamagedGraphError as error:  # in what it has copied: `edges` raises it
+            frame.batch, frame.begun = Batch(1), True
+            frame.batch.end(error)
+            return
         if before is not None and any(buffer.borrows for buffer in frame.buffers):
             frame.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
-        requests = [(self._disks[read.disk], buffer.request(read, batch, page)) for buffer, read in reads]
+        requests = [(self._disks[read.disk], buffer.request(read, batch, number)) for buffer, read in reads]
         frame.batch, frame.begun = batch, True
         while requests:
             disk, request = requests[0]
@@ -342,3 +359,11 @@ class DiskPageSource:
         for frame in frames:
             frame.batch.ended.wait()
             frame.begun = frame.loaded
+
+
+def wait(frame: PageFrame) -> None:
+    """Wait for the requests that read a page, and raise the first error."""
+    while not frame.batch.ended.wait(PROMPTNESS):
+        interrupts.check()
+    if frame.batch.error is not None:
+        raise frame.batch.error
