@@ -42,6 +42,8 @@ Plan = Callable[[], list[ReadRequest | PartReads]]
 """Plans reads into a buffer; see `PageBuffer.begin`."""
 WIDEST = 4
 """Most bytes of a packed number."""
+SPARSE = 8
+"""Where parts take at most 1/8 of the time of their page, no gaps are read: it hardly takes longer, and reads less."""
 MOST_RECORD_BYTES = 1 << 21
 """Bytes that the records of merged pages may take beside the frames of all readers: a half of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
@@ -78,7 +80,8 @@ class DiskPageSource:
         on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
         self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
-        self._access = max(int(access_bytes(arrays[0].k) * max(edges, 1) / max(arrays[0].stored_bytes, 1)), 1)
+        density = max(edges, 1) / max(arrays[0].stored_bytes, 1)
+        self._access, self._near = max(int(access_bytes(arrays[0].k) * density), 1), max(int(SECTOR * density), RUN)
         self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
         self._firsts = [page.first_vertex for page in self.pages]
         self._staying, self._lock = dict[int, PageFrame](), Lock()
@@ -334,11 +337,16 @@ class DiskPageSource:
         if self._wanted is None or (frame.stays and self._shared):
             return None
         most = TO_THE_END if self._is_merged(page) else page.edges  # a merged page has no room for all edges
-        ranges = worth_reading(self._wanted(page), self._access, most)
-        if ranges is None or not frame.stays:
-            return ranges
-        frame.spent += int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
-        return ranges if frame.spent < page.edges else None
+        wanted = self._wanted(page)
+        ranges = worth_reading(wanted, self._access, most)
+        if ranges is None:
+            return None
+        cost = int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
+        if frame.stays:
+            frame.spent += cost
+            if frame.spent >= page.edges:
+                return None
+        return ranges if SPARSE * cost > page.edges else worth_reading(wanted, self._near, TO_THE_END)
 
     def _forget(self) -> None:
         """Drop pages that were prefetched but not used, except those that another thread may wait for."""
