@@ -95,6 +95,7 @@ class DiskPageSource:
         self._free = deque(self._frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
+        self._chosen = set[int]()  # the numbers of the pages that are prefetched together
         self._reads_values = True
         # The whole pages that are prefetched, and whether with values, as long as none has been used.
         self._begun: tuple[list[Page], bool] | None = None
@@ -167,6 +168,7 @@ class DiskPageSource:
             return
         self._forget()
         self._ahead, self._wanted, self._reads_values = deque(chosen), wanted, values
+        self._chosen = {page.number for page in chosen}
         self._begun = (chosen, values) if wanted is None else None
         self._read_ahead()
 
@@ -336,9 +338,8 @@ class DiskPageSource:
         """The edges of a page to read; None for all. Other threads must find a resident page complete."""
         if self._wanted is None or (frame.stays and self._shared):
             return None
-        most = TO_THE_END if self._is_merged(page) else page.edges  # a merged page has no room for all edges
         wanted = self._wanted(page)
-        ranges = worth_reading(wanted, self._access, most)
+        ranges = worth_reading(wanted, self._access, self._edges_if_whole(page))
         if ranges is None:
             return None
         cost = int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
@@ -347,6 +348,15 @@ class DiskPageSource:
             if frame.spent >= page.edges:
                 return None
         return ranges if SPARSE * cost > page.edges else worth_reading(wanted, self._near, TO_THE_END)
+
+    def _edges_if_whole(self, page: Page) -> int:
+        """The edges that are read with a page for its sake alone, if it is read whole."""
+        if self._is_merged(page):
+            return TO_THE_END  # it has no room for all of them
+        if {page.number - 1, page.number + 1} & self._chosen:  # they share the blocks in which the page begins and ends
+            return page.edges
+        first = self._arrays[0]
+        return len(first.span(page.first_edge, page.last_edge)) * first.block_elements
 
     def _forget(self) -> None:
         """Drop pages that were prefetched but not used, except those that another thread may wait for."""

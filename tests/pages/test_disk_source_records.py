@@ -236,6 +236,20 @@ def test_few_vertices_read_little_more_than_their_lists(large, mode):
     assert 0 < found.stats.iterations[0].from_disk <= 1.02 * need
 
 
+@pytest.mark.parametrize("mode", ["push", "notify-pull"])
+def test_of_raw_edges_the_sectors_of_the_lists_are_read(tmp_path, read_like_large_graphs, mode):
+    graph = gp.rmat(15, 32, directed=False)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 14)
+    edges, few = graph._arrays.in_edges, np.flatnonzero(graph.in_degrees == 1)[:3]
+    stored = opened(tmp_path / "g", 150_000)
+    for leaf in few.tolist():
+        (target,) = edges.neighbours[edges.offsets[leaf] : edges.offsets[leaf + 1]].tolist()
+        found = run_with(gp.apps.BFS(leaf), stored, device="cpu", mode=mode, sync=True, iterations=1)
+        lists = [leaf, target] if mode == "notify-pull" else [leaf]
+        need = sum(sectors_of(4 * edges.offsets[v : v + 2][None]) for v in lists)
+        assert 0 < found.stats.iterations[0].from_disk <= 1.02 * need
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["push", "notify-pull", "auto"])
 def test_answers_are_those_of_a_run_in_memory(large, mode):

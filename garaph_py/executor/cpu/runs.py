@@ -154,7 +154,7 @@ def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:
     words = page.words.start + np.flatnonzero(vertices.bits[page.words])
     bits = vertices.bits[words]
     firsts, lasts = bits & ~(bits << 1), bits & ~(bits >> 1)
-    if int(np.bitwise_count(firsts).sum()) > min(page.edges // SPARSE_EDGES, FEW_RANGES):
+    if int(np.bitwise_count(firsts).sum()) > min(-(-page.edges // SPARSE_EDGES), FEW_RANGES):
         bounds = np.stack((words, words + 1), 1) * WORD
     else:
         bounds = np.stack((members(words, firsts), members(words, lasts) + 1), 1)
