@@ -148,13 +148,22 @@ class PackedArrayReader(ArrayReader):
                 at[block - first] = place + int(self._starts[block]) - read.offset
             reads.append(read)
             place += read.nbytes
-        parts = list[PackedPartReads]()
-        if known is not None and len(runs):
-            bounds = self._word_bounds(runs, known, first, records)
-            apart = self._apart(runs, bounds) | self._apart(runs, self._record_bounds(runs))  # has records in between
-            parts = self._reads(PackedPartReads, runs, bounds, apart, place, known)
+        parts = [] if known is None or not len(runs) else self._parts(runs, known, first, records, place)
         place += sum(int(some.nbytes.sum()) for some in parts)
         return ReadPlan(first, span.stop, at, reads, parts, place + ALIGNMENT)
+
+    def _parts(self, runs: Array, known: Known, first: int, records: Array, place: int) -> list[PackedPartReads]:
+        """The reads of the sectors that hold `runs`, to the buffer from `place` on.
+
+        The page's `records`, which begin with block `first`, stay only where they are needed, if they were read.
+        """
+        bounds = self._word_bounds(runs, known, first, records)
+        unknown = self._apart(runs, self._record_bounds(runs))  # records between two ranges have not been read
+        apart = self._apart(runs, bounds) | unknown
+        if known.records is None:
+            left = apart & ~unknown
+            records[numbers_in(runs[:-1, 1][left], runs[1:, 0][left])[0] - first * self._runs] = np.zeros(1, RECORD)
+        return self._reads(PackedPartReads, runs, bounds, apart, place, known)
 
     def _record_bounds(self, runs: Array) -> Array:
         """The bytes of data files, in whole sectors, that hold the records of each range of runs; shape (k, 2)."""

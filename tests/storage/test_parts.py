@@ -89,6 +89,17 @@ def test_without_records_their_sectors_are_read_too(path):
         assert nbytes <= (4 if array.codec == "packed" else 2) * SECTOR
 
 
+def test_records_of_runs_that_are_not_read_are_0(path):
+    array, _ = opened_parts(path)
+    if array.codec == "raw":
+        pytest.skip("raw arrays have no records")
+    array.keep_parts(True, records=False)
+    _, records, plan, _ = read_in_two_steps(array, array.span(0, 8 * RUN), np.array([[0, 1], [7 * RUN, 7 * RUN + 1]]))
+    assert len(plan.parts[0].runs) == 2
+    assert np.flatnonzero(records["widths"].sum(axis=1)).tolist() == [0, 7]
+    assert np.flatnonzero(records["first_word"][1:7]).tolist() == []
+
+
 def test_the_first_search_reads_lists_and_not_blocks(path, read_like_large_graphs):
     leaf = int(np.flatnonzero(GRAPH.in_degrees == 1)[0])
     how = {"device": "cpu", "mode": "push", "sync": True, "iterations": 1}
