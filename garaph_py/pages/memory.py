@@ -26,7 +26,10 @@ OUT_SHARE = 5
 """Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
 PARTS_SHARE = 2
 """What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/2 of the memory for edges.
-Fewer pages stay then, so that a dense iteration reads these 2 to 3 % more. Without records it takes 0.15 %."""
+Fewer pages stay then, so that a dense iteration reads these 2 to 3 % more."""
+SUMS_SHARE = 8
+"""Without records it takes 0.15 % of the edges' bytes, and may take 1/8 of the memory for edges: a dense iteration over
+Kronecker 22 read as much as before with that, and 6 % more with 1/7 (docs/results/ssd.md, "Records by sectors")."""
 ENOUGH_BYTES = 1 << 26
 """It may take more than that half if it leaves these bytes, which are enough to read pages at the disk's pace."""
 SPARE_BYTES = 1 << 22
@@ -146,10 +149,10 @@ class EdgeMemory:
         for arrays, share in sides:
             if sum(array.stored_bytes for array in arrays) > left * share // OUT_SHARE:
                 found |= dict.fromkeys(arrays)
-        most = min(max(left // PARTS_SHARE, left - ENOUGH_BYTES), left - self._least())
-        if 0 < sum(array.parts_nbytes for array in found) <= most:
+        most, spare = max(left // PARTS_SHARE, left - ENOUGH_BYTES), left - self._least()
+        if 0 < sum(array.parts_nbytes for array in found) <= min(most, spare):
             self.parts = list(found)
-        elif 0 < sum(array.sums_nbytes for array in found) <= most:
+        elif 0 < sum(array.sums_nbytes for array in found) <= min(most, left // SUMS_SHARE, spare):
             self.summed = list(found)
 
     def in_layout(
