@@ -17,7 +17,6 @@ from ..storage.aio import Scatter
 from ..storage.disks import Batch, Request
 from ..storage.reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from ..system.memory import on_own_pages
-from .layout import Page
 
 Array = npt.NDArray[Any]
 
@@ -40,6 +39,10 @@ class PageBuffer:
         Whether all blocks of the plan are read completely.
     borrows : bool
         Whether the first block is copied from the buffer of the previous page.
+    room : int
+        Bytes of `data` that the blocks may take.
+    loaded : list of PageBuffer
+        Has blocks of a merged page, which are copied from there.
     """
 
     blocks: ArrayReader
@@ -48,13 +51,16 @@ class PageBuffer:
     plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], [], 0))
     whole: bool = False
     borrows: bool = False
+    room: int = 0
+    loaded: list[PageBuffer] = field(default_factory=list)
 
     def begin(
         self, span: range, borrows: bool, ranges: Array | None, loaded: Sequence[PageBuffer] | None = None
     ) -> list[ReadRequest | PartReads]:
         """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads.
 
-        Of a merged page, parts of blocks that are in one of the buffers `loaded` are copied from there.
+        Of a merged page, parts of blocks that are in one of the buffers `loaded` are copied from there. If the plan has
+        a `rest`, these reads are of records, and `go_on` follows when they have ended.
 
         Raises
         ------
@@ -62,23 +68,31 @@ class PageBuffer:
             If what was copied fails a check.
         """
         records = self.blocks.records_bytes(span)
-        apart = loaded is not None
-        room = len(self.data) if apart else len(self.data) - records
-        self.plan = self.blocks.plan(span, borrows, ranges)
-        if ranges is not None and self.plan.nbytes > room:  # small blocks read one by one can need more room than all
-            self.plan, ranges, room = self.blocks.plan(span), None, len(self.data) - records
-        if self.plan.nbytes > room:  # what it takes to read parts was given up after pages had been merged
+        self.whole, self.borrows = ranges is None, borrows
+        if loaded is not None:
+            self.records, self.room = on_own_pages(records // RECORD.itemsize, RECORD, sparse=True), len(self.data)
+        else:
+            self.room = len(self.data) - records
+            self.records = self.data[self.room :].view(RECORD)
+            self.records[:] = 0  # the records of blocks that are not read stay 0
+        self.loaded = [other for other in loaded or () if other.plan.last > other.plan.first]  # pages may have no edges
+        return self._follow(self.blocks.plan(span, borrows, ranges))
+
+    def go_on(self) -> list[ReadRequest | PartReads]:
+        """Plan how to read the parts whose records have been read; see `begin`."""
+        assert self.plan.rest is not None
+        return self._follow(self.plan.rest(self.records))
+
+    def _follow(self, plan: ReadPlan) -> list[ReadRequest | PartReads]:
+        """Copy what the plan reads and other buffers have; return the other reads."""
+        if not self.whole and plan.nbytes > self.room:  # small blocks read one by one can need more room than all
+            plan, self.whole = self.blocks.plan(range(plan.first, plan.last)), True
+        if plan.nbytes > self.room:  # what it takes to read parts was given up after pages had been merged
             problem = "another run over this graph has changed what is kept of it in memory"
             raise GraphError(f"{self.blocks.reader.paths[0]}: {problem}; do one run after the other")
-        self.whole, self.borrows = ranges is None, borrows
-        if apart:
-            self.records = on_own_pages(records // RECORD.itemsize, RECORD, sparse=True)
-        else:
-            self.records = self.data[room:].view(RECORD)
-            self.records[:] = 0  # the records of blocks that are not read stay 0
-        holding = [other for other in loaded or () if other.plan.last > other.plan.first]  # pages may have no edges
-        parts = [self._copy_parts(holding, some) for some in self.plan.parts] if holding else self.plan.parts
-        return [*self.plan.reads, *(some for some in parts if len(some.blocks))]
+        self.plan = plan
+        parts = [self._copy_parts(self.loaded, some) for some in plan.parts] if self.loaded else plan.parts
+        return [*plan.reads, *(some for some in parts if len(some.blocks))]
 
     def _copy_parts(self, loaded: Sequence[PageBuffer], parts: PartReads) -> PartReads:
         """Copy and check those of the `parts` whose blocks any of `loaded` has; return the rest, which is to be read.
@@ -96,13 +110,13 @@ class PageBuffer:
             self.blocks.take_parts(parts.only(has), self.data, self.plan, self.records)
         return parts.only(~has)
 
-    def request(self, read: ReadRequest | PartReads, batch: Batch, page: Page) -> Request:
-        """Turn `read` into a request to its disk."""
+    def request(self, read: ReadRequest | PartReads, batch: Batch, number: int) -> Request:
+        """Turn `read` into a request to its disk, for page `number`."""
         path = self.blocks.reader.paths[read.disk]
         if isinstance(read, PartReads):
             parts = Scatter(self.data, read.offsets, read.nbytes, read.places, read.needed)
             check = partial(self.blocks.take_parts, read, self.data, self.plan, self.records)
-            return Request(path, int(read.offsets[0]), [], 0, check, batch, page.number, parts)
+            return Request(path, int(read.offsets[0]), [], 0, check, batch, number, parts)
         views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
         if not views:
             staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
@@ -113,7 +127,7 @@ class PageBuffer:
                 self.blocks.place(read, staged, self.data, self.plan)
             self.take(read.blocks)
 
-        return Request(path, read.offset, views, read.needed, take, batch, page.number)
+        return Request(path, read.offset, views, read.needed, take, batch, number)
 
     def take(self, blocks: list[int]) -> None:
         """Check blocks that have been read."""

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from mmap import PAGESIZE
 from threading import Lock
 from typing import Any
@@ -37,8 +38,12 @@ Array = npt.NDArray[Any]
 
 TO_THE_END = 1 << 62
 """More edges than any page has."""
+Plan = Callable[[], list[ReadRequest | PartReads]]
+"""Plans reads into a buffer; see `PageBuffer.begin`."""
 WIDEST = 4
 """Most bytes of a packed number."""
+SPARSE = 8
+"""Where parts take at most 1/8 of the time of their page, no gaps are read: it hardly takes longer, and reads less."""
 MOST_RECORD_BYTES = 1 << 21
 """Bytes that the records of merged pages may take beside the frames of all readers: a half of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
@@ -75,7 +80,8 @@ class DiskPageSource:
         on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
         self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
-        self._access = max(int(access_bytes(arrays[0].k) * max(edges, 1) / max(arrays[0].stored_bytes, 1)), 1)
+        density = max(edges, 1) / max(arrays[0].stored_bytes, 1)
+        self._access, self._near = max(int(access_bytes(arrays[0].k) * density), 1), max(int(SECTOR * density), RUN)
         self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
         self._firsts = [page.first_vertex for page in self.pages]
         self._staying, self._lock = dict[int, PageFrame](), Lock()
@@ -89,6 +95,7 @@ class DiskPageSource:
         self._free = deque(self._frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
+        self._chosen = set[int]()  # the numbers of the pages that are prefetched together
         self._reads_values = True
         # The whole pages that are prefetched, and whether with values, as long as none has been used.
         self._begun: tuple[list[Page], bool] | None = None
@@ -161,6 +168,7 @@ class DiskPageSource:
             return
         self._forget()
         self._ahead, self._wanted, self._reads_values = deque(chosen), wanted, values
+        self._chosen = {page.number for page in chosen}
         self._begun = (chosen, values) if wanted is None else None
         self._read_ahead()
 
@@ -182,10 +190,10 @@ class DiskPageSource:
         """
         frame, self._begun = self._coming.pop(page.number), None
         self._given[page.number] = frame
-        while not frame.batch.ended.wait(PROMPTNESS):
-            interrupts.check()
-        if frame.batch.error is not None:
-            raise frame.batch.error
+        wait(frame)
+        for number, each in ((page.number, frame), *self._coming.items()):
+            self._go_on(number, each)
+        wait(frame)
         if frame.before is not None:
             for buffer, other in zip(frame.buffers, frame.before.buffers, strict=True):
                 if buffer.borrows:
@@ -274,7 +282,7 @@ class DiskPageSource:
         """Put the requests for a page, or for its wanted parts, in the disks' queues."""
         page = self.pages[page.number] if frame.stays else page
         ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
-        reads = list[tuple[PageBuffer, ReadRequest | PartReads]]()
+        plans = list[tuple[PageBuffer, Plan]]()
         for k, buffer in enumerate(frame.buffers):
             span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
             if k and not self._reads_values and (ranges is not None or not frame.stays):
@@ -282,16 +290,30 @@ class DiskPageSource:
             other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
             loaded = None if within is None else [other.buffers[k] for other in within]
-            try:
-                reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted, loaded)]
-            except DamagedGraphError as error:  # in what it has copied: `edges` raises it
-                frame.batch, frame.begun = Batch(1), True
-                frame.batch.end(error)
-                return
+            plans.append((buffer, partial(buffer.begin, span, borrows, wanted, loaded)))
+        self._read(frame, page.number, plans, before)
+
+    def _go_on(self, number: int, frame: PageFrame) -> None:
+        """Begin to read the wanted parts of page `number` if their records have been read."""
+        if frame.batch.ended.is_set() and frame.batch.error is None:
+            plans = [(buffer, buffer.go_on) for buffer in frame.buffers if buffer.plan.rest is not None]
+            if plans:
+                self._read(frame, number, plans)
+
+    def _read(
+        self, frame: PageFrame, number: int, plans: Sequence[tuple[PageBuffer, Plan]], before: PageFrame | None = None
+    ) -> None:
+        """Put the reads that are planned for page `number` in the disks' queues."""
+        try:
+            reads = [(buffer, read) for buffer, plan in plans for read in plan()]
+        except DamagedGraphError as error:  # in what it has copied: `edges` raises it
+            frame.batch, frame.begun = Batch(1), True
+            frame.batch.end(error)
+            return
         if before is not None and any(buffer.borrows for buffer in frame.buffers):
             frame.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
-        requests = [(self._disks[read.disk], buffer.request(read, batch, page)) for buffer, read in reads]
+        requests = [(self._disks[read.disk], buffer.request(read, batch, number)) for buffer, read in reads]
         frame.batch, frame.begun = batch, True
         while requests:
             disk, request = requests[0]
@@ -316,12 +338,25 @@ class DiskPageSource:
         """The edges of a page to read; None for all. Other threads must find a resident page complete."""
         if self._wanted is None or (frame.stays and self._shared):
             return None
-        most = TO_THE_END if self._is_merged(page) else page.edges  # a merged page has no room for all edges
-        ranges = worth_reading(self._wanted(page), self._access, most)
-        if ranges is None or not frame.stays:
-            return ranges
-        frame.spent += int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
-        return ranges if frame.spent < page.edges else None
+        wanted = self._wanted(page)
+        ranges = worth_reading(wanted, self._access, self._edges_if_whole(page))
+        if ranges is None:
+            return None
+        cost = int((ranges[:, 1] - ranges[:, 0]).sum()) + self._access * len(ranges)
+        if frame.stays:
+            frame.spent += cost
+            if frame.spent >= page.edges:
+                return None
+        return ranges if SPARSE * cost > page.edges else worth_reading(wanted, self._near, TO_THE_END)
+
+    def _edges_if_whole(self, page: Page) -> int:
+        """The edges that are read with a page for its sake alone, if it is read whole."""
+        if self._is_merged(page):
+            return TO_THE_END  # it has no room for all of them
+        if {page.number - 1, page.number + 1} & self._chosen:  # they share the blocks in which the page begins and ends
+            return page.edges
+        first = self._arrays[0]
+        return len(first.span(page.first_edge, page.last_edge)) * first.block_elements
 
     def _forget(self) -> None:
         """Drop pages that were prefetched but not used, except those that another thread may wait for."""
@@ -342,3 +377,11 @@ class DiskPageSource:
         for frame in frames:
             frame.batch.ended.wait()
             frame.begun = frame.loaded
+
+
+def wait(frame: PageFrame) -> None:
+    """Wait for the requests that read a page, and raise the first error."""
+    while not frame.batch.ended.wait(PROMPTNESS):
+        interrupts.check()
+    if frame.batch.error is not None:
+        raise frame.batch.error

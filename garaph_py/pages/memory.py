@@ -27,6 +27,9 @@ OUT_SHARE = 5
 PARTS_SHARE = 2
 """What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/2 of the memory for edges.
 Fewer pages stay then, so that a dense iteration reads these 2 to 3 % more."""
+SUMS_SHARE = 8
+"""Without records it takes 0.15 % of the edges' bytes, and may take 1/8 of the memory for edges: a dense iteration over
+Kronecker 22 read as much as before with that, and 6 % more with 1/7 (docs/results/ssd.md, "Records by sectors")."""
 ENOUGH_BYTES = 1 << 26
 """It may take more than that half if it leaves these bytes, which are enough to read pages at the disk's pace."""
 SPARE_BYTES = 1 << 22
@@ -98,6 +101,8 @@ class EdgeMemory:
     parts : list of ArrayReader
         The arrays that keep what it takes to read parts of their blocks (`ArrayReader.keep_parts`), which `taken`
         includes.
+    summed : list of ArrayReader
+        Those that keep the same without records, for which there is no room; `taken` includes it, too.
 
     Raises
     ------
@@ -119,7 +124,9 @@ class EdgeMemory:
         left = self._memory - self.taken - needs.tiles
         if left <= 0:
             raise self.too_little()
-        self.parts = self._parts(left) if needs.searches and not needs.tiles else []
+        self.parts, self.summed = list[ArrayReader](), list[ArrayReader]()
+        if needs.searches and not needs.tiles:
+            self._choose_parts(left)
         parts = self.parts_nbytes
         self.taken, left = self.taken + parts, left - parts
         self.out = left * self._out_parts // OUT_SHARE
@@ -127,13 +134,13 @@ class EdgeMemory:
 
     @property
     def parts_nbytes(self) -> int:
-        """Bytes of what `parts` keep."""
-        return sum(array.parts_nbytes for array in self.parts)
+        """Bytes of what `parts` and `summed` keep."""
+        return sum(array.parts_nbytes for array in self.parts) + sum(array.sums_nbytes for array in self.summed)
 
-    def _parts(self, left: int) -> list[ArrayReader]:
-        """The arrays to read by parts: those of a side whose edges exceed its share of `left` bytes.
+    def _choose_parts(self, left: int) -> None:
+        """Choose the arrays to read by parts: those of a side whose edges exceed its share of `left` bytes.
 
-        There are none if they would leave too little for edges.
+        They keep no records, or nothing at all, if that would leave too little for edges.
         """
         sides = [(self.out_arrays(), self._out_parts)] if self.apart else []
         if not self.needs.whole_pages:
@@ -142,15 +149,16 @@ class EdgeMemory:
         for arrays, share in sides:
             if sum(array.stored_bytes for array in arrays) > left * share // OUT_SHARE:
                 found |= dict.fromkeys(arrays)
-        nbytes = sum(array.parts_nbytes for array in found)
-        most = max(left // PARTS_SHARE, left - ENOUGH_BYTES)
-        fits = 0 < nbytes <= most and self._least() <= left - nbytes
-        return list(found) if fits else []
+        most, spare = max(left // PARTS_SHARE, left - ENOUGH_BYTES), left - self._least()
+        if 0 < sum(array.parts_nbytes for array in found) <= min(most, spare):
+            self.parts = list(found)
+        elif 0 < sum(array.sums_nbytes for array in found) <= min(most, left // SUMS_SHARE, spare):
+            self.summed = list(found)
 
     def in_layout(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0
     ) -> DiskLayout:
-        """The pages of in-edges; the parameters are those of `lay_out`. It may give up `parts` for their room.
+        """The pages of in-edges; the parameters are those of `lay_out`. It may give up records, or all, for their room.
 
         Raises
         ------
@@ -161,9 +169,12 @@ class EdgeMemory:
         try:
             return lay_out(self.in_arrays(), offsets, self.into, page_edges, pages, elsewhere, self.needs.readers)
         except RoomError as error:
-            if not self.parts:
+            if not self.parts_nbytes:
                 raise self.too_little(error.least) from None
-        self.taken, self.into, self.parts = self.taken - self.parts_nbytes, self.into + self.parts_nbytes, []
+        before = self.parts_nbytes
+        self.parts, self.summed = [], self.parts
+        spared = before - self.parts_nbytes
+        self.taken, self.into = self.taken - spared, self.into + spared
         return self.in_layout(page_edges, pages, elsewhere)
 
     def out_layout(self, page_edges: int | None = None) -> DiskLayout:

@@ -101,12 +101,12 @@ class SourceFactory:
 
         What another run may be using stays until a later run gives it up.
         """
-        kept = set(memory.parts)
+        kept, summed = set(memory.parts), set(memory.summed)
         with dividing:
             for array in self._stored_arrays:
                 array.users.add(self)
-                if array in kept or len(array.users) == 1:
-                    array.keep_parts(array in kept)
+                if len(array.users) == 1 or not array.keeps_parts:
+                    array.keep_parts(array in kept | summed, records=array in kept)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,

@@ -28,7 +28,8 @@ BLOCK_BYTES = 1 << 20
 MIN_BLOCK_BYTES = 1 << 9
 """Every block size is a multiple of this many bytes: direct I/O requires that, and it keeps the index small."""
 MAX_BLOCK_BYTES = 1 << 30
-MISMATCH = "the block that begins there does not match its checksum; restore the file, or import the graph again"
+AGAIN = "restore the file, or import the graph again"
+MISMATCH = f"the block that begins there does not match its checksum; {AGAIN}"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
 """Index entry of a block: offset and length in bytes in the data file of disk number `disk`, and XXH3-64 checksum."""
 MAX_OFFSET = 1 << 62
@@ -327,7 +328,7 @@ class BlockReader:
             first, last = self.array.bounds(block)
             return self.encoding.decode(stored, out, last - first)
         except UndecodableError as error:
-            raise self.damage(block, f"{error}; restore the file, or import the graph again") from None
+            raise self.damage(block, f"{error}; {AGAIN}") from None
 
     def _fetch(self, block: int, out: memoryview) -> None:
         """Fill `out` with the block's stored bytes, and check them against the checksum."""

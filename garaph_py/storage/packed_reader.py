@@ -1,8 +1,10 @@
-"""`PackedArrayReader`: packed arrays on disk, of which runs can be read alone once their block has been checked."""
+"""`PackedArrayReader`: packed arrays on disk, of which single runs can be read, by records in memory or on disk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,15 @@ import numpy.typing as npt
 from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, begin_masks
 from ..codec.checked import begins_where, unpack_checked
-from ..codec.format import ASCENDING, LISTS, RECORD, RUN, Placed
+from ..codec.format import ASCENDING, LISTS, RECORD, RECORD_BYTES, RUN, Placed
 from ..codec.sound import Blocks, find_sound, sounding_kernel
 from ..native import IN_TURN, Kernel
-from .blocks import BlockReader
+from .blocks import AGAIN, BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
-from .parts import REWRITE, read_records, read_sums
+from .parts import REWRITE, in_order, read_records, read_sums, records_of
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
-from .sectors import SECTOR, cut, numbers_in, sums
+from .sectors import around, cut, numbers_in, sums
 
 Array = npt.NDArray[Any]
 
@@ -32,8 +34,8 @@ class Known:
     ----------
     blocks : ndarray of bool
         The blocks of which this is known: all, or those that have been checked.
-    records : ndarray of RECORD, shape (runs,)
-        `first_word` counts from the block's own first word.
+    records : ndarray of RECORD, shape (runs,), or None
+        `first_word` counts from the block's own first word. None: they are read by sectors, from the head of the block.
     sums : ndarray of uint32
         A checksum of each sector of the data file that holds bytes of the block; of these bytes only.
     sound : ndarray of bool, shape (runs,)
@@ -41,7 +43,7 @@ class Known:
     """
 
     blocks: Array
-    records: Array
+    records: Array | None
     sums: Array
     sound: Array
 
@@ -60,6 +62,10 @@ class PackedPartReads(PartReads):
 
     runs: Array
     known: Known
+
+
+class RecordReads(PackedPartReads):
+    """Reads of the records of these runs, at the head of their blocks."""
 
 
 class PackedArrayReader(ArrayReader):
@@ -86,28 +92,53 @@ class PackedArrayReader(ArrayReader):
         return self._known is not None and bool(self._known.blocks.all())
 
     @property
-    def parts_nbytes(self) -> int:
-        return -(-len(self) // RUN) * (RECORD.itemsize + 1) + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
+    def keeps_parts(self) -> bool:
+        return self._known is not None
 
-    def keep_parts(self, wanted: bool) -> None:
+    @property
+    def parts_nbytes(self) -> int:
+        return self.sums_nbytes + records_of(len(self)) * RECORD_BYTES
+
+    @property
+    def sums_nbytes(self) -> int:
+        return records_of(len(self)) + int(self._sums_at[-1]) * np.dtype(np.uint32).itemsize
+
+    def keep_parts(self, wanted: bool, records: bool = True) -> None:
         if not wanted:
             self._known = None  # reads that are under way still have it
-        elif self._known is None:
-            is_stored, runs = self.array.sums is not None, -(-len(self) // RUN)
+        elif self._known is None or records == (self._known.records is None):
+            is_stored, runs, found = self.array.sums is not None, records_of(len(self)), None
+            if records:
+                found = read_records(self.reader) if is_stored else np.zeros(runs, RECORD)
             self._known = Known(
                 np.full(self.array.blocks, is_stored),
-                read_records(self.reader) if is_stored else np.zeros(runs, RECORD),
+                found,
                 read_sums(self.reader) if is_stored else np.zeros(self._sums_at[-1], np.uint32),
                 np.zeros(runs, np.bool_),
             )
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        first, blocks, known = span.start if len(span) else 0, list(span[1:] if skip else span), self._known
-        runs = np.empty((0, 2), np.int64)
+        blocks, runs, known = list(span[1:] if skip else span), np.empty((0, 2), np.int64), self._known
         if ranges is not None:
             runs = cut(np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1), self._runs)
             whole = np.ones(len(runs), np.bool_) if known is None else ~known.blocks[runs[:, 0] // self._runs]
             blocks, runs = np.unique(runs[whole, 0] // self._runs).tolist(), runs[~whole]
+        then = partial(self._plan, span, skip, blocks, runs, known)
+        if known is None or known.records is not None or not len(runs):
+            return then(np.empty(0, RECORD))
+        bounds = self._record_bounds(runs)
+        parts = self._reads(RecordReads, runs, bounds, self._apart(runs, bounds), 0, known)
+        nbytes = sum(int(some.nbytes.sum()) for some in parts)
+        return ReadPlan(span.start, span.stop, [0] * len(span), [], parts, nbytes, then)
+
+    def _plan(
+        self, span: range, skip: bool, blocks: list[int], runs: Array, known: Known | None, records: Array
+    ) -> ReadPlan:
+        """Plan to read whole `blocks`, and the sectors that hold `runs` of others.
+
+        The page's `records` must have those of the runs, unless these are in memory.
+        """
+        first = span.start if len(span) else 0
         at, reads, place = [0] * len(span), [], 0
         if skip and len(span):
             place = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
@@ -117,27 +148,59 @@ class PackedArrayReader(ArrayReader):
                 at[block - first] = place + int(self._starts[block]) - read.offset
             reads.append(read)
             place += read.nbytes
-        parts = [] if known is None or not len(runs) else self._parts(runs, known, place)
+        parts = [] if known is None or not len(runs) else self._parts(runs, known, first, records, place)
         place += sum(int(some.nbytes.sum()) for some in parts)
         return ReadPlan(first, span.stop, at, reads, parts, place + ALIGNMENT)
 
-    def _parts(self, runs: Array, known: Known, place: int) -> list[PackedPartReads]:
+    def _parts(self, runs: Array, known: Known, first: int, records: Array, place: int) -> list[PackedPartReads]:
         """The reads of the sectors that hold `runs`, to the buffer from `place` on.
 
-        Each range of runs is in one block. Ranges whose sectors adjoin are read at once.
+        The page's `records`, which begin with block `first`, stay only where they are needed, if they were read.
         """
-        blocks, last = runs[:, 0] // self._runs, known.records[runs[:, 1] - 1]
-        begins = self._words[blocks] + WORD * known.records["first_word"][runs[:, 0]]
-        ends = self._words[blocks] + WORD * (last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64))
-        begins, ends = begins // SECTOR * SECTOR, -(-ends // SECTOR) * SECTOR
-        apart = (blocks[1:] != blocks[:-1]) | (begins[1:] > ends[:-1])
+        bounds = self._word_bounds(runs, known, first, records)
+        unknown = self._apart(runs, self._record_bounds(runs))  # records between two ranges have not been read
+        apart = self._apart(runs, bounds) | unknown
+        if known.records is None:
+            left = apart & ~unknown
+            records[numbers_in(runs[:-1, 1][left], runs[1:, 0][left])[0] - first * self._runs] = np.zeros(1, RECORD)
+        return self._reads(PackedPartReads, runs, bounds, apart, place, known)
+
+    def _record_bounds(self, runs: Array) -> Array:
+        """The bytes of data files, in whole sectors, that hold the records of each range of runs; shape (k, 2)."""
+        blocks = runs[:, :1] // self._runs
+        return around(self._starts[blocks] + RECORD_BYTES * (runs - blocks * self._runs))
+
+    def _word_bounds(self, runs: Array, known: Known, first: int, records: Array) -> Array:
+        """The same of their words; the page's `records` begin with block `first`."""
+        own, last = (self._records_of(numbers, known, first, records) for numbers in (runs[:, 0], runs[:, 1] - 1))
+        ends = last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64)
+        return around(self._words[runs[:, :1] // self._runs] + WORD * np.column_stack((own["first_word"], ends)))
+
+    def _records_of(self, runs: Array, known: Known, first: int, records: Array) -> Array:
+        """The records of some runs, in memory or in the page's `records`, which begin with block `first`; a copy."""
+        found: Array = records[runs - first * self._runs] if known.records is None else known.records[runs]
+        return found
+
+    def _apart(self, runs: Array, bounds: Array) -> Array:
+        """Whether each range of runs but the first is in another block, or sectors, than the one before."""
+        blocks = runs[:, 0] // self._runs
+        apart: Array = (blocks[1:] != blocks[:-1]) | (bounds[1:, 0] > bounds[:-1, 1])
+        return apart
+
+    def _reads(
+        self, kind: type[PackedPartReads], runs: Array, bounds: Array, apart: Array, place: int, known: Known
+    ) -> list[PackedPartReads]:
+        """The reads of the bytes `bounds` for each range of runs, to the buffer from `place` on.
+
+        Each range is in one block. Ranges that are not `apart` from the one before are read with it.
+        """
         firsts, lasts = (np.flatnonzero(np.insert(apart, at, True)[: len(runs)]) for at in (0, len(apart)))
-        blocks, begins, ends = blocks[firsts], begins[firsts], ends[lasts]
+        begins, ends = bounds[firsts, 0], bounds[lasts, 1]
         runs, sizes = np.column_stack((runs[firsts, 0], runs[lasts, 1])), ends - begins
         places = place + np.cumsum(sizes) - sizes
         return [
-            PackedPartReads(**vars(reads), runs=runs[own], known=known)
-            for reads, own in self._by_disk(blocks, begins, ends, places)
+            kind(**vars(reads), runs=runs[own], known=known)
+            for reads, own in self._by_disk(runs[:, 0] // self._runs, begins, ends, places)
         ]
 
     def _read(self, group: list[int], place: int) -> ReadRequest:
@@ -159,12 +222,13 @@ class PackedArrayReader(ArrayReader):
         if known.sound[runs].all():
             return
         found, beside = self._stored_records(block, data, at), self.array.records
-        if beside is not None and known.records[runs].tobytes() != found.tobytes():
+        if known.records is not None and beside is not None and known.records[runs].tobytes() != found.tobytes():
             raise self.reader.damage_beside(beside, f"its records for block {block} do not match; {REWRITE}")
         known.sound[runs] = True
         if known.blocks[block]:
             return
-        known.records[runs] = found
+        if known.records is not None:
+            known.records[runs] = found
         sectors = slice(self._sums_at[block], self._sums_at[block + 1])
         known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block]))
         known.blocks[block] = True
@@ -172,20 +236,38 @@ class PackedArrayReader(ArrayReader):
     def take_parts(self, parts: PartReads, data: Array, plan: ReadPlan, records: Array) -> None:
         assert isinstance(parts, PackedPartReads)
         self._check_sums(parts, data, parts.known.sums)
-        for k in range(len(parts.blocks)):
-            own = parts.known.sound[slice(*parts.runs[k])]
-            if not own.all():
-                self._check_runs(parts, k, data)
-                own[:] = True
+        if isinstance(parts, RecordReads):
+            self._take_records(parts, data, plan, records)
+            return
         runs, of = numbers_in(*parts.runs.T)
-        own = parts.known.records[runs]
+        own, ends = self._records_of(runs, parts.known, plan.first, records), np.cumsum(np.diff(parts.runs)).tolist()
+        for k, (begin, end) in enumerate(pairwise([0, *ends])):
+            sound = parts.known.sound[slice(*parts.runs[k])]
+            if not sound.all():
+                self._check_runs(parts, k, data, own[begin:end].copy())
+                sound[:] = True
         own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
         records[runs - plan.first * self._runs] = own
 
-    def _check_runs(self, parts: PackedPartReads, k: int, data: Array) -> None:
-        """Check the contents of part number `k`, as far as that is possible without the rest of its block."""
+    def _take_records(self, parts: RecordReads, data: Array, plan: ReadPlan, records: Array) -> None:
+        """Copy the records in `data` to their places in `records`, if they can be those of their runs."""
+        runs, of = numbers_in(*parts.runs.T)
+        blocks, within = parts.blocks[of], runs - parts.blocks[of] * self._runs
+        places = (parts.places + self._starts[parts.blocks] - parts.offsets)[of] + RECORD_BYTES * within
+        words = data[: plan.nbytes].view(np.uint32)
+        found = words[places[:, None] // WORD + np.arange(RECORD_BYTES // WORD)].view(RECORD)[:, 0]
+        most = (self._lengths - self._words + self._starts)[blocks] // WORD
+        wrong = ~in_order(found, runs, blocks, most)
+        if wrong.any():
+            raise self.reader.damage(int(blocks[np.argmax(wrong)]), f"its records do not fit its length; {AGAIN}")
+        records[runs - plan.first * self._runs] = found
+
+    def _check_runs(self, parts: PackedPartReads, k: int, data: Array, records: Array) -> None:
+        """Check the contents of part number `k`, as far as that is possible without the rest of its block.
+
+        The part's `records` are changed.
+        """
         block, (first_run, last_run) = int(parts.blocks[k]), parts.runs[k].tolist()
-        records = parts.known.records[first_run:last_run].copy()
         first, last = first_run * RUN, min(last_run * RUN, len(self))
         words = int(records["widths"].sum(dtype=np.int64))
         place = int(parts.places[k] + self._words[block] - parts.offsets[k]) + WORD * int(records["first_word"][0])
@@ -197,7 +279,7 @@ class PackedArrayReader(ArrayReader):
             np.empty(min(last - first, RUN), self.dtype),
         )  # fmt: skip
         if problem:
-            raise self.reader.damage(block, f"{problem}; restore the file, or import the graph again")
+            raise self.reader.damage(block, f"{problem}; {AGAIN}")
         if problem := self._rule.excess(most):
             raise self.reader.damage(block, problem)
 

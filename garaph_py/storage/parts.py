@@ -62,6 +62,26 @@ def read_records(reader: BlockReader) -> Array:
     return records
 
 
+def in_order(records: Array, runs: Array, blocks: Array, words: Array) -> Array:
+    """Whether each of some records can be that of its run: the words lie in its block, after those of the runs before.
+
+    Parameters
+    ----------
+    records : ndarray of RECORD, shape (k,)
+        `first_word` counts from the block's own first word.
+    runs, blocks : ndarray of int64, shape (k,)
+        Their numbers; the runs ascend.
+    words : ndarray of int64, shape (k,)
+        The words that the block of each has.
+    """
+    begins, ends = records["first_word"], records["first_word"] + records["widths"].sum(axis=1, dtype=np.int64)
+    sound: Array = (records["widths"].max(axis=1) <= 32) & (begins >= 0) & (begins <= words) & (ends <= words)
+    is_next = runs[1:] == runs[:-1] + 1
+    follows = np.where(is_next, begins[1:] == ends[:-1], begins[1:] >= ends[:-1])
+    sound[1:] &= follows | (blocks[1:] != blocks[:-1])
+    return sound
+
+
 def checker_of(reader: BlockReader) -> Callable[[int, Any], None] | None:
     """A function that compares a sound block with what the files about its parts say; None if there are none.
 

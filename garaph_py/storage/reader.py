@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -99,6 +99,9 @@ class ReadPlan:
     parts : list of PartReads
     nbytes : int
         Bytes of the buffer that the blocks take.
+    rest : callable or None
+        If these reads are of records alone: makes, from the records that they have led to, the plan to read what they
+        are the records of.
     """
 
     first: int
@@ -107,6 +110,7 @@ class ReadPlan:
     reads: list[ReadRequest]
     parts: Sequence[PartReads]
     nbytes: int
+    rest: Callable[[Array], ReadPlan] | None = None
 
 
 class ArrayReader:
@@ -177,14 +181,25 @@ class ArrayReader:
         return False
 
     @property
+    def keeps_parts(self) -> bool:
+        """Whether `keep_parts` has it keep anything."""
+        return False
+
+    @property
     def parts_nbytes(self) -> int:
         """Bytes of memory for what `keep_parts` keeps."""
         return 0
 
-    def keep_parts(self, wanted: bool) -> None:
+    @property
+    def sums_nbytes(self) -> int:
+        """Bytes of memory for what it keeps without records."""
+        return 0
+
+    def keep_parts(self, wanted: bool, records: bool = True) -> None:
         """Whether to keep in memory what it takes to read parts of blocks.
 
-        It is read from files beside the array or, if there are none, noted of each block when that is checked.
+        It is read from files beside the array or, if there are none, noted of each block when that is checked. Without
+        `records`, those of packed runs are read by sectors, each time before the runs.
 
         Raises
         ------

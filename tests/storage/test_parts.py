@@ -10,8 +10,10 @@ from garaph_py.codec.format import LISTS, RECORD, RUN, decode
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import write
+from garaph_py.storage.blocks import INDEX_DTYPE
+from garaph_py.storage.parts import in_order
 from garaph_py.storage.restripe import restripe
-from garaph_py.storage.sectors import SECTOR
+from garaph_py.storage.sectors import SECTOR, sums
 from garaph_py.storage.upgrade import upgrade
 from tests.support.crashes import Crash, calls_of
 from tests.support.graphs import equal
@@ -40,19 +42,34 @@ def read(array, offsets, element):
     """An element that is read alone, and the bytes that are read for it."""
     first = element // RUN * RUN
     last, span = min(first + RUN, len(array)), array.span(first, element + 1)
-    plan = array.plan(span, ranges=np.array([[element, element + 1]]))
+    data, records, plan, nbytes = read_in_two_steps(array, span, np.array([[element, element + 1]]))
+    found = array.elements(first, last, data, records, plan)
+    if array.codec == "raw":
+        return int(found.data[element - first]), nbytes
+    return decode(found, np.isin(np.arange(first, last), offsets), LISTS)[element - first], nbytes
+
+
+def read_in_two_steps(array, span, ranges):
+    """What is read for some ranges, after their records if these are not in memory, and the bytes of all."""
+    plan, records = array.plan(span, ranges=ranges), np.zeros(array.records_bytes(span) // RECORD.itemsize, RECORD)
+    data, nbytes = read_parts(array, plan, records)
+    if plan.rest is not None:
+        plan = plan.rest(records)
+        data, more = read_parts(array, plan, records)
+        nbytes += more
+    return data, records, plan, nbytes
+
+
+def read_parts(array, plan, records):
+    """The buffer with the parts of a plan, and the bytes that are read for them."""
     assert not plan.reads, "a whole block"
     data = np.zeros(plan.nbytes + SECTOR, np.uint8)
-    records = np.zeros(array.records_bytes(span) // RECORD.itemsize, RECORD)
     for part in plan.parts:
         whole = np.append(np.fromfile(array.reader.paths[part.disk], np.uint8), np.zeros(SECTOR, np.uint8))
         for offset, size, place in zip(part.offsets, part.nbytes, part.places, strict=True):
             data[place : place + size] = whole[offset : offset + size]
         array.take_parts(part, data, plan, records)
-    found, nbytes = array.elements(first, last, data, records, plan), sum(int(part.nbytes.sum()) for part in plan.parts)
-    if array.codec == "raw":
-        return int(found.data[element - first]), nbytes
-    return decode(found, np.isin(np.arange(first, last), offsets), LISTS)[element - first], nbytes
+    return data, sum(int(part.nbytes.sum()) for part in plan.parts)
 
 
 def test_an_element_is_read_from_a_sector_or_two(path):
@@ -61,6 +78,26 @@ def test_an_element_is_read_from_a_sector_or_two(path):
         value, nbytes = read(array, offsets, element)
         assert value == GRAPH._arrays.in_edges.neighbours[element]
         assert nbytes <= 2 * SECTOR
+
+
+def test_without_records_their_sectors_are_read_too(path):
+    array, offsets = opened_parts(path)
+    array.keep_parts(True, records=False)
+    for element in PLACES:
+        value, nbytes = read(array, offsets, element)
+        assert value == GRAPH._arrays.in_edges.neighbours[element]
+        assert nbytes <= (4 if array.codec == "packed" else 2) * SECTOR
+
+
+def test_records_of_runs_that_are_not_read_are_0(path):
+    array, _ = opened_parts(path)
+    if array.codec == "raw":
+        pytest.skip("raw arrays have no records")
+    array.keep_parts(True, records=False)
+    _, records, plan, _ = read_in_two_steps(array, array.span(0, 8 * RUN), np.array([[0, 1], [7 * RUN, 7 * RUN + 1]]))
+    assert len(plan.parts[0].runs) == 2
+    assert np.flatnonzero(records["widths"].sum(axis=1)).tolist() == [0, 7]
+    assert np.flatnonzero(records["first_word"][1:7]).tolist() == []
 
 
 def test_the_first_search_reads_lists_and_not_blocks(path, read_like_large_graphs):
@@ -203,6 +240,50 @@ def test_forged_records_are_refused(path, field, value):
     reseal(path, "records", change)
     with pytest.raises(DamagedGraphError, match=r"in_sources\.records.*: does not fit the blocks' index"):
         opened_parts(path)
+
+
+def forge_block(path, change):
+    """Change the records at the head of the first packed block, and the sums of its sectors with them."""
+    array = store.info(path).arrays["in_sources"]
+    stored = np.fromfile(path / array.data, np.uint8)
+    end = int(np.fromfile(path / array.index, INDEX_DTYPE)["length"][0])
+    change(stored[: RECORD.itemsize * array.bounds(0)[1] // RUN].view(RECORD))
+    stored.tofile(path / array.data)
+    own = sums(stored[:end])
+    reseal(path, "sums", lambda found: found.__setitem__(slice(len(own)), own))
+
+
+FORGED = [("widths", 33, 2), ("widths", 31, 2), ("widths", 0, 2), ("first_word", -1, 2), ("first_word", 1 << 62, 3),
+          ("first_word", 1, 2), ("first_word", 2**63 - 1, 3)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value", "run"), FORGED)
+def test_forged_records_of_a_block_are_refused(path, field, value, run):
+    if store.info(path).arrays["in_sources"].records is None:
+        pytest.skip("raw arrays have no records")
+
+    def change(records):
+        records[field][run] = value
+
+    forge_block(path, change)
+    array, _ = opened_parts(path)
+    array.keep_parts(True, records=False)
+    alone = [[run * RUN, run * RUN + 1]]
+    for ranges in ([[0, 4 * RUN]], [[0, 1], *alone], alone)[: 3 if value else 1]:  # a run alone may have no words
+        with pytest.raises(DamagedGraphError, match=r"in_sources\.data: block 0"):
+            read_in_two_steps(array, array.span(0, 4 * RUN), np.array(ranges))
+
+
+def test_records_are_in_order_where_their_words_are():
+    records = np.zeros(4, RECORD)
+    records["widths"][:, 0] = 8
+    records["first_word"] = 0, 8, 24, 0
+    runs, blocks, words = np.array([0, 1, 3, 4]), np.array([0, 0, 0, 1]), np.array([32, 32, 32, 8])
+    assert in_order(records, runs, blocks, words).tolist() == [True] * 4
+    for k, first_word in ((1, 9), (1, 7), (2, 15), (2, 25), (3, 1), (0, -1)):
+        changed = records.copy()
+        changed["first_word"][k] = first_word
+        assert not in_order(changed, runs, blocks, words).all()
 
 
 def test_a_forged_base_leads_nowhere(path):

@@ -392,7 +392,7 @@ class Pull:
     def find_unfinished(self, state: State) -> bool:
         """Put the vertices that are not `done` in ``state.notified``; return whether reading their lists is worth it.
 
-        A read covers the lists of 64 neighbouring vertices (`runs.edge_ranges`).
+        A read of many lists covers those of 64 neighbouring vertices (`runs.edge_ranges`).
         """
         kernel = self._kernels.find_unfinished
         self._launch.prepare(kernel)

@@ -31,6 +31,9 @@ MIN_RUNS = 64
 """Number of runs that a large amount of work is divided into; idle threads take the next run."""
 FEW_BLOCKS = 1 << 14
 """Blocks with active vertices up to which pages may be merged: with more, each page has many lists to read."""
+SPARSE_EDGES, FEW_RANGES = 1 << 14, 1 << 15
+"""A page's active lists are read without those between them if there is at most one for so many of its edges, which is
+twice what a disk reads in the time of another read, and if they are at most so many, which take 3 MB to look for."""
 MAX_RUN_EDGES = 1 << 18
 """Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs."""
 
@@ -143,10 +146,24 @@ class Runs:
 
 
 def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:
-    """First and last edge of every word of a page's vertices that holds some of `vertices`, shape (words, 2).
+    """First and last edge of the lists of those of a page's vertices that are in `vertices`, shape (k, 2).
 
-    One read for the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
+    Lists that follow each other are one range. If they are many (`FEW_RANGES`), all lists of a word are: one read for
+    the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
     """
-    first = (page.words.start + np.flatnonzero(vertices.bits[page.words])) * WORD
-    ranges: Array = offsets[np.clip(np.stack((first, first + WORD), 1), page.first_vertex, page.last_vertex)]
+    words = page.words.start + np.flatnonzero(vertices.bits[page.words])
+    bits = vertices.bits[words]
+    firsts, lasts = bits & ~(bits << 1), bits & ~(bits >> 1)
+    if int(np.bitwise_count(firsts).sum()) > min(-(-page.edges // SPARSE_EDGES), FEW_RANGES):
+        bounds = np.stack((words, words + 1), 1) * WORD
+    else:
+        bounds = np.stack((members(words, firsts), members(words, lasts) + 1), 1)
+    ranges: Array = offsets[np.clip(bounds, page.first_vertex, page.last_vertex)]
     return ranges
+
+
+def members(words: Array, bits: Array) -> Array:
+    """The vertices whose `bits` are set in these words of a vertex set."""
+    places = np.flatnonzero(np.unpackbits(bits.astype("<u8", copy=False).view(np.uint8), bitorder="little"))
+    found: Array = words[places // WORD] * WORD + places % WORD
+    return found

@@ -1,0 +1,53 @@
+"""Which edges of a page are wanted for a set of vertices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.executor.cpu import runs
+from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.pages.layout import Page
+
+N = 300
+OFFSETS = np.append(0, np.cumsum(np.random.default_rng(1).integers(0, 9, N)))
+
+
+def ranges_of(vertices, first, last):
+    """The ranges that are wanted of a page for `vertices`."""
+    chosen = VertexSet.empty(N)
+    for v in vertices:
+        chosen.bits[v // 64] |= np.uint64(1) << np.uint64(v % 64)
+    return runs.edge_ranges(chosen, OFFSETS, Page(0, first, last, int(OFFSETS[first]), int(OFFSETS[last])))
+
+
+def edges_of(ranges):
+    return [edge for first, last in ranges.tolist() for edge in range(first, last)]
+
+
+@pytest.mark.parametrize("sparse", [1, 1 << 14])
+@given(vertices=st.sets(st.integers(0, N - 1)), bounds=st.sets(st.integers(0, N), min_size=2, max_size=2))
+def test_the_lists_of_the_vertices_are_wanted(sparse, vertices, bounds):
+    first, last = sorted(bounds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "SPARSE_EDGES", sparse)
+        ranges = ranges_of(vertices, first, last)
+    own = [e for v in sorted(vertices) if first <= v < last for e in range(OFFSETS[v], OFFSETS[v + 1])]
+    found = edges_of(ranges)
+    assert found == sorted(set(found))
+    assert set(found) >= set(own)
+    if sparse == 1 and len(vertices) <= OFFSETS[last] - OFFSETS[first]:
+        assert found == own
+
+
+def test_lists_that_follow_each_other_are_one_range(monkeypatch):
+    monkeypatch.setattr(runs, "SPARSE_EDGES", 1)
+    assert len(ranges_of(range(5, 60), 0, N)) == 1
+    assert len(ranges_of([5, 6, 9], 0, N)) == 2
+
+
+def test_of_many_vertices_the_lists_of_whole_words_are_wanted(monkeypatch):
+    monkeypatch.setattr(runs, "SPARSE_EDGES", 1)
+    monkeypatch.setattr(runs, "FEW_RANGES", 2)
+    assert edges_of(ranges_of([5, 60], 0, N)) == [*range(OFFSETS[5], OFFSETS[6]), *range(OFFSETS[60], OFFSETS[61])]
+    assert edges_of(ranges_of([5, 9, 60], 0, N)) == list(range(OFFSETS[64]))
