@@ -236,7 +236,7 @@ class HyTGraph(ListPolicy):
 
     A partition is copied as a whole, its active vertices' lists are compacted by the CPU and then copied, or kernels
     read them where they are. Before each superstep, costs are computed from what the GPU has counted, by equations 1 to
-    3. Contributions of hubs come first if the graph is in hub order (``garaph convert --order hub``).
+    3. Hubs come first if the graph is in hub order (``garaph import --order hub``).
 
     Parameters
     ----------
