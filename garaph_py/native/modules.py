@@ -48,7 +48,7 @@ class Library(CodeLibrary):  # type: ignore[misc]
     Attributes
     ----------
     module : llvmlite.binding.ModuleRef
-        Not optimized.
+        Its functions, as Numba translates them.
     needs : list of CodeLibrary
         Those of the functions that it calls; what Numba compiles for itself is in libraries of Numba's.
     """
@@ -63,14 +63,18 @@ class Library(CodeLibrary):  # type: ignore[misc]
             self.needs.append(library)
 
     def add_ir_module(self, ir_module: Any) -> None:
-        self.module.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(ir_module))))
+        self.module.link_in(shared(cgutils.normalize_ir_text(str(ir_module))))
 
     def finalize(self) -> None:
-        """Do nothing: `linked` and `compiler.reduced` finish the work."""
+        """Do nothing: `linked` and `compiler.optimized` do that."""
 
     def get_pointer_to_function(self, name: str) -> int:
         """The address of the function's wrapper for Python: it has none."""
         return 0
+
+    def _get_module_for_linking(self) -> Any:
+        """What Numba asks for where a function of its own, as `map`, calls this one."""
+        return linked(self)
 
     def get_function(self, name: str) -> Any:
         return self.module.get_function(name)
@@ -88,18 +92,21 @@ def linked(library: Library) -> Any:
     waiting = list(library.needs)
     while waiting:
         needed = waiting.pop()
-        if needed not in found:
-            found.add(needed)
-            module.link_in(part(needed))
-            waiting += getattr(needed, "needs", ())
+        if needed in found:
+            continue
+        found.add(needed)
+        if isinstance(needed, Library):
+            module.link_in(needed.module, preserve=True)
+            waiting += needed.needs
+        else:
+            module.link_in(shared(needed.get_llvm_str()))
     return module
 
 
-def part(library: Any) -> Any:
-    """A copy of the module of `library` to link to others, which may define some of the same functions."""
-    own = isinstance(library, Library)
-    module = library.module.clone() if own else llvm.parse_assembly(library.get_llvm_str())
+def shared(text: str) -> Any:
+    """The LLVM module `text`, to be linked to others that may define some of the same functions."""
+    module = llvm.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration and function.linkage == llvm.Linkage.external:
-            function.linkage = "weak_odr"  # of equal ones, any
+            function.linkage = "weak_odr"
     return module
