@@ -1,8 +1,8 @@
-"""Compiles a Python function to object code. Only this module, `lowering` and the checks in `program` use Numba.
+"""Compiles a Python function to object code. Only this module, `lowering`, `modules` and the checks in `program` use
+Numba.
 
-`numba.cfunc` compiles the function to an LLVM module. That module also holds a C callback, which needs Python: it is
-removed, and the native function that remains is emitted as object code for this host. It may call only libm and the
-clock.
+Numba translates the function, and each that it calls, to an LLVM module. These are linked, optimized as a whole, and
+emitted as object code for this host. The code may call only libm and the clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core.errors import NumbaError
 from ..errors import ParameterError, ProgramError
 from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
-from .modules import Pipeline, linked
+from .modules import Pipeline, linked, no_counts
 from .references import fingerprint, rebuild
 
 TOLERATED = ("OverflowError", "ZeroDivisionError")
@@ -149,29 +149,17 @@ def on_row(function: Any, signature: tuple[str, ...]) -> Any:
 def optimized(outcome: Any) -> Any:
     """The LLVM module of what Numba compiled with `OPTIONS`: one function, optimized, and what is left beside it."""
     module, entry = linked(outcome.library), outcome.fndesc.llvm_func_name
+    module.link_in(no_counts())
     for item in (*module.functions, *module.global_variables):
         if not item.is_declaration and not item.name.startswith(ADDRESS):
             item.linkage = "external" if item.name == entry else "internal"
-    host = target_machine()
-    cheap, full = (llvm.create_pass_builder(host, tuning(level)) for level in (0, 3))
-    passes = cheap.getModulePassManager()  # inlines
-    passes.add_loop_rotate_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_jump_threading_pass()
-    passes.add_refprune_pass()
-    passes.run(module, cheap)
-    passes = full.getModulePassManager()
-    passes.add_refprune_pass()
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(target_machine(), options)
+    passes = builder.getModulePassManager()
     passes.add_strip_dead_prototype_pass()
-    passes.run(module, full)
+    passes.run(module, builder)
     return module
-
-
-def tuning(level: int) -> Any:
-    """LLVM's settings for this level of optimization."""
-    options = llvm.create_pipeline_tuning_options(level)
-    options.loop_vectorization, options.slp_vectorization = level > 0, False
-    return options
 
 
 def obstacle(module: Any) -> str | None:

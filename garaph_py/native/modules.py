@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import CodeLibrary, JITCPUCodegen
 from numba.core.compiler import Compiler
@@ -59,7 +60,7 @@ class Library(CodeLibrary):  # type: ignore[misc]
         self.needs: list[Any] = []
 
     def add_linking_library(self, library: Any) -> None:
-        if library is not rtsys.library:  # which counts references to memory that a kernel cannot allocate
+        if library is not rtsys.library:  # which counts references, see `no_counts`
             self.needs.append(library)
 
     def add_ir_module(self, ir_module: Any) -> None:
@@ -110,3 +111,16 @@ def shared(text: str) -> Any:
         if not function.is_declaration and function.linkage == llvm.Linkage.external:
             function.linkage = "weak_odr"
     return module
+
+
+def no_counts() -> Any:
+    """A module that defines how references to memory are counted: not at all, for a kernel cannot allocate memory.
+
+    Calls of Numba's functions for that would keep LLVM from much, until it finds them to do nothing.
+    """
+    module = ir.Module()
+    for name in ("NRT_incref", "NRT_decref"):
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer()]), name)
+        function.attributes.add("alwaysinline")
+        ir.IRBuilder(function.append_basic_block()).ret_void()
+    return llvm.parse_assembly(str(module))
