@@ -94,7 +94,7 @@ def environment() -> str:
     except RuntimeError:
         features = ""
     versions = versions_of(("numba", "llvmlite", "numpy"))
-    compiler = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "lowering.py")]
+    compiler = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "lowering.py", "modules.py")]
     return fingerprint(
         platform.python_version(), versions, llvm.get_process_triple(), llvm.get_host_cpu_name(), features, compiler
     )

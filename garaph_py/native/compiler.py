@@ -1,14 +1,15 @@
-"""Compiles a Python function to object code. Only this module, `lowering` and the checks in `program` use Numba.
+"""Compiles a Python function to object code. Only this module, `lowering`, `modules` and the checks in `program` use
+Numba.
 
-`numba.cfunc` compiles the function to an LLVM module. That module also holds a C callback, which needs Python: it is
-removed, and the native function that remains is emitted as object code for this host. It may call only libm and the
-clock.
+Numba translates the function, and each that it calls, to an LLVM module. These are linked, optimized as a whole, and
+emitted as object code for this host. The code may call only libm and the clock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import types
 import warnings
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from numba.core.errors import NumbaError
 from ..errors import ParameterError, ProgramError
 from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
+from .modules import Pipeline, linked, no_counts
 from .references import fingerprint, rebuild
 
 TOLERATED = ("OverflowError", "ZeroDivisionError")
@@ -32,6 +34,13 @@ is raised only for the exponent -2**63, the second never."""
 SETTINGS = {"OPT": type(numba.config.OPT)(3), "BOUNDSCHECK": None}
 """Numba's settings, by their names in `numba.config`, without which its code needs Python. These are Numba's defaults;
 a user may have set others in the environment, as NUMBA_OPT=0 or NUMBA_BOUNDSCHECK=1 do."""
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy", "boundscheck": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+    "pipeline_class": Pipeline,
+}  # fmt: skip
+"""How Numba compiles every function."""
+ADDRESS = "numba.dynamic.globals"
+"""How the names of variables begin that hold an address in this process."""
 MOST_SHARED = 1000
 """Number of dispatchers that are kept for later kernels. The kernels of one program need about a hundred."""
 _shared: dict[str, Any] = {}
@@ -71,6 +80,8 @@ class SharedMemo(dict[Any, Any]):
 def own_settings() -> Iterator[None]:
     """In ``with``: Numba has the `SETTINGS` that kernels need. The caller holds the lock `kernel.compiling`.
 
+    Python does not look for garbage meanwhile: among Numba's many objects that takes a sixth of the time.
+
     Raises
     ------
     ParameterError
@@ -80,12 +91,15 @@ def own_settings() -> Iterator[None]:
         raise ParameterError(
             "NUMBA_DISABLE_JIT is set, so Numba cannot compile the vertex program; unset it in the environment"
         )
-    users = {name: getattr(numba.config, name) for name in SETTINGS}
+    users, collects = {name: getattr(numba.config, name) for name in SETTINGS}, gc.isenabled()
     vars(numba.config).update(SETTINGS)
+    gc.disable()
     try:
         yield
     finally:
         vars(numba.config).update(users)
+        if collects:
+            gc.enable()
 
 
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
@@ -95,10 +109,7 @@ def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any
     """
     memo = {} if memo is None else memo
     memo.update(REPLACED)
-    compiled = numba.njit(
-        error_model="numpy", boundscheck=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
-    )
-    return rebuild(function, compiled, memo=memo)
+    return rebuild(function, numba.njit(forceinline=True, **OPTIONS), memo=memo)
 
 
 def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> bytes:
@@ -118,17 +129,17 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
     try:
         with own_settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
-            decorate = numba.cfunc(nb.int64(nb.CPointer(nb.int64)), error_model="numpy", boundscheck=False)
-            callback = decorate(on_row(jit(function, memo), signature))
+            kernel = numba.njit(**OPTIONS)(on_row(jit(function, memo), signature))
+            kernel.compile(nb.int64(nb.CPointer(nb.int64)))
     except NumbaError as error:
         raise ProgramError(f"{function.__qualname__} cannot be compiled: {error}") from None
     memo.share()
-    entry = callback.native_name.removeprefix("cfunc.")
-    module = reduced(callback._library, entry)
-    problem = obstacle(callback._library, module)
+    (outcome,) = kernel.overloads.values()
+    module = optimized(outcome)
+    problem = obstacle(module)
     if problem:
         raise ProgramError(f"{function.__qualname__} {problem}")
-    module = llvm.parse_assembly(str(module).replace(entry, ENTRY))
+    module.get_function(outcome.fndesc.llvm_func_name).name = ENTRY
     return bytes(target_machine().emit_object(module))
 
 
@@ -141,21 +152,25 @@ def on_row(function: Any, signature: tuple[str, ...]) -> Any:
     return names["entry"]
 
 
-def reduced(library: Any, entry: str) -> Any:
-    """The optimized LLVM module of a Numba library, with only its function `entry` and what that needs."""
-    module = llvm.parse_assembly(library.get_llvm_str())
+def optimized(outcome: Any) -> Any:
+    """The LLVM module of what Numba compiled with `OPTIONS`: one function, optimized, and what is left beside it."""
+    module, entry = linked(outcome.library), outcome.fndesc.llvm_func_name
+    module.link_in(no_counts())
     for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration and item.name != entry:
-            item.linkage = "internal"
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options(3)))
+        if not item.is_declaration and not item.name.startswith(ADDRESS):
+            item.linkage = "external" if item.name == entry else "internal"
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(target_machine(), options)
+    passes = builder.getModulePassManager()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, builder)
     return module
 
 
-def obstacle(library: Any, module: Any) -> str | None:
-    """Why the code of `library`, reduced to `module`, cannot run in a process without Python; None if it can."""
-    if library.has_dynamic_globals:
+def obstacle(module: Any) -> str | None:
+    """Why the code of `module` cannot run in a process without Python; None if it can."""
+    if any(item.name.startswith(ADDRESS) for item in module.global_variables):
         return "refers to an address in this process: a function pointer, or a global array of more than a megabyte"
     libm = ctypes.CDLL(LIBM)
     foreign = [

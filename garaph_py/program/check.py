@@ -111,7 +111,7 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
 
 def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
     """Check one function: it compiles for `arguments` (Numba types by name) and returns `returns`."""
-    from ..native.compiler import jit, obstacle, own_settings, reduced
+    from ..native.compiler import jit, obstacle, optimized, own_settings
 
     compiled: dict[types.FunctionType, Any] = {}
     dispatcher = jit(with_real(place.function, bound.real), compiled)
@@ -133,7 +133,7 @@ def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any],
         reason = mismatch(found, returns)
         if reason:
             raise ProgramError(f"{place.line(line)} {reason}")
-    reason = obstacle(outcome.library, reduced(outcome.library, outcome.fndesc.llvm_func_name))
+    reason = obstacle(optimized(outcome))
     if reason:
         raise ProgramError(f"{place.line()} {reason}; {ALLOWED}, none of which does that")
 

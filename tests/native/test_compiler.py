@@ -74,6 +74,19 @@ def make_choose():
     return Kernel("i64*", choose)
 
 
+def test_a_function_of_numba_can_call_ours():
+    def double(x):
+        return 2 * x
+
+    def total(numbers):
+        found = 0
+        for number in map(double, (numbers[0], numbers[1])):
+            found += double(number)
+        return found
+
+    assert Kernel("i64*", total)(np.array([3, 4])) == 28
+
+
 @pytest.mark.parametrize(("name", "value"), [("OPT", type(numba.config.OPT)(0)), ("BOUNDSCHECK", 1)])
 def test_numbas_settings_in_the_environment_change_nothing(monkeypatch, name, value):
     monkeypatch.setattr(numba.config, name, value)

@@ -7,26 +7,16 @@ import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support import twins
 from tests.support.cases import mostly_full
+from tests.support.numpy_gpu import Lengths, Quiet
 
 FAR = np.iinfo(np.int64).max
 """Steps to a vertex that is not reached."""
 
 
-class Steps(gp.VertexProgram):
+class Steps(Quiet):
     """Least number of edges from vertex 0, and the in-neighbour before."""
 
-    value = np.int64
-    sum = gp.min
     reports = {"steps": np.int64, "before": np.int64}  # noqa: RUF012
-
-    def init(self, id):
-        return 0 if id == 0 else self.identity
-
-    def frontier(self, id):
-        return id == 0
-
-    def gather(self, src):
-        return src + 1 if src != self.identity else src
 
     def result(self, value, parent):
         return value, parent
@@ -35,8 +25,7 @@ class Steps(gp.VertexProgram):
 class Paths(Steps):
     """The same with edges of any length."""
 
-    def gather(self, src, edge):
-        return src + edge if src != self.identity else src
+    gather = Lengths.gather
 
 
 def expected(graph, steps, lengths=None):
