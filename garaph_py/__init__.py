@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from . import apps, errors, events
     from .dispatch.engines import Emogi, EtaGraph, Grus, HyTGraph
+    from .dispatch.observation import Observation
+    from .dispatch.policy import Policy
     from .errors import GaraphError
+    from .executor.protocol import Decision
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.csr import from_csr
     from .graph.generate import rmat, uniform
@@ -59,6 +62,7 @@ _HOME = {
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
     "HyTGraph": "dispatch.engines",
+    "Policy": "dispatch.policy", "Observation": "dispatch.observation", "Decision": "executor.protocol",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -70,7 +74,8 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph", "on_device", "check", "Result", "Progress",
+    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph",
+    "Policy", "Observation", "Decision", "on_device", "check", "Result", "Progress",
     "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",

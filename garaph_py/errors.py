@@ -50,6 +50,13 @@ class ProgramError(GaraphError, TypeError):
     """A vertex program is not valid. The message names the function, the line, and what is allowed."""
 
 
+class PolicyError(GaraphError, TypeError):
+    """A policy has failed, or has made a decision that is not possible. The message says in which iteration, and why.
+
+    What the policy has raised is its ``__cause__``.
+    """
+
+
 class GraphError(GaraphError, ValueError):
     """The graph does not allow what is asked for: a vertex is not in it, or a weight is negative, for example."""
 

@@ -6,19 +6,15 @@ The command line, experiments and simulations name programs so.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from ..errors import ParameterError, ProgramError, did_you_mean
+from ..errors import ParameterError, did_you_mean
 from ..graph.ids import IdText
 from ..program import PerVertex, VertexId, VertexProgram
 from ..program.fields import hints
-from ..system.files import did_you_mean_file
+from ..system.user_files import class_in_file
 
 
 def find(name: str) -> type[VertexProgram]:
@@ -39,49 +35,13 @@ def find(name: str) -> type[VertexProgram]:
     from .. import apps
 
     if ":" in name:
-        return from_file(*name.rsplit(":", 1))
+        file, _, kind = name.rpartition(":")
+        return class_in_file(file, kind, VertexProgram, "vertex program")
     library = {app.lower(): app for app in apps.__all__}
     if name.lower() not in library:
         near = did_you_mean(name, apps.__all__, f"the library has {', '.join(sorted(apps.__all__))}")
         raise ParameterError(f"there is no program {name!r}; for your own write file.py:ClassName; {near}")
     return getattr(apps, library[name.lower()])  # type: ignore[no-any-return]
-
-
-def from_file(file: str, name: str) -> type[VertexProgram]:
-    """Run the Python file and return its program class `name`."""
-    path = Path(file)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if not os.path.isfile(path) or spec is None or spec.loader is None:
-        raise ParameterError(f"{file}: no such Python file; {did_you_mean_file(file, 'write file.py:ClassName')}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look here for the module of a class
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        line = last_line(error, file)
-        raise ProgramError(f"{file}, line {line}: {type(error).__name__}: {error}") from error
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, VertexProgram)):
-        others = [key for key, item in vars(module).items() if is_program(item)]
-        near = did_you_mean(name, others, f"it has {', '.join(others) or 'none'}")
-        raise ParameterError(f"{file} has no vertex program {name!r}; {near}")
-    return found
-
-
-def last_line(error: BaseException, file: str) -> int | str:
-    """The line of `file` at which `error` came up, the innermost of several; ``"?"`` if none is known."""
-    if isinstance(error, SyntaxError) and error.lineno:
-        return error.lineno
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename.endswith(Path(file).name):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line or "?"
-
-
-def is_program(item: Any) -> bool:
-    return isinstance(item, type) and issubclass(item, VertexProgram) and item is not VertexProgram
 
 
 def option(name: str) -> str:

@@ -164,6 +164,16 @@ class Saver:
                 ending.add_note(said)
             raise
 
+    def keep(self, state: State, iterations: int) -> str:
+        """Make a checkpoint before an iteration that cannot begin; return how to go on from it."""
+        if self._saved != iterations:
+            self.guard(state, iterations)
+            self._save(state, iterations)
+        where = self._store.directory
+        if self._saved != iterations:
+            return f"no checkpoint could be written to {where}"
+        return f"{where} has a checkpoint after {iterations} iterations: resume=True (--resume) goes on from there"
+
     def end(self, state: State, iterations: int) -> None:
         """At the end of the run, make a checkpoint of it, so that its answer need not be computed again."""
         if self._saved != iterations:

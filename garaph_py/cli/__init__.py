@@ -13,7 +13,8 @@ INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
-    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error.
+    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error, after
+    the traceback of what a policy of the user's own has raised.
 
     While modules are imported, Ctrl-C ends the process at once. A `KeyboardInterrupt` would not always do so: raised in
     a callback of an import it is ignored, and raised while a class is made it becomes a `RuntimeError`.
@@ -23,7 +24,7 @@ def main() -> None:
     usual = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not if it is ignored, as with nohup
     if usual:
         _signal.signal(_signal.SIGINT, stop)
-    from ..errors import GaraphError, Interrupted
+    from ..errors import GaraphError, Interrupted, PolicyError
 
     try:
         from .commands import app
@@ -36,6 +37,8 @@ def main() -> None:
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
     except GaraphError as error:
+        if isinstance(error, PolicyError) and error.__cause__ is not None:
+            sys.excepthook(type(error.__cause__), error.__cause__, error.__cause__.__traceback__)
         fail(f"error: {error}", 1, error)
     except MemoryError as error:
         fail("error: not enough memory; use a smaller graph, or a machine with more", 1, error)

@@ -97,8 +97,8 @@ def run(
     engine: Annotated[
         str,
         Option(
-            help="auto; garaph: the paper's rules to the letter; or, on a GPU, emogi, etagraph or grus, with switches "
-            "as in emogi:align=no."
+            help="auto; garaph: the paper's rules to the letter; on a GPU also emogi, etagraph, grus or hytgraph, with "
+            "switches as in emogi:align=no; or file.py:ClassName for a policy of your own."
         ),
     ] = "auto",
     mode: Annotated[

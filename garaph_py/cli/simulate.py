@@ -38,7 +38,9 @@ def simulate(
     device: Annotated[str | None, Option(help="cpu, gpu or hybrid; by default as the spec or the trace says.")] = None,
     engine: Annotated[
         str | None,
-        Option(help="auto, garaph, or one that a program of the spec registers; by default as the spec or trace says."),
+        Option(
+            help="auto, garaph, or file.py:ClassName for a policy of your own; by default as the spec or trace says."
+        ),
     ] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations.")] = None,
@@ -53,9 +55,8 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime.options import ENGINES
     from ..simulation import read_machine
-    from ..simulation.spec import DEVICES, read_spec
+    from ..simulation.spec import DEVICES, check_simulated, read_spec
     from ..system.sizes import parse_bytes
 
     if (spec is None) == (trace is None):
@@ -66,7 +67,7 @@ def simulate(
     other = None if machine is None else read_machine(machine)
     memory = None if gpu_memory is None else parse_bytes(gpu_memory, "--gpu-memory")
     if trace is not None:
-        check_choice("engine", engine, ENGINES)
+        check_simulated(engine or "auto")
         replayed = play_again(trace, other, device, engine, memory, iterations)
         if as_json:
             print_json(replayed)
@@ -76,7 +77,7 @@ def simulate(
     assert spec is not None
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress)
-    check_choice("engine", engine, ENGINES)  # after the spec's programs are loaded: their files may register engines
+    check_simulated(engine or chosen.engine)
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
     played = (play(run, one, other or chosen.machine, engine or chosen.engine, memory) for run, one in runs)
     if as_json:

@@ -6,7 +6,9 @@ are, in how they get to the GPU, and in how threads divide them (`executor.gpu.s
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import ParameterError
@@ -28,10 +30,10 @@ from ..executor.gpu.settings import (
 from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
 from ..executor.protocol import Decision
+from ..system.user_files import class_in_file
 from .hytgraph import COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
 from .observation import Observation
 from .policy import POLICIES, AutoPolicy, Policy
-from .rates import Rates
 
 MOST_DEGREE_LIMIT = 48
 """Edges of a shadow vertex at most: 256 threads with 48 words each fill the 48 KiB of shared memory that every block
@@ -46,7 +48,7 @@ at first (Grus section 4.1.2)."""
 
 
 @dataclass(frozen=True)
-class ListPolicy:
+class ListPolicy(Policy):
     """Every superstep pushes, on the GPU. If the GPU fails, the CPU goes on by the rules of ``auto``."""
 
     modes: ClassVar[tuple[str, ...]] = (PUSH,)
@@ -61,9 +63,6 @@ class ListPolicy:
     def lists(self) -> ListPush:
         """Where the lists are, and how threads divide them."""
         raise NotImplementedError
-
-    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
-        return AutoPolicy().first_rates(threads, load)
 
     def decide(self, seen: Observation) -> Decision:
         if seen.device != GPU:
@@ -224,6 +223,8 @@ class Grus(ListPolicy):
         )
 
 
+SUFFIX = ".py"
+"""A name with this suffix is that of a file."""
 TRANSFERS = {"hybrid": HYBRID} | {way: (way,) for way in (COPIED, COMPACTED, ZERO_COPY, MANAGED)}
 """Among which ways HyTGraph chooses, by the name of the switch's value."""
 LEAST_PARTITION_BYTES = 1 << 10
@@ -311,16 +312,32 @@ def check_flags(engine: ListPolicy) -> None:
             raise ParameterError(f"{engine.name}: {field.name}={getattr(engine, field.name)!r}: give True or False")
 
 
-def engine_of(text: str) -> Policy:
+def engine_of(text: str, folder: Path | None = None) -> Policy:
     """The engine that `text` names: a name, or one followed by switches, as in ``"emogi:align=no,element_bytes=8"``.
+
+    A name may be ``"file.py:ClassName"``, for a `Policy` of the user's own. The file is run once; its path is relative
+    to `folder`.
 
     Raises
     ------
     ParameterError
+    ProgramError
+        If the file fails when it is run.
     """
-    name, _, switches = text.partition(":")
+    if text in POLICIES:
+        return POLICIES[text]
+    file, is_file, rest = text.partition(f"{SUFFIX}:")
+    name, _, switches = rest.partition(":") if is_file else text.partition(":")
+    if is_file:
+        kind, name = name, f"{file}{SUFFIX}:{name}"
+        if name not in POLICIES:
+            found = class_in_file(str((folder or Path()) / f"{file}{SUFFIX}"), kind, Policy, "policy")
+            POLICIES[name] = made(found, name)
     if name not in POLICIES:
-        raise ParameterError(f"engine={text!r}: choose from {', '.join(POLICIES)}")
+        known = ", ".join(POLICIES)
+        raise ParameterError(
+            f"engine={text!r}: choose from {known}, or write file.py:ClassName for a policy of your own"
+        )
     engine = POLICIES[name]
     if not switches:
         return engine
@@ -335,6 +352,37 @@ def engine_of(text: str) -> Policy:
             raise ParameterError(f"engine={text!r}: {key} is there twice; leave one out")
         given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
     return replace(engine, **given)  # type: ignore[type-var]
+
+
+def made(kind: type[Policy], name: str) -> Policy:
+    """An instance of a policy's class without arguments."""
+    try:
+        return kind()
+    except TypeError as error:
+        raise ParameterError(f"engine={name!r}: {error}; give all its parameters defaults") from None
+
+
+def register(policy: Policy) -> str:
+    """Make a policy of the user's own known for this process; return the text that names it: `engine_of` of it is it.
+
+    Raises
+    ------
+    ParameterError
+        If an engine of the package has the same name.
+    """
+    if any(type(policy) is not type(own) and policy.name == own.name for own in ENGINES):
+        raise ParameterError(
+            f"engine={policy!r}: {policy.name!r} is an engine of garaph_py; give the class another name"
+        )
+    first = text = text_of(policy)
+    others = itertools.count(2)
+    if text != policy.name:  # others may be named by their switches
+        defaults = {field.name: field.default for field in switches_of(policy)}
+        POLICIES.setdefault(policy.name, replace(policy, **defaults))  # type: ignore[type-var]
+    while text in POLICIES and POLICIES[text] is not policy and POLICIES[text] != policy:
+        text = f"{first}#{next(others)}"
+    POLICIES.setdefault(text, policy)
+    return text
 
 
 def switches_of(engine: Policy) -> tuple[Field[Any], ...]:
@@ -364,4 +412,6 @@ def text_of(engine: Policy) -> str:
     return f"{engine.name}:{','.join(switches)}" if switches else engine.name
 
 
-POLICIES |= {engine.name: engine for engine in (Emogi(), EtaGraph(), Grus(), HyTGraph())}
+ENGINES = (*POLICIES.values(), Emogi(), EtaGraph(), Grus(), HyTGraph())
+"""The engines of the package."""
+POLICIES |= {engine.name: engine for engine in ENGINES}

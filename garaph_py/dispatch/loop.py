@@ -124,7 +124,7 @@ class Loop:
     ) -> events.Iteration | Unmade:
         """Do one iteration, or several if the executor does several at once."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
-        missing = missing_bytes(state, self.vertices)
+        missing, scheduler.number = missing_bytes(state, self.vertices), number
         seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
@@ -146,7 +146,7 @@ class Loop:
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
-            scheduler.time(decision, seen.active_edges, record.seconds)
+            scheduler.done(seen, decision, record)
             return record
         edges = np.append(seen.active_edges, steps.active_edges[:-1])
         make = partial(several, record, seen, decision, steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..executor.modes import CPU
 from ..executor.protocol import PUSH_COST
@@ -72,6 +73,8 @@ class Observation:
         What the processor without the values would have saved in the last iterations, in the same unit.
     notify_bound : float
         The ``auto`` engine's bound on f for a GPU that works alone (`policy.notify_bound_after`).
+    own : object
+        What the policy knows by itself: what its `Policy.observe` has returned last.
     """
 
     vertices: int
@@ -102,6 +105,7 @@ class Observation:
     moving: float = 0.0
     missed: float = 0.0
     notify_bound: float = NOTIFY_BOUND
+    own: Any = None
 
     @cached_property
     def f(self) -> float:

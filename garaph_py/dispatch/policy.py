@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
+from ..events import Iteration
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Ahead, Decision
@@ -37,13 +38,17 @@ RELAXING_THRESHOLD = 1 / 1000
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
 
 
-class Policy(Protocol):
-    """The rules of an engine.
+class Policy:
+    """The rules of an engine; the base class of your own.
+
+    Before each iteration the scheduler observes, and asks the policy to `decide`. After it, the policy may `observe`
+    what has happened, and keep what it learns. Its methods are pure: what they know is in their arguments, so that a
+    recorded run can be replayed, and simulated on another machine.
 
     Attributes
     ----------
     name : str
-        The engine's name, as users give it.
+        The engine's name, as users give it and records show it; by default the name of the class.
     modes : tuple of str
         Directions that the user may choose.
     chooses_asynchrony : bool
@@ -58,25 +63,72 @@ class Policy(Protocol):
         Where a run needs few of these edges, the GPU reads them from host memory instead.
     lists : ListPush or None
         The engine works on a GPU only, where every iteration pushes along lists of out-edges in this way.
+
+    Examples
+    --------
+    >>> class Patient(gp.Policy):
+    ...     '''Pulls until an iteration has activated fewer vertices than the one before, and then pushes if it may.'''
+    ...
+    ...     def start(self):
+    ...         return False, 0  # whether the frontier has shrunk, and how many were active
+    ...
+    ...     def decide(self, seen):
+    ...         shrinks = seen.own[0] or seen.active < seen.own[1]
+    ...         mode = "push" if shrinks and seen.is_relaxation and seen.pushes else "pull"
+    ...         return gp.Decision(mode, "the frontier shrinks" if shrinks else "it grows", seen.device)
+    ...
+    ...     def observe(self, own, seen, decision, done):
+    ...         return own[0] or seen.active < own[1], seen.active
+    >>> graph = gp.rmat(10, directed=False)
+    >>> search = gp.apps.BFS(source=graph.ids[graph.out_degrees.argmax()])
+    >>> run = gp.run(search, graph, options=gp.Options(engine=Patient()))
+    >>> [row.mode for row in run.stats.iterations][0]
+    'pull'
     """
 
     name: ClassVar[str]
-    modes: ClassVar[tuple[str, ...]]
-    chooses_asynchrony: ClassVar[bool]
-    one_partition_per_thread: ClassVar[bool]
-    gather: ClassVar[str]
-    transfer: ClassVar[str]
-    zero_copy: ClassVar[bool]
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
+    chooses_asynchrony: ClassVar[bool] = True
+    one_partition_per_thread: ClassVar[bool] = False
+    gather: ClassVar[str] = "auto"
+    transfer: ClassVar[str] = COPIED
+    zero_copy: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     @property
     def lists(self) -> ListPush | None:
         """See above."""
+        return None
+
+    def start(self) -> Any:
+        """What the policy knows at the beginning of a run: the first `Observation.own`."""
+        return None
 
     def decide(self, seen: Observation) -> Decision:
         """Decide how to do the iteration that begins."""
+        raise NotImplementedError
+
+    def observe(self, own: Any, seen: Observation, decision: Decision, done: Iteration) -> Any:
+        """What the policy knows after an iteration, for the next `Observation.own`: a new object, or the same one.
+
+        Parameters
+        ----------
+        own : object
+            What it knew before.
+        seen, decision
+            What it has decided on, and how.
+        done : events.Iteration
+            What happened: edges, seconds, bytes, pages by way.
+        """
+        return own
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Initial rates, before any measurement, of a host with `threads` threads and a device with this `load`."""
+        return Rates.expected(threads, *load, reactive=False)
 
 
 def decide(seen: Observation, policy: Policy) -> Decision:
@@ -85,10 +137,8 @@ def decide(seen: Observation, policy: Policy) -> Decision:
 
 
 @dataclass(frozen=True)
-class _Rules:
+class _Rules(Policy):
     """The rules that both policies share: the mode that the user forces, and alpha."""
-
-    lists: ClassVar[None] = None
 
     def decide(self, seen: Observation) -> Decision:
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
@@ -171,16 +221,6 @@ class AutoPolicy(_Rules):
     """The rules that were fastest in measurements: both directions of the paper, push, tiles, pages divided by cost."""
 
     name: ClassVar[str] = "auto"
-    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
-    chooses_asynchrony: ClassVar[bool] = True
-    one_partition_per_thread: ClassVar[bool] = False
-    gather: ClassVar[str] = "auto"
-    transfer: ClassVar[str] = COPIED
-    zero_copy: ClassVar[bool] = True
-
-    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
-        """Rates that are updated by measurements."""
-        return Rates.expected(threads, *load, reactive=False)
 
     def alone(self, seen: Observation) -> Decision:
         """Union-find if it gives the answer; else push if a relaxation has a small f; else notify-pull if f is small;

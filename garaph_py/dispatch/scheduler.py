@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..errors import PolicyError
+from ..events import Iteration
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
 from .push_cost import PushCost
 from .reentry import DiskPushes
+from .refusal import refusal
 
 COPIES_TO_HOST = 3
 """Copies of the values for a turn of the host: to its two arrays, and back to the device when its turn comes again."""
@@ -95,6 +98,10 @@ class Scheduler:
         What pushes have read from disk.
     push_cost : PushCost
         What a push costs a GPU that works alone.
+    own : object
+        What the policy knows by itself (`Policy.observe`).
+    number : int
+        The iteration that is observed.
     """
 
     schedule: Schedule
@@ -108,11 +115,17 @@ class Scheduler:
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
     push_cost: PushCost = field(init=False)
+    own: Any = field(init=False)
+    number: int = 0
     _facts: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
         self.disk_pushes, self.push_cost = DiskPushes(schedule.pass_bytes), PushCost(can.push_cost)
+        try:
+            self.own = schedule.policy.start()
+        except Exception as error:
+            raise failed(schedule.policy.name, None, error) from error
         first = (schedule.policy.first_rates(can.threads, load) for load in can.loads)
         self.rates = tuple(rates._replace(from_disk=can.reads_disk) for rates in first)
         self._facts = {
@@ -150,23 +163,35 @@ class Scheduler:
         return Observation(
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             reenters=self.disk_pushes.reenters, only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
-            notify_bound=self.notify_bound, device_push_cost=self.push_cost.ratio(self.edges), **self._facts, **shared,
+            notify_bound=self.notify_bound, device_push_cost=self.push_cost.ratio(self.edges), own=self.own,
+            **self._facts, **shared,
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:
         """The policy's decision, with the rates by which the host and the devices share pages."""
-        decision = self.schedule.policy.decide(seen)
+        policy = self.schedule.policy
+        try:
+            decision = policy.decide(seen)
+        except Exception as error:
+            raise failed(policy.name, self.number, error) from error
+        if (why := refusal(decision, seen, self.can)) is not None:
+            raise PolicyError(f"policy {policy.name!r}, iteration {self.number}: {why}")
         return decision._replace(sharing=self.rates) if self.rates else decision
+
+    def done(self, seen: Observation, decision: Decision, record: Iteration) -> None:
+        """Learn from the record of an iteration, and let the policy do so."""
+        policy = self.schedule.policy
+        if self.can.name == GPU:
+            self.push_cost = self.push_cost.after(decision.mode, seen.active_edges, record.seconds)
+        try:
+            self.own = policy.observe(self.own, seen, decision, record)
+        except Exception as error:
+            raise failed(policy.name, self.number, error) from error
 
     def read(self, decision: Decision, nbytes: int, followed: int) -> None:
         """Learn from an iteration that read so many bytes from disk, and followed so many edges."""
         if decision.mode == PUSH:
             self.disk_pushes = self.disk_pushes.after(nbytes, followed, decision.reenters)
-
-    def time(self, decision: Decision, active_edges: int, seconds: float) -> None:
-        """Learn how long a GPU took that worked alone in an iteration."""
-        if self.can.name == GPU:
-            self.push_cost = self.push_cost.after(decision.mode, active_edges, seconds)
 
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
         """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""
@@ -177,3 +202,9 @@ class Scheduler:
             self.missed = self.missed + abs(alpha - 1) if slower else 0.0
         if self.can.name == GPU and decision.mode == NOTIFY_PULL:
             self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)
+
+
+def failed(name: str, iteration: int | None, error: Exception) -> PolicyError:
+    """The error that a policy has raised one, in an iteration or, if that is None, before the first."""
+    when = "before the first iteration" if iteration is None else f"iteration {iteration}"
+    return PolicyError(f"policy {name!r}, {when}: {type(error).__name__}: {error}; correct the policy")

@@ -11,7 +11,7 @@ import numpy as np
 from ..checkpoint.policy import Every, parse_every
 from ..codec.arrays import PACKED
 from ..codec.codecs import ENCODINGS
-from ..dispatch.engines import engine_of, text_of
+from ..dispatch.engines import engine_of, register
 from ..dispatch.policy import POLICIES, Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
@@ -32,7 +32,6 @@ ANY = "auto"
 """The value of an option that leaves the choice to the run."""
 HYBRID = "hybrid"
 """The device of a run on the CPU and the GPU together."""
-ENGINES = POLICIES.keys()
 """The engines, and those that a user registers later."""
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 CPU_MODES = (PUSH, PULL_TILED)
@@ -320,9 +319,9 @@ def engine_name(engine: object) -> str:
     if isinstance(engine, str):
         engine_of(engine)
         return engine
-    if not any(type(engine) is type(known) for known in POLICIES.values()):
-        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}")
-    return text_of(engine)  # type: ignore[arg-type]
+    if not isinstance(engine, Policy):
+        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}, or give a gp.Policy of your own")
+    return register(engine)
 
 
 def is_count(value: object) -> bool:

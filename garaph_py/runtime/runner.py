@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import events
 from ..checkpoint.saver import Saver
 from ..dispatch.loop import Loop
-from ..errors import DeviceError, GraphError, ProgramError
+from ..errors import DeviceError, GraphError, PolicyError, ProgramError
 from ..executor.cpu import CpuExecutor
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.executor import GpuExecutor
@@ -242,12 +242,22 @@ class Runner:
         copies = self._copies
         self._loop.after = self._after if copies is None else partial(self._after_on_gpu, copies, executor)
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
-            self._converged = self._loop.run(executor, state)
+            try:
+                self._converged = self._loop.run(executor, state)
+            except PolicyError as error:
+                raise PolicyError(f"{error}; {self._kept(state)}") from error.__cause__
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
         self._finite.end(state, iterations)
         if self._parts.saver is not None:
             self._parts.saver.end(state, iterations)
+
+    def _kept(self, state: State) -> str:
+        """Keep the state before an iteration that cannot begin; say how to go on from it."""
+        iterations, saver = self._loop.before + len(self._loop.done), self._parts.saver
+        if saver is None:
+            return "with checkpoint=DIR, what has been done is kept"
+        return saver.keep(state, iterations)
 
     def _after(self, state: State, iterations: int) -> None:
         """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import events
+from ..dispatch.engines import engine_of
 from ..errors import ParameterError
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, find, listed, program_of
 from ..graph import Graph
-from ..runtime.options import ENGINES, HYBRID
+from ..runtime.options import ANY, HYBRID
 from .machine import HINT, Machine, read_machine
 from .workload import Activity, Layout, Workload, bind_for_types, workload_of
 
@@ -93,8 +94,15 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     specified = tuple(
         run_of(given, f"runs {number}: ", sizes, layout, folder, iterations) for number, given in enumerate(runs, 1)
     )
-    engine = toml.one_of(document, "engine", ENGINES, otherwise="auto")  # a program's file may have registered it
+    engine = toml.string(document, "engine") if "engine" in document else ANY
+    check_simulated(engine, folder)
     return Spec(machine, engine, devices, specified)
+
+
+def check_simulated(engine: str, folder: Path | None = None) -> None:
+    """Refuse an engine that does not exist, or that cannot be simulated; its file's path is relative to `folder`."""
+    if engine_of(engine, folder).lists is not None:
+        raise ParameterError(f"engine={engine!r} cannot be simulated; use auto, garaph, or a policy of your own")
 
 
 def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:

@@ -37,6 +37,7 @@ def measure_lists(vertices, first, last, offsets, starts):  # type: ignore[no-un
     return length
 
 
+# wide: a compiled kernel takes numbers and arrays, not objects
 def copy_lists(vertices, first, last, offsets, before, starts, source, to):  # type: ignore[no-untyped-def]
     """Copy the lists of ``vertices[first:last]`` from `source` to where they begin in `to`, `before` elements later."""
     for place in range(first, last):

@@ -1,0 +1,214 @@
+"""Policies of users: as objects, from files, with switches; what they know, and what becomes of their mistakes."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch import engines
+from garaph_py.dispatch.policy import POLICIES
+from garaph_py.errors import ParameterError, PolicyError, ProgramError
+from tests.support.command import Shell
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return gp.rmat(10, directed=False, seed=1)
+
+
+@pytest.fixture(autouse=True)
+def known():
+    """The policies that a test makes known are forgotten after it."""
+    before = {engine.name: engine for engine in engines.ENGINES}
+    yield
+    POLICIES.clear()
+    POLICIES.update(before)
+
+
+@pytest.fixture
+def search(graph):
+    return gp.apps.BFS(source=graph.ids[graph.out_degrees.argmax()])
+
+
+class Counting(gp.Policy):
+    """Pushes in every second iteration; keeps the seconds of all."""
+
+    def start(self):
+        return ()
+
+    def decide(self, seen):
+        return gp.Decision("push" if len(seen.own) % 2 else "pull", f"{len(seen.own)} done", seen.device)
+
+    def observe(self, own, seen, decision, done):
+        assert (done.mode, done.active, done.why) == (decision.mode, seen.active, decision.why)
+        return (*own, done.seconds)
+
+
+@dataclass(frozen=True)
+class Switching(gp.Policy):
+    most: float = 0.5
+
+    def decide(self, seen):
+        return gp.Decision("push" if seen.f <= self.most else "pull", "", seen.device)
+
+
+def modes(result):
+    return [row.mode for row in result.stats.iterations]
+
+
+def ran(search, graph, engine, **how):
+    return gp.run(search, graph, options=gp.Options(engine=engine, sync=True), device="cpu", **how)
+
+
+def test_it_decides_and_knows_what_it_has_observed(graph, search):
+    found = ran(search, graph, Counting())
+    np.testing.assert_array_equal(found.column(), ran(search, graph, "auto").column())
+    assert modes(found) == ["pull", "push"] * (len(modes(found)) // 2) + ["pull"] * (len(modes(found)) % 2)
+    assert [row.why for row in found.stats.iterations] == [f"{k} done" for k in range(len(modes(found)))]
+
+
+def test_a_dataclass_has_switches(graph, search):
+    assert set(modes(ran(search, graph, Switching(most=1)))) == {"push"}
+    assert set(modes(ran(search, graph, "Switching:most=0"))) == {"pull"}
+    assert gp.Options(engine=Switching(most=0.25)).engine == "Switching:most=0.25"
+
+
+def test_two_objects_of_one_name_are_two_engines():
+    class Told(gp.Policy):
+        def __init__(self, mode):
+            self.mode = mode
+
+    one, other = gp.Options(engine=Told("pull")), gp.Options(engine=Told("push"))
+    assert (one.engine, other.engine) == ("Told", "Told#2")
+    assert (one.policy.mode, other.policy.mode) == ("pull", "push")
+    assert gp.Options(engine=one.policy) == one
+
+
+def test_the_name_of_an_engine_is_taken():
+    class Mine(gp.Policy):
+        name = "auto"
+
+    with pytest.raises(ParameterError, match="'auto' is an engine of garaph_py; give the class another name"):
+        gp.Options(engine=Mine())
+    with pytest.raises(ParameterError, match=r"or give a gp\.Policy of your own"):
+        gp.Options(engine=3)
+
+
+FILE = """
+import json
+from dataclasses import dataclass
+import garaph_py as gp
+
+@dataclass(frozen=True)
+class Mine(gp.Policy):
+    mode: str = "push"
+
+    def decide(self, seen):
+        return gp.Decision(self.mode, "mine", seen.device)
+
+class Needy(gp.Policy):
+    def __init__(self, limit):
+        pass
+"""
+
+
+def test_from_a_file(tmp_path, graph, search):
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    assert set(modes(ran(search, graph, f"{file}:Mine"))) == {"push"}
+    assert set(modes(ran(search, graph, f"{file}:Mine:mode=pull"))) == {"pull"}
+    with pytest.raises(ParameterError, match=r"has no policy 'Yours'; it has Mine, Needy"):
+        gp.Options(engine=f"{file}:Yours")
+    with pytest.raises(ParameterError, match=r"Needy.*limit.*; give all its parameters defaults"):
+        gp.Options(engine=f"{file}:Needy")
+    with pytest.raises(ParameterError, match="no such Python file"):
+        gp.Options(engine=f"{tmp_path}/other.py:Mine")
+    file.write_text("1 / 0")
+    with pytest.raises(ProgramError, match=r"mine\.py, line 1: ZeroDivisionError"):
+        gp.Options(engine=f"{file}:Another")
+
+
+class Faulty(gp.Policy):
+    """Goes wrong in the third iteration."""
+
+    def start(self):
+        return 0
+
+    def decide(self, seen):
+        return gp.Decision("push" if seen.own < 2 else self.wrong(), "", seen.device)
+
+    def wrong(self):
+        return {}["missing"]
+
+    def observe(self, own, seen, decision, done):
+        return own + 1
+
+
+def test_a_mistake_ends_the_run_and_it_can_go_on(graph, search, tmp_path):
+    where = tmp_path / "kept"
+    with pytest.raises(
+        PolicyError, match=r"policy 'Faulty', iteration 2: KeyError: 'missing'.*after 2 iterations: "
+    ) as met:
+        ran(search, graph, Faulty(), checkpoint=where)
+    assert isinstance(met.value.__cause__, KeyError)
+    assert "wrong" in names_of(met.value.__cause__)
+    found = ran(search, graph, "auto", checkpoint=where, resume=True)
+    assert found.stats.resumed == 2
+    np.testing.assert_array_equal(found.column(), ran(search, graph, "auto").column())
+
+
+def names_of(error):
+    """The functions in an exception's traceback."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_name
+        trace = trace.tb_next
+
+
+def test_a_decision_that_is_not_possible(graph, search):
+    class Tiles(Faulty):
+        def wrong(self):
+            return "sideways"
+
+    with pytest.raises(PolicyError, match=r"iteration 2: mode='sideways' is not possible here.*with checkpoint=DIR"):
+        ran(search, graph, Tiles())
+
+
+@pytest.mark.parametrize("method", ["start", "observe"])
+def test_all_methods_are_named(graph, search, method):
+    def fails(*_):
+        raise ValueError("no")
+
+    policy = type("Bad", (Counting,), {method: fails})()
+    with pytest.raises(PolicyError, match=r"policy 'Bad', .*: ValueError: no; correct the policy"):
+        ran(search, graph, policy)
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys):
+    return Shell(monkeypatch, capsys)
+
+
+def test_the_command_line_shows_where_a_policy_failed(shell, tmp_path):
+    edges, file = tmp_path / "edges.tsv", tmp_path / "mine.py"
+    edges.write_text("0\t1\n1\t2\n")
+    file.write_text(FILE.replace('self.mode, "mine"', 'self.modes[9], "mine"'))
+    status, _, said = shell("run", "BFS", edges, "--source", 0, "--engine", f"{file}:Mine", "--quiet")
+    assert status == 1
+    assert "self.modes[9]" in said
+    assert said.splitlines()[-1].startswith("error: policy 'Mine', iteration 0: IndexError: ")
+
+
+def test_a_simulation_of_a_recorded_run(shell, tmp_path):
+    edges, file, trace = tmp_path / "edges.tsv", tmp_path / "mine.py", tmp_path / "run.json"
+    edges.write_text("".join(f"{k}\t{k + 1}\n" for k in range(9)))
+    file.write_text(FILE)
+    assert shell("run", "BFS", edges, "--source", 0, "--trace", trace, "--quiet")[0] == 0
+    status, out, _ = shell("simulate", "--trace", trace, "--engine", f"{file}:Mine", "--json")
+    assert status == 0
+    assert {row["mode"] for row in json.loads(out)["iterations"]} == {"push"}
+    status, _, said = shell("simulate", "--trace", trace, "--engine", "emogi")
+    assert status == 1
+    assert "cannot be simulated" in said
