@@ -433,12 +433,15 @@ class Pull:
         return Task(*kernels, len(start), run)
 
     def run(self, edges: PageEdges, state: State, task: Task) -> PageResult:
-        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
+        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut.
+
+        In a synchronous run a gather ends where `done` says so, but not with one run per thread, as in the paper.
+        """
         calls, launch = task.calls, self._launch
-        own = launch.partitions(calls)
+        own, ends_early = launch.partitions(calls), state.synchronous and not self._runs.one_per_thread
         kept: dict[str, Any] = {"sums": self.sums} if task.kernel is self._kernels.pull_keeping else {}
         launch(
-            task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(state.synchronous),
+            task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(ends_early),
             head=PerCall(own.heads), tail=PerCall(own.tails), cuts=PerCall(own.cuts), counts=PerCall(own.counts),
             partial=PerCall(own.partials), **task.span, **kept,
         )  # fmt: skip

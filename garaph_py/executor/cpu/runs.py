@@ -51,6 +51,7 @@ class Runs:
 
     def __init__(self, arrays: GraphArrays, launcher: Launcher, one_per_thread: bool) -> None:
         self._arrays, self._launch = arrays, launcher
+        self.one_per_thread = one_per_thread
         self._max_runs = launcher.pool.size if one_per_thread else None
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 

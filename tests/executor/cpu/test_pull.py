@@ -1,5 +1,6 @@
 """Pulls over edges on disk leave out the vertices that are done."""
 
+import numpy as np
 import pytest
 
 import garaph_py as gp
@@ -79,3 +80,16 @@ def test_a_program_of_ones_own_with_done(tmp_path, threads):
     )
     assert run.values.tobytes() == run_with(Reached(), graph, device="cpu", mode="pull").values.tobytes()
     assert any(row.pages_skipped for row in run.stats.iterations)
+
+
+def test_garaph_gathers_every_in_edge():
+    """As in the paper; `auto` ends the gather of a vertex at its first neighbour in the last level."""
+    graph = gp.rmat(10, directed=False, seed=1)
+    program = gp.apps.BFS(source=graph.ids[graph.out_degrees.argmax()])
+    runs = {
+        engine: gp.run(program, graph, device="cpu", options=gp.Options(engine=engine, mode="pull", sync=True))
+        for engine in ("garaph", "auto")
+    }
+    np.testing.assert_array_equal(runs["garaph"].column(), runs["auto"].column())
+    assert [row.edges for row in runs["garaph"].stats.iterations] == [graph.m] * len(runs["garaph"].stats.iterations)
+    assert runs["auto"].stats.edges < runs["garaph"].stats.edges
