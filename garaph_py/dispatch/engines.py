@@ -379,7 +379,7 @@ def register(policy: Policy) -> str:
     if text != policy.name:  # others may be named by their switches
         defaults = {field.name: field.default for field in switches_of(policy)}
         POLICIES.setdefault(policy.name, replace(policy, **defaults))  # type: ignore[type-var]
-    while text in POLICIES and POLICIES[text] is not policy and POLICIES[text] != policy:
+    while text in POLICIES and not (type(POLICIES[text]) is type(policy) and vars(POLICIES[text]) == vars(policy)):
         text = f"{first}#{next(others)}"
     POLICIES.setdefault(text, policy)
     return text
