@@ -11,8 +11,6 @@ import garaph_py as gp
 
 
 class Measured(gp.Policy):
-    """Takes the mode that should be faster by what an edge has cost in it so far."""
-
     def start(self):
         return {"pull": 1e-9, "push": 5e-9}  # seconds an edge, before anything has been measured
 
@@ -36,13 +34,7 @@ for engine in ("garaph", Measured()):
     runs = [gp.run(program, graph, device="cpu", options=options).stats for _ in range(5)]
     best = min(runs, key=lambda stats: stats.seconds)  # the first run of a mode compiles
     milliseconds = [1e3 * one.seconds for one in best.iterations]
-    (line,) = ax.plot(milliseconds, label=f"{options.engine}: {sum(milliseconds):.0f} ms")
-    for mode, marker in ("pull", "o"), ("notify-pull", "s"), ("push", "^"):
-        chosen = [one.number for one in best.iterations if one.mode == mode]
-        ax.plot(chosen, [milliseconds[k] for k in chosen], marker, color=line.get_color())
-ax.set(xlabel="iteration (circles pull, squares notify-pull, triangles push)", ylabel="ms", yscale="log")
+    ax.plot(milliseconds, marker="o", label=f"{options.engine}: {sum(milliseconds):.0f} ms")
+    print(*(f"{one.number} {one.mode}: {one.why}" for one in best.iterations), sep="\n")
+ax.set(xlabel="iteration", ylabel="ms", yscale="log")
 ax.legend()
-
-for one in best.iterations:
-    print(f"{one.number}  {one.active:>7,} active  {one.mode:5} {one.why}, {1e3 * one.seconds:.2g} ms")
-plt.show()
