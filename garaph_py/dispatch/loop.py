@@ -98,6 +98,7 @@ class Loop:
                 return True
             if limit is not None and number >= limit:
                 return False
+            scheduler.step = None if buckets is None else buckets.step
             done = self._iterate(executor, state, scheduler, number)
             self.done.add(done)
             if self.listener is not events.ignore:

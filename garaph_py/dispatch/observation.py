@@ -50,6 +50,8 @@ class Observation:
         The answer is the sum over each connected component, and one iteration may find it by union-find.
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened (`VertexProgram.priority`).
+    step : number, optional
+        Then: how far the next bucket reaches beyond the least priority.
     reenters : bool
         Pushes over edges on disk work off whole pages (`reentry.DiskPushes`).
     only_pushes : bool
@@ -94,6 +96,7 @@ class Observation:
     tiles: bool = False
     components: bool = False
     in_buckets: bool = False
+    step: Any = None
     reenters: bool = False
     only_pushes: bool = False
     k: float = 1.0

@@ -231,7 +231,7 @@ class AutoPolicy(_Rules):
             return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
-                return Decision(PUSH, "the vertices of the open bucket push", seen.device)
+                return Decision(PUSH, "the vertices of the open bucket push", seen.device, ahead=ahead_of(seen))
             bound, ahead = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD, ahead_of(seen)
             if seen.f <= bound or seen.only_pushes:
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
@@ -274,8 +274,11 @@ def suits_device_push(seen: Observation) -> bool:
 
 
 def ahead_of(seen: Observation) -> Ahead | None:
-    """How a GPU may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
+    """How a processor may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
     can_push = seen.pushes if seen.ratio is None else seen.device_pushes
+    if seen.device == CPU and seen.ratio is None:
+        goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not seen.reenters
+        return Ahead(int(PUSH_THRESHOLD * seen.edges), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
         return None

@@ -94,6 +94,8 @@ class Scheduler:
         What the other processor would have saved in the last iterations (`Observation.missed`).
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened.
+    step : number, optional
+        Then: how far the next bucket reaches beyond the least priority.
     disk_pushes : DiskPushes
         What pushes have read from disk.
     push_cost : PushCost
@@ -112,6 +114,7 @@ class Scheduler:
     rates: tuple[Sharing, ...] = ()
     notify_bound: float = NOTIFY_BOUND
     in_buckets: bool = False
+    step: Any = None
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
     push_cost: PushCost = field(init=False)
@@ -162,9 +165,9 @@ class Scheduler:
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
         return Observation(
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
-            reenters=self.disk_pushes.reenters, only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
-            notify_bound=self.notify_bound, device_push_cost=self.push_cost.ratio(self.edges), own=self.own,
-            **self._facts, **shared,
+            step=self.step, reenters=self.disk_pushes.reenters, notify_bound=self.notify_bound, own=self.own,
+            only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
+            device_push_cost=self.push_cost.ratio(self.edges), **self._facts, **shared,
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:

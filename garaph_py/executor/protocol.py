@@ -86,10 +86,13 @@ class Ahead(NamedTuple):
         It pushes if at most so many edges lead from active vertices; otherwise it pulls.
     pulls : bool
         Whether it may pull; if not, it stops there.
+    step : number, optional
+        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority.
     """
 
     push_edges: int
     pulls: bool
+    step: Any = None
 
 
 class Decision(NamedTuple):
@@ -273,6 +276,10 @@ class OpenPlan(Protocol):
     @property
     def deltas(self) -> bool:
         """Whether active vertices may push deltas, so that the sums of vertices are to be kept."""
+
+    @property
+    def chains(self) -> bool:
+        """Whether a processor that works alone may do several iterations at once: nobody looks at each."""
 
 
 class Executor(Protocol):

@@ -420,8 +420,8 @@ def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
     return may and PUSH in options.policy.modes and options.mode == ANY
 
 
-def gpu_may_chain(options: RunOptions) -> bool:
-    """Whether a GPU may do several iterations without the host: nobody looks at the state in between."""
+def may_chain(options: RunOptions) -> bool:
+    """Whether a processor may do several iterations at once: nobody looks at the state in between."""
     return options.iterations is None and options.check != FINITE and options.checkpoint is None
 
 

@@ -21,7 +21,7 @@ from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push, pushes_deltas
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_push, may_chain, pushes_deltas
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -68,6 +68,8 @@ class RunPlan:
         A processor that works alone may push deltas, so it keeps the vertices' sums.
     is_tiled : bool
         Every iteration pulls by tiles.
+    chains : bool
+        A processor that works alone may do several iterations at once: nobody looks at each.
     gpu : Settings
         How to use a GPU.
     """
@@ -84,6 +86,7 @@ class RunPlan:
     pushes: bool
     deltas: bool
     is_tiled: bool
+    chains: bool
     gpu: Settings
 
     @property
@@ -128,6 +131,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         pushes=pushes,
         deltas=deltas,
         is_tiled=is_tiled,
+        chains=may_chain(options) and options.trace is None and options.report is None,
         gpu=settings_of(bound, graph.encoding, options, executor),
     )
 
@@ -158,7 +162,7 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 
     It pushes then, several iterations in a launch. A hybrid run never pushes deltas.
     """
-    chains = bound.is_relaxation and gpu_may_chain(options)
+    chains = bound.is_relaxation and may_chain(options)
     return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
 
 
@@ -281,7 +285,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         order=options.gpu_order,
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
-        chains=gpu_may_chain(options),
+        chains=may_chain(options),
         lists=lists_of(bound, options),
     )
 

@@ -19,7 +19,7 @@ from ..graph import Graph
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
-from .options import RunOptions, finds_components, gpu_may_chain, gpu_may_push
+from .options import RunOptions, finds_components, gpu_may_push, may_chain
 
 ALL, FRONTIER, SEARCH, SEARCH_BOTH, UNION = "all", "frontier", "search", "search_both", "union"
 """Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow
@@ -316,7 +316,7 @@ def call_of(
         kind, graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize, threads,
         options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
         out_edge_bytes(bound, graph, options),
-        can_push(bound, graph) and gpu_may_push(bound, options) and gpu_may_chain(options),
+        can_push(bound, graph) and gpu_may_push(bound, options) and may_chain(options),
         *disk_reads(bound, graph), graph.encoding,
     )  # fmt: skip
 

@@ -35,6 +35,7 @@ class Plan:
     memory: MemoryPlan
     page_edges: int | None = PAGE_EDGES
     deltas: bool = False
+    chains: bool = False
 
 
 @dataclass

@@ -1,14 +1,15 @@
 """Policies that are told what to decide."""
 
+from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.modes import COPIED, PULL
 
 
-class Sharing:
+class Sharing(Policy):
     """Makes the same decision in every iteration, for a host and devices that share the pages."""
 
     name, modes = "told", (PULL,)
-    chooses_asynchrony = one_partition_per_thread = False
+    chooses_asynchrony = False
     gather, transfer, zero_copy = "segmented", COPIED, False
 
     def __init__(self, decision):

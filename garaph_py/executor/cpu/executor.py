@@ -31,6 +31,7 @@ from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult,
 from ..state import State
 from ..step import StepByParts
 from .active import ActiveLists
+from .chain import Chain
 from .components import Components
 from .edges import reader_of
 from .launch import Launcher
@@ -99,6 +100,7 @@ class CpuExecutor(StepByParts):
         self._notify = Notify(lists, arrays.out_edges)
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
+        self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False
         self._skips_done = False
         self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, partial(kernels, bound)), False
         self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
@@ -113,6 +115,7 @@ class CpuExecutor(StepByParts):
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         needs = plan.memory.cpu
+        self._chains = plan.chains and self.is_relaxation
         self.invalidate_cache()
         sources.divide(needs)
         self._launch.prepare(*sources.kernels)  # here, where it counts as compiling, and not in the disks' threads
@@ -183,6 +186,12 @@ class CpuExecutor(StepByParts):
         self._push.forget_frontier()
 
     def step(self, state: State, decision: Decision) -> StepResult:
+        """One iteration, or several if the decision allows that and nobody looks at the state in between."""
+        if self._chains and decision.mode == PUSH and decision.ahead is not None:
+            self._push.forget_frontier()
+            done = self._chain(state, self.out_source, decision.ahead)
+            if done is not None:
+                return StepResult([done], 0, self.name, decision.sharing)
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
         self._reenters = decision.reenters
         # What `done` holds for needs no edges: a pull need not read them from disk.

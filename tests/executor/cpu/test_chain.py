@@ -1,0 +1,131 @@
+"""Many small supersteps in one call: the answers, and in synchronous runs also the records, of single ones."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.cpu import chain
+
+from ...support.runs import run_with
+
+NO_CHAIN = {"iterations": 1 << 20}
+"""A run with a limit does one iteration at a time."""
+
+
+def path(n):
+    return np.arange(n - 1), np.arange(1, n)
+
+
+def grid(side):
+    at = np.arange(side * side).reshape(side, side)
+    return np.append(at[:, :-1].ravel(), at[:-1].ravel()), np.append(at[:, 1:].ravel(), at[1:].ravel())
+
+
+def star_of_paths():
+    """A hub of more edges than a chain takes, from which a path leads on."""
+    leaves = np.arange(1, chain.MOST_EDGES + 2)
+    beyond = path(300)
+    return np.append(np.zeros_like(leaves), beyond[0] + leaves[-1]), np.append(leaves, beyond[1] + leaves[-1])
+
+
+EDGES = {"path": path(500), "grid": grid(40), "star": star_of_paths()}
+PROGRAMS = {"BFS": gp.apps.BFS(0), "SSSP": gp.apps.SSSP(0), "SSWP": gp.apps.SSWP(0)}
+
+
+def graph_of(name, directed=False):
+    if name == "rmat":
+        return gp.rmat(11, 8, directed=directed, weights=(1, 30), seed=3)
+    sources, targets = EDGES[name]
+    weights = np.random.default_rng(5).integers(1, 30, len(sources)).astype(np.int32)
+    return gp.from_edges(sources, targets, weights, directed=directed)
+
+
+def rows_of(run):
+    return [(row.active, row.f, row.edges, row.mode, row.device) for row in run.stats.iterations]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How many supersteps each call of a chain did."""
+    seen, works = [], chain.Chain.__call__
+
+    def counted(*arguments):
+        result = works(*arguments)
+        if result is not None:
+            seen.append(1 if result.supersteps is None else len(result.supersteps))
+        return result
+
+    monkeypatch.setattr(chain.Chain, "__call__", counted)
+    return seen
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
+@pytest.mark.parametrize("name", [*EDGES, "rmat"])
+@pytest.mark.parametrize("called", PROGRAMS)
+def test_synchronous_supersteps_are_those_of_single_ones(calls, called, name, packed):
+    graph = graph_of(name)
+    graph = graph.packed() if packed else graph
+    single = run_with(PROGRAMS[called], graph, device="cpu", sync=True, **NO_CHAIN)
+    assert not calls
+    found = run_with(PROGRAMS[called], graph, device="cpu", sync=True)
+    np.testing.assert_array_equal(found.values, single.values)
+    assert rows_of(found) == rows_of(single)
+    assert sum(calls) > 0
+    assert len(calls) < len(found.stats.iterations)
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+@pytest.mark.parametrize("name", [*EDGES, "rmat"])
+@pytest.mark.parametrize("called", PROGRAMS)
+def test_asynchronous_answers(calls, called, name, directed):
+    graph, program = graph_of(name, directed), PROGRAMS[called]
+    single = run_with(program, graph, device="cpu", sync=True, **NO_CHAIN)
+    found = run_with(program, graph, device="cpu")
+    np.testing.assert_array_equal(found.column(), single.column())
+    gp.check(program, graph, found)
+    assert sum(calls) > 0
+
+
+def test_buckets_are_opened_within_a_call(calls):
+    graph = graph_of("path")
+    run_with(gp.apps.SSSP(0), graph, device="cpu")
+    assert sum(calls) >= 499
+    assert len(calls) <= 5
+
+
+def test_real_priorities(calls):
+    sources, targets = grid(30)
+    lengths = np.random.default_rng(1).random(len(sources)) * 1e-3
+    graph = gp.from_edges(sources, targets, lengths, directed=False)
+    found = run_with(gp.apps.SSSP(0), graph, device="cpu")
+    gp.check(gp.apps.SSSP(0), graph, found)
+    assert sum(calls) > 0
+
+
+def test_a_chain_ends_where_many_edges_leave(calls):
+    graph = graph_of("star")
+    found = run_with(gp.apps.BFS(1), graph, device="cpu", sync=True)
+    assert found.column().max() == 301
+    active = [row.active for row in found.stats.iterations]
+    assert max(active) >= chain.MOST_EDGES
+    assert sum(calls) < len(active)  # the hub's superstep is not among them
+
+
+@pytest.mark.parametrize("options", [{"trace": "trace.json"}, {"checkpoint": "kept"}, {"check": "finite"}], ids=str)
+def test_no_chain_where_somebody_looks_at_each_iteration(calls, tmp_path, options):
+    given = {key: tmp_path / value if key != "check" else value for key, value in options.items()}
+    run_with(gp.apps.BFS(0), graph_of("path"), device="cpu", **given)
+    assert not calls
+
+
+def test_it_stops_after_a_while(calls, monkeypatch):
+    """So that an interrupt is heard; the next call goes on."""
+    graph, program = graph_of("path"), gp.apps.BFS(0)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    assert max(calls) > 100
+    calls.clear()
+    monkeypatch.setattr(chain, "LONGEST", 0)
+    monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # kernels with the other limit
+    found = run_with(program, graph, device="cpu", sync=True)
+    assert set(calls) == {1}
+    assert rows_of(found) == rows_of(expected)
