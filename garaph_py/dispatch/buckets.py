@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..executor.protocol import SupportsPriority
+from ..executor.protocol import OpenBucket, SupportsPriority
 from ..executor.state import State
 from ..program.monoids import largest, smallest
 
@@ -60,6 +60,14 @@ class Buckets:
         self.step: Any = None
         self.edges, self.followed = 0, 0
         self.before: Bucket | None = None
+
+    def go_on(self, opened: OpenBucket | None, followed: int) -> None:
+        """Note what an iteration has done: the bucket that the executor has `opened` itself, or the edges followed."""
+        if opened is None:
+            self.followed += followed
+        else:
+            self.step, self.edges, self.followed = opened
+            self.before = None
 
     def next(self, edges: int) -> bool:
         """Advance the threshold until the frontier is not empty or no vertex is pending.

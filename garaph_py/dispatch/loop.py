@@ -104,8 +104,8 @@ class Loop:
             if self.listener is not events.ignore:
                 for record in self.done.records()[number - self.before :]:
                     self.listener(record)
-            if buckets is not None and isinstance(done, events.Iteration):
-                buckets.followed += done.edges
+            if buckets is not None:
+                buckets.go_on(scheduler.bucket, done.edges if isinstance(done, events.Iteration) else 0)
             if self.after is not None:
                 self.after(state, self.before + len(self.done))
         return True
@@ -139,6 +139,7 @@ class Loop:
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
+        scheduler.bucket = pages[0].bucket if pages else None
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read

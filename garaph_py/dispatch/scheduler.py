@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..errors import PolicyError
 from ..events import Iteration
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision, Sharing
+from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
 from .push_cost import PushCost
@@ -96,6 +96,8 @@ class Scheduler:
         Changed vertices stay pending until their bucket is opened.
     step : number, optional
         Then: how far the next bucket reaches beyond the least priority.
+    bucket : OpenBucket, optional
+        The one that the executor has opened last, if it has opened any in the last iteration.
     disk_pushes : DiskPushes
         What pushes have read from disk.
     push_cost : PushCost
@@ -115,6 +117,7 @@ class Scheduler:
     notify_bound: float = NOTIFY_BOUND
     in_buckets: bool = False
     step: Any = None
+    bucket: OpenBucket | None = None
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
     push_cost: PushCost = field(init=False)

@@ -77,6 +77,7 @@ CPU = (
     Argument("copies", "Value*", "the values of the queue's vertices before the superstep, in synchronous runs"),
     Argument("waiting", "u32*", "the vertices of `pending`, if they are few"),
     Argument("step", "Value*", "how far the next bucket reaches beyond the least priority"),
+    Argument("bucket", "i64*", "buckets opened, edges of the last one's vertices at first, and edges followed since"),
     Argument("log", "i64*", "four numbers for each superstep of a call (chain.py)"),
     Argument("most_edges", "i64", "edges of the active vertices up to which another superstep begins"),
     Argument("accumulators", "Accumulator*", "room for the sums of 64 neighbouring vertices"),

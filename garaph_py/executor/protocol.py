@@ -182,6 +182,8 @@ class PageResult:
         How the page was processed; None if it was processed as the decision says for all pages.
     supersteps : Supersteps or None
         If the executor did several at once: all of them. The rest of this result is then about the last one.
+    bucket : OpenBucket or None
+        If it opened buckets on the way: the last one.
     """
 
     edges: int
@@ -194,6 +196,23 @@ class PageResult:
     from_device: int = 0
     how: PageDecision | None = None
     supersteps: Supersteps | None = None
+    bucket: OpenBucket | None = None
+
+
+class OpenBucket(NamedTuple):
+    """The bucket that is open (dispatch/buckets.py).
+
+    Attributes
+    ----------
+    step : number
+        How far it reaches beyond the least priority.
+    edges, followed : int
+        Edges that led from its vertices when it was opened, and edges that have been followed since.
+    """
+
+    step: Any
+    edges: int
+    followed: int
 
 
 @dataclass

@@ -18,7 +18,7 @@ from ...graph.arrays import GraphArrays
 from ...native import clock
 from ...pages.source import PageSource
 from ..modes import CPU, PUSH
-from ..protocol import Ahead, PageDecision, PageResult, Supersteps
+from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
 from .edges import Reader, source_of
 from .functions import Functions
@@ -194,7 +194,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, highest: Any) 
         if priorities:
             waiting = collect(NOTHING, t.pending, t.pending_blocks, NOTHING, t.n, t.waiting)
         now, following, place, steps, ends = t.frontier, t.next_frontier, MOST_EDGES, NOTHING, clock() + LONGEST
-        goes_on, bucket_edges, bucket_followed = True, NOTHING, NOTHING
+        goes_on, bucket_edges, bucket_followed, opened = True, NOTHING, NOTHING, NOTHING
         while goes_on:
             began = clock()
             acc, followed = superstep(edges, t, now, following, length, place, waiting)
@@ -206,7 +206,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, highest: Any) 
                 adapt_step(t, bucket_edges, bucket_followed)
                 length, count_edges, waiting = open_next(t, now, MOST_EDGES - place, waiting)
                 count = changeable = length
-                bucket_edges, bucket_followed = count_edges, NOTHING
+                bucket_edges, bucket_followed, opened = count_edges, NOTHING, opened + 1
             t.log[4 * steps + ACTIVE], t.log[4 * steps + EDGES] = count, count_edges
             t.log[4 * steps + FOLLOWED], t.log[4 * steps + BEGAN] = followed, began
             t.counts[0], t.counts[1], t.counts[2], t.counts[3] = followed, count, count_edges, changeable
@@ -218,12 +218,13 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, highest: Any) 
             v = np.int64(t.queue[MOST_EDGES - place + k])
             if now[v >> 6] & bit_of(v) != np.uint64(0):
                 t.frontier_blocks[v >> 12] = t.next_frontier_blocks[v >> 12] = np.uint8(1)
+        t.bucket[0], t.bucket[1], t.bucket[2] = opened, bucket_edges, bucket_followed
         return steps
 
     names = (
         "n", "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
         "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "queue", "copies", "waiting",
-        "step", "log", "most_edges", "counts",
+        "step", "bucket", "log", "most_edges", "counts",
     )  # fmt: skip
     return RecordKernel("push_few", push_few, names, f, reader)
 
@@ -259,18 +260,21 @@ class Chain:
         if not len(self._queue):
             self._queue, self._log = np.empty(2 * MOST_EDGES, np.uint32), np.empty(4 * MOST_SUPERSTEPS, np.int64)
             self._copies, self._waiting = np.empty(MOST_EDGES, state.values.dtype), np.empty(MOST_WAITING, np.uint32)
-        counts, (page,) = np.zeros(4, np.int64), source.pages
+        counts, bucket, (page,) = np.zeros(4, np.int64), np.zeros(3, np.int64), source.pages
+        step = np.array([ahead.step or 0], state.values.dtype)
         state.next_frontier.clear()
         (steps,) = self._launch(
             kernel, 1, state, self._launch.edges(self._edges.reader, source.edges(page), 1),
             in_place=int(not state.synchronous), queue=self._queue, copies=self._copies, waiting=self._waiting,
-            step=np.array([ahead.step or 0], state.values.dtype), log=self._log, most_edges=most, counts=counts,
+            step=step, bucket=bucket, log=self._log, most_edges=most, counts=counts,
         ).tolist()  # fmt: skip
         state.frontier.is_summary_loose = False
         if steps % 2 == 0:
             state.frontier, state.next_frontier = state.next_frontier, state.frontier
         followed, active, active_edges, changeable = counts.tolist()
         result = PageResult(followed, active, active_edges, changeable, None, how=PageDecision(PUSH, CPU))
+        opened, *edges = bucket.tolist()
+        result.bucket = OpenBucket(step[0].item(), *edges) if opened else None
         if steps > 1:
             result.supersteps = self._supersteps(steps)
         return result

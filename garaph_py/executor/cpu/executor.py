@@ -188,9 +188,9 @@ class CpuExecutor(StepByParts):
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration, or several if the decision allows that and nobody looks at the state in between."""
         if self._chains and decision.mode == PUSH and decision.ahead is not None:
-            self._push.forget_frontier()
             done = self._chain(state, self.out_source, decision.ahead)
             if done is not None:
+                self._push.forget_frontier()
                 return StepResult([done], 0, self.name, decision.sharing)
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
         self._reenters = decision.reenters
