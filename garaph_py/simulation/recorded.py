@@ -101,6 +101,8 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
+    if (machines := len({row.get("machine") for row in results})) > 1:
+        raise ParameterError(f"{folder}: its runs are of {machines} machines; calibrate with the folder of one")
     for program in {str(row["program"]) for row in results}:
         if ":" in program and program not in trusted:
             raise ParameterError(
