@@ -24,6 +24,8 @@ log = logging.getLogger("garaph_py")
 Series = dict[str, dict[Any, list[float]]]
 """The values by label and by x; none where the measurements failed."""
 ABSENT = "not measured"
+LINE_INCHES, LABEL = 0.16, 30
+"""Height of a line below a plot, and characters in a line of a legend."""
 
 
 def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
@@ -43,7 +45,9 @@ def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
             continue
         across = math.ceil(math.sqrt(len(panels)))
         down = -(-len(panels) // across)
-        figure = Figure(figsize=(5.5 * across, 4 * down), layout="constrained")
+        below = "\n".join(textwrap.fill(line, 75 * across) for line in caption(plot, spec, rows))
+        height = 4 * down + LINE_INCHES * (below.count("\n") + 1)
+        figure = Figure(figsize=(5.5 * across, height), layout="constrained")
         grid = list(figure.subplots(down, across, squeeze=False).flat)
         for axes, (title, series) in zip(grid, panels.items(), strict=False):
             (lines if plot.kind == LINE else bars)(axes, series)
@@ -51,11 +55,12 @@ def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
             if any(values for points in series.values() for values in points.values()):
                 axes.set(**{f"{axis}scale": "log" for axis in plot.log})  # which needs values
             if plot.by:
-                axes.legend(title=", ".join(map(shown, plot.by)))
+                handles, labels = axes.get_legend_handles_labels()
+                wrapped = [textwrap.fill(label, LABEL) for label in labels]
+                axes.legend(handles, wrapped, fontsize=8, title=", ".join(map(shown, plot.by)))
         for axes in grid[len(panels) :]:
             axes.remove()
-        text = "\n".join(textwrap.fill(line, 75 * across) for line in caption(plot, spec, rows))
-        figure.supxlabel(text, x=0.02, ha="left", fontsize=8)
+        figure.supxlabel(below, x=0.02, ha="left", fontsize=8)
         made.append(folder / f"{plot.name}.png")
         write_whole(made[-1], partial(figure.savefig, format="png", dpi=120))
     return made
