@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -246,14 +246,18 @@ class Runner:
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
         self._finite.end(state, iterations)
-        if self._parts.saver is not None:
-            self._parts.saver.end(state, iterations)
+        if (saver := self._parts.saver) is not None:
+            with self._parts.record.pause("checkpoint", changes(lambda: saver.saved)):
+                saver.end(state, iterations)
 
     def _after(self, state: State, iterations: int) -> None:
         """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""
+        record = self._parts.record
+        record.total(iterations - 1, state.total)
         self._finite.after(state, iterations)
-        if self._parts.saver is not None:
-            self._parts.saver.after(state, iterations)
+        if (saver := self._parts.saver) is not None:
+            with record.pause("checkpoint", changes(lambda: saver.saved)):
+                saver.after(state, iterations)
 
     def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
         """At the end of an iteration on an executor that has a GPU."""
@@ -289,3 +293,9 @@ class Runner:
         """Keep a note for the result, and log it."""
         self.note = note
         log.warning("%s", note)
+
+
+def changes(value: Callable[[], int]) -> Callable[[], bool]:
+    """A function that tells whether ``value()`` is another one than now."""
+    now = value()
+    return lambda: value() != now
