@@ -40,6 +40,8 @@ def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
     made = []
     for plot in spec.plots:
         panels = panels_of(plot, rows[plot.table])
+        if not panels and rows[RESULTS] and all(row["error"] is not None for row in rows[RESULTS]):
+            panels = {"": {}}  # the plot is empty, and its caption says why
         if not panels:
             log.warning("plot %s: nothing to draw, no measurement has %s and %s", plot.name, plot.x, plot.y)
             continue
@@ -104,7 +106,8 @@ def pooled(plot: Plot, spec: Spec, rows: Iterable[Row]) -> dict[str, str]:
         if any(len(those) > 1 for those in values):
             every = dict.fromkeys(value for those in values for value in those)
             found[name] = f"{shown(name)} ({', '.join(map(shown_value, every))})"
-    sources = max((len(numbers) for point in points.values() for numbers in point.values()), default=0)
+    picked = {combination.number for combination in spec.combinations if combination.picks}
+    sources = max((len(numbers & picked) for point in points.values() for numbers in point.values()), default=0)
     return found | ({"sources": f"{sources} sources"} if sources > 1 else {})
 
 
@@ -130,7 +133,7 @@ def lines(axes: Any, series: Series) -> None:
 def bars(axes: Any, series: Series) -> None:
     """Draw a row of bars for each series, and words where one is missing."""
     xs = list(dict.fromkeys(x for points in series.values() for x in points))
-    width = 0.8 / len(series)
+    width = 0.8 / max(len(series), 1)
     for number, (label, points) in enumerate(series.items()):
         known = {x: values for x, values in points.items() if values}
         middle, errors = spread(list(known.values()))
@@ -140,7 +143,7 @@ def bars(axes: Any, series: Series) -> None:
         for x in points.keys() - known.keys():
             place = {"rotation": 90, "ha": "center", "va": "bottom", "transform": axes.get_xaxis_transform()}
             axes.text(xs.index(x) + left, 0.02, ABSENT, fontsize=8, **place)
-    axes.set_xlim(-0.5, len(xs) - 0.5)
+    axes.set_xlim(-0.5, max(len(xs), 1) - 0.5)
     axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=20, ha="right")
 
 

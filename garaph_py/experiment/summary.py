@@ -16,6 +16,7 @@ def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
     Combinations that differ in their random sources only are summarized together, those of each machine apart.
     """
     names = [*varied(spec), *([MACHINE] if len({row[MACHINE] for row in rows}) > 1 else [])]
+    picked = {combination.number for combination in spec.combinations if combination.picks}
     alike: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row["combination"]):  # a stable sort: machines stay in their order
         alike.setdefault(tuple(row[name] for name in names), []).append(row)
@@ -24,7 +25,7 @@ def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
         times = {"median": statistics.median(took), "least": min(took), "most": max(took)} if took else None
         yield {
             "settings": dict(zip(names, key, strict=True)),
-            "sources": len({row["combination"] for row in own}),
+            "sources": max(len({row["combination"] for row in own} & picked), 1),
             "seconds": times,
             "notes": list(dict.fromkeys(row["note"] for row in own if row.get("note"))),
             "error": None if took else own[0]["error"],

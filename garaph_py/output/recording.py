@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import FormatError
 from ..events import Iteration, Span
 from ..io.formats.format import malformed
@@ -57,7 +59,9 @@ class Recording:
             [count, {name: value for name, value in total.items() if math.isfinite(value)}]
             for count, total in self.totals.items()
         ]
-        return {**self.facts, "stats": {name: getattr(self.stats, name) for name in OF_RUN}, "totals": totals}
+        given = {name: getattr(self.stats, name) for name in OF_RUN}
+        stats = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        return {**self.facts, "stats": stats, "totals": totals}
 
 
 def circumstances() -> dict[str, Any]:

@@ -420,6 +420,21 @@ def test_damage_to_what_is_resumed_is_typed(spec_of: Any, no_machine: None, tmp_
     assert len(experiment.run(spec_of(SWEEP), out, resume=True)) == 16
 
 
+def test_results_of_earlier_versions_are_resumed(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    """Their tables have no column for the machine, and none for the source."""
+    out, spec = tmp_path / "out", spec_of(SWEEP)
+    rows = experiment.run(spec, out)
+    for name in (RESULTS, ITERATIONS):
+        path = out / f"{name}.parquet"
+        before = pq.read_table(path)
+        late = [column for column in ("machine", "source", "source_edges") if column in before.column_names]
+        pq.write_table(before.drop_columns(late), path)
+    again = experiment.run(spec, out, resume=True)
+    assert {row["machine"] for row in again} == {"X, 2 cores, GPU: none"}
+    known = [name for name in rows[0] if name not in ("machine", "source", "source_edges")]
+    assert [[row[name] for name in known] for row in again] == [[row[name] for name in known] for row in rows]
+
+
 def test_a_spec_may_get_other_plots(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     """Nothing is measured again: the times stay."""
     pytest.importorskip("matplotlib")

@@ -84,14 +84,19 @@ def test_what_was_not_measured_has_its_place(measured: Any, tmp_path: Path) -> N
 def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu: None, tmp_path: Path) -> None:
     """Nothing fails as a whole for a missing device."""
     pytest.importorskip("matplotlib")
-    for log in ("", 'log = "xy"'):
-        plots = (
-            "[[plots]]\nx = 'threads'\ny = 'seconds'\n"
-            + log
-            + "\n[[plots]]\nkind = 'bar'\nx = 'graph'\ny = 'seconds'\n"
-        )
-        text = "[sweep]\ngraph = 'rmat:6:4'\nprogram = 'PageRank'\ndevice = 'gpu'\nthreads = 1\n"
-        out = tmp_path / f"out{len(log)}"
-        rows = experiment.run(spec_of(text + plots + log), out)
-        assert {row["error"] for row in rows} == {"no GPU here; buy one"}
-        assert len(list(out.glob("*.png"))) == 2
+    spec = """
+    [sweep]
+    graph = "rmat:6:4"
+    program = "PageRank"
+    device = "gpu"
+    threads = 1
+    """
+    plots = (
+        "x = 'threads'\nlog = 'xy'",
+        "x = 'graph'\nkind = 'bar'\nlog = 'y'",
+        "x = 'iteration'\ntable = 'iterations'",
+    )
+    text = spec + "".join(f"\n[[plots]]\ny = 'seconds'\n{plot}" for plot in plots)
+    rows = experiment.run(spec_of(text), tmp_path / "out")
+    assert {row["error"] for row in rows} == {"no GPU here; buy one"}
+    assert len(list((tmp_path / "out").glob("*.png"))) == 3
