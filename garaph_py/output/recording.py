@@ -17,7 +17,6 @@ import numpy as np
 
 from ..errors import FormatError
 from ..events import Iteration, Span
-from ..io.formats.format import malformed
 from ..system.files import did_you_mean_file
 from .history import History
 from .stats import Stats
@@ -96,6 +95,8 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     FormatError
         If the file is missing, is not such a trace, or was written by a version whose traces say too little.
     """
+    from ..io.formats.format import malformed  # what reads files takes milliseconds to import, and runs read none
+
     path = Path(path)
     if not path.is_file():
         raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}")
