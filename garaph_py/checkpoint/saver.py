@@ -74,6 +74,11 @@ class Saver:
         self._has_end = self._is_finished = False
         self.guard: Callable[[State, int], None] = lambda state, iterations: None
 
+    @property
+    def saved(self) -> int:
+        """The iterations that were done when the newest checkpoint was made."""
+        return self._saved
+
     def __enter__(self) -> Saver:
         return self
 

@@ -1,14 +1,13 @@
-"""``garaph experiment``: makes the measurements that a TOML file describes."""
+"""``garaph experiment``: makes the measurements that a TOML file describes, or each file of a folder."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import ParameterError
 from ..events import Event, Step
 from ..output import Progress
 from ..system.sizes import counted, show_seconds
@@ -24,25 +23,80 @@ Option = typer.Option
 
 def experiment(
     spec: Annotated[
-        Path, typer.Argument(help='A TOML file; "Experiments" in the documentation says what it may hold.')
+        Path,
+        typer.Argument(
+            help='A TOML file, or a folder of such files; "Experiments" in the documentation says what they may hold.'
+        ),
     ],
     out: Annotated[
-        Path | None, Option("--out", "-o", metavar="DIR", help="The folder to create; by default the spec's name.")
+        Path | None,
+        Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="The folder to create; by default the spec's name. For a folder of specs it gets a folder for each.",
+        ),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Continue an interrupted experiment of the same spec.")] = False,
+    resume: Annotated[
+        bool, Option("--resume", help="Continue an interrupted experiment of the same spec, or those of a folder.")
+    ] = False,
+    join: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="DIR",
+            help="Measure nothing; join what several machines have measured of this spec: one folder each, repeatable.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure every combination of settings that a spec gives, repeatedly; write Parquet tables and plots.
 
-    Example:
+    Examples:
 
       garaph experiment scripts/experiments/figure10.toml --out figure10
+
+      garaph experiment scripts/experiments --out measured
+
+      garaph experiment figure10.toml --join laptop/figure10 --join server/figure10 --out both
     """
     from .. import experiment as experiments
 
-    chosen = experiments.read(spec)
-    folder = Path(spec.stem) if out is None else out
+    if join:
+        if resume:
+            raise ParameterError("--join measures nothing; leave --resume out")
+        chosen, folder = experiments.read(spec), Path(spec.stem) if out is None else out
+        report(found(chosen, experiments.join(chosen, join, folder), folder), as_json)
+        return
+    if not spec.is_dir():
+        folder = Path(spec.stem) if out is None else out
+        report(measured(experiments.read(spec), folder, resume, quiet), as_json, resume)
+        return
+    chosen_of = {(out or Path()) / path.stem: experiments.read(path) for path in specs_in(spec)}
+    begun = {folder for folder in chosen_of if resume and experiments.is_begun(folder)}
+    for folder in chosen_of.keys() - begun:
+        experiments.check_free(folder)
+    documents = []
+    for folder, chosen in chosen_of.items():
+        documents.append(measured(chosen, folder, folder in begun, quiet))
+        if not as_json:
+            report(documents[-1], False, folder in begun)
+    if as_json:
+        print_json({"experiments": documents})
+
+
+def specs_in(folder: Path) -> list[Path]:
+    """The specs in a folder, by name."""
+    found = sorted(folder.glob("*.toml"))
+    if not found:
+        raise ParameterError(f"{folder}: has no spec, NAME.toml; name a spec, or a folder of some")
+    return found
+
+
+def measured(spec: Spec, folder: Path, resume: bool, quiet: bool) -> dict[str, Any]:
+    """Run an experiment; what it has found, as JSON has it."""
+    from .. import experiment as experiments
+
     made = 0
 
     def listen(event: Event) -> None:
@@ -52,35 +106,37 @@ def experiment(
         progress(event)
 
     with Progress(quiet) as progress:
-        rows = experiments.run(chosen, folder, resume=resume, on_event=listen)
+        rows = experiments.run(spec, folder, resume=resume, on_event=listen)
+    return found(spec, rows, folder) | {"made": made}
+
+
+def found(spec: Spec, rows: list[Row], folder: Path) -> dict[str, Any]:
+    """What is in the results of an experiment, as JSON has it."""
+    from .. import experiment as experiments
+
     failed = sum(row["error"] is not None for row in rows)
-    combinations = list(summary(chosen, rows))
+    return {
+        "folder": folder, "measurements": len(rows), "failed": failed,
+        "combinations": list(experiments.summary(spec, rows)),
+    }  # fmt: skip
+
+
+def report(document: dict[str, Any], as_json: bool, resumed: bool = False) -> None:
+    """Print what an experiment has found; for people, a line for each combination of settings."""
+    made = document.pop("made", None)
     if as_json:
-        counts = {"folder": folder, "measurements": len(rows), "failed": failed}
-        print_json(counts | {"combinations": combinations})
+        print_json(document)
         return
-    for one in combinations:
+    for one in document["combinations"]:
         settings = one["settings"].items()
         what = " ".join(f"{name}={value}" for name, value in settings if value not in (None, "")) or "all"
         if one["error"] is None:
             middle, least, most = map(show_seconds, one["seconds"].values())
-            say(f"{what}: {middle} ({least} to {most})")
+            over = f" over {one['sources']} sources" * (one["sources"] > 1)
+            notes = "".join(f"; {note}" for note in one["notes"])
+            say(f"{what}: {middle} ({least} to {most}){over}{notes}")
         else:
             say(f"{what}: {one['error']}")
-    new = ", 0 of them new" * (resume and not made)
-    say(f"{folder}: {counted(len(rows), 'measurement')}{new}" + f", {failed} of them failed" * bool(failed))
-
-
-def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
-    """For each combination: the settings that vary, and its times, or its error if all its measurements failed."""
-    settings = [combination.settings for combination in spec.combinations]
-    varied = [name for name in settings[0] if any(row[name] != settings[0][name] for row in settings)]
-    for combination in spec.combinations:
-        own = [row for row in rows if row["combination"] == combination.number]
-        took = [row["seconds"] for row in own if row["error"] is None]
-        times = {"median": statistics.median(took), "least": min(took), "most": max(took)} if took else None
-        yield {
-            "settings": {name: combination.settings[name] for name in varied},
-            "seconds": times,
-            "error": None if took else own[0]["error"],
-        }
+    new = ", 0 of them new" * (resumed and made == 0)
+    failed = f", {document['failed']} of them failed" * bool(document["failed"])
+    say(f"{document['folder']}: {counted(document['measurements'], 'measurement')}{new}{failed}")

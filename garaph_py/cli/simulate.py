@@ -18,6 +18,7 @@ from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..simulation import Machine
+    from ..simulation.assess import Assessment
     from ..simulation.spec import SpecRun
 
 Option = typer.Option
@@ -98,13 +99,15 @@ def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int |
     """Simulate a run on a device; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
+    from ..simulation.assess import extrapolations
 
     room = None if memory is None else memory - run.workload.fixed
     done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
     known = run.published.get(device)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "device": device, "seconds": done.seconds,
-        "published_seconds": known, "ratio": known and done.seconds / known, "iterations": done.iterations,
+        "published_seconds": known, "ratio": known and done.seconds / known,
+        "extrapolated": extrapolations(machine, run.workload, done), "iterations": done.iterations,
     }  # fmt: skip
 
 
@@ -115,16 +118,27 @@ def show_run(run: dict[str, Any], quiet: bool) -> None:
     known, took = run["published_seconds"], show_seconds(run["seconds"])
     beside = "" if known is None else f"; published: {known:g} s, ratio {show_number(run['ratio'])}"
     say(f"{run['program']} on {run['graph']}, {run['device']}: {took} simulated{beside}")
+    show_extrapolated(run["extrapolated"])
+
+
+def show_extrapolated(beyond: Iterable[str]) -> None:
+    """Print what was simulated beyond what had been measured of the machine."""
+    for one in beyond:
+        say(f"extrapolated: {one}")
 
 
 def show_runs(runs: Iterable[dict[str, Any]]) -> None:
     """Print a table with a line for each run."""
     say(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
+    beyond: list[str] = []
     for run in runs:
+        beyond += run["extrapolated"]
         known = run["published_seconds"]
         published, ratio = ("-", "-") if known is None else (f"{known:g}", show_number(run["ratio"]))
         name = f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}"
-        say(f"{name}{published:>13}{run['seconds']:>14.4g}{ratio:>7}")
+        say(f"{name}{published:>13}{run['seconds']:>14.4g}{ratio:>7}{' *' * bool(run['extrapolated'])}")
+    for one in dict.fromkeys(beyond):
+        say(f"* extrapolated: {one}")
 
 
 def play_again(
@@ -132,16 +146,19 @@ def play_again(
     iterations: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a recorded run; the recorded and the simulated iterations, as JSON has them."""
+    from ..simulation.assess import extrapolations
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 
     recorded = read_trace(trace)
     room = None if memory is None else memory - recorded.workload.fixed
     done = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations).simulated
+    beyond = [] if machine is None else extrapolations(machine, recorded.workload, done)
     was = recorded.rows[: len(done.iterations)]
     return {
         "program": recorded.workload.traits.name, "recorded_seconds": sum(row["seconds"] for row in was),
-        "seconds": done.seconds, "recorded_iterations": list(map(dict, was)), "iterations": done.iterations,
+        "seconds": done.seconds, "extrapolated": beyond, "recorded_iterations": list(map(dict, was)),
+        "iterations": done.iterations,
     }  # fmt: skip
 
 
@@ -156,6 +173,7 @@ def show_replayed(run: dict[str, Any], quiet: bool) -> None:
             say(f"{played.number:>9}  {was:<22}{took[0]}  {now:<22}{took[1]}")
     was, now = map(show_seconds, (run["recorded_seconds"], run["seconds"]))
     say(f"{run['program']}: {was} recorded, {now} simulated")
+    show_extrapolated(run["extrapolated"])
 
 
 def calibrate(
@@ -167,13 +185,16 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a machine to the fastest of each experiment's repeats, for `garaph simulate`.
+    """Fit a machine to the fastest of each experiment's repeats, for `garaph simulate`, and say how well it fits.
+
+    Each run is simulated on the machine, and held out: on one that is fitted to graphs of other sizes alone.
 
     Example:
 
       garaph calibrate figure11 --out machine.toml
     """
     from ..simulation import write_machine
+    from ..simulation.assess import assess
     from ..simulation.calibrate import calibrate
     from ..simulation.recorded import fastest, read_results
 
@@ -181,8 +202,41 @@ def calibrate(
     runs = fastest(read_results(results, program or ()))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
+    fit = assess(runs, machine)
     if as_json:
-        print_json({"machine": out, "cores": machine.cores, "kinds": len(machine.work), "runs": len(runs)})
+        counts = {"machine": out, "cores": machine.cores, "kinds": len(machine.work), "runs": len(runs)}
+        print_json(counts | {"fit": [fit_row(one) for one in fit]})
         return
+    show_fit(fit)
     kinds = counted(len(machine.work), "kind of work", "kinds of work")
     say(f"wrote {out}: {counted(machine.cores, 'core')}, {kinds}, from {counted(len(runs), 'run')}")
+
+
+def fit_row(one: Assessment) -> dict[str, Any]:
+    """A measured run and its predictions, as JSON has them."""
+    return {
+        "graph": one.run.graph, "program": one.run.workload.traits.name, "device": one.run.options.device,
+        "engine": one.run.options.engine, "measured_seconds": one.run.seconds, "fitted_seconds": one.fitted,
+        "fitted_error": one.error, "held_out_seconds": one.held_out, "held_out_error": one.held_out_error,
+    }  # fmt: skip
+
+
+def show_fit(fit: list[Assessment]) -> None:
+    """Print how much the predictions for each run differ from what was measured, and for all."""
+    from ..simulation.assess import size_of, spread
+
+    say(f"{'graph':<34}{'program':<22}{'device':<8}{'measured, s':>13}{'fitted':>9}{'held out':>10}")
+    for one in fit:
+        fitted, held_out = map(percent, (one.error, one.held_out_error))
+        name = f"{one.run.graph:<34}{one.run.workload.traits.name:<22}{one.run.options.device:<8}"
+        say(f"{name}{one.run.seconds:>13.4g}{fitted:>9}{held_out:>10}")
+    for what, errors in (("fitted", [one.error for one in fit]), ("held out", [one.held_out_error for one in fit])):
+        if found := spread(errors):
+            say(f"{what}: off by {found[0]:.1%} in the median, {found[1]:.1%} at most")
+    if len({size_of(one.run) for one in fit}) < 3:
+        say("note: fewer than three sizes of graphs: without one, the others do not show how costs grow; measure more")
+
+
+def percent(error: float | None) -> str:
+    """An error with its sign."""
+    return "-" if error is None else f"{error:+.1%}"

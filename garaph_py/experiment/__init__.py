@@ -1,6 +1,8 @@
 """Experiments: repeated measurements that a TOML file describes. "Experiments" in the documentation describes it."""
 
-from .measure import run
+from .join import join
+from .measure import check_free, is_begun, run
 from .spec import Spec, read
+from .summary import summary
 
-__all__ = ["Spec", "read", "run"]
+__all__ = ["Spec", "check_free", "is_begun", "join", "read", "run", "summary"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,19 @@ from pathlib import Path
 from .. import events
 from ..errors import ParameterError
 from ..graph import Graph
-from ..graph.generate import rmat, uniform, whole
+from ..graph.generate import rmat, uniform, weight_range, whole
 from ..io.load import LoadOptions, load
 from ..io.write import write
 
 GENERATORS: dict[str, Callable[..., Graph]] = {"rmat": rmat, "uniform": uniform}
-SYMMETRIC, WEIGHTS = "symmetric", "weights"
+SYMMETRIC = "symmetric"
 WEIGHT_RANGE = (1, 255)
-FORM = "write a file, a directory, or rmat:SCALE:EDGE_FACTOR or uniform:..., with :symmetric and :weights behind it"
+"""The lowest and the highest weight, if a name has only ``:weights``."""
+RANGE = re.compile(r"weights(?:=(-?\d{1,10})\.\.(-?\d{1,10}))?", re.ASCII)
+FORM = (
+    "write a file, a directory, or rmat:SCALE:EDGE_FACTOR or uniform:..., with :symmetric and :weights or "
+    ":weights=LOW..HIGH behind it"
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,8 @@ class GraphName:
         The graph has 2^scale vertices, and `edge_factor` edges per vertex.
     symmetric : bool
         The graph has every edge in both directions.
-    weighted : bool
-        Edges have random integer values in `WEIGHT_RANGE`.
+    weights : tuple of int or None
+        Edges have random integer values from the first to the second; None if they have no values.
     """
 
     text: str
@@ -46,7 +52,7 @@ class GraphName:
     scale: int = 0
     edge_factor: int = 0
     symmetric: bool = False
-    weighted: bool = False
+    weights: tuple[int, int] | None = None
 
     def load(self, on_event: events.Listener) -> Graph:
         """Load or generate the graph."""
@@ -63,9 +69,8 @@ class GraphName:
         return path
 
     def _generate(self, directed: bool, on_event: events.Listener) -> Graph:
-        weights = WEIGHT_RANGE if self.weighted else None
         make = GENERATORS[self.generator]
-        return make(self.scale, self.edge_factor, directed=directed, weights=weights, on_event=on_event)
+        return make(self.scale, self.edge_factor, directed=directed, weights=self.weights, on_event=on_event)
 
 
 def named(text: str, folder: Path) -> GraphName:
@@ -84,7 +89,24 @@ def named(text: str, folder: Path) -> GraphName:
             raise ParameterError(f"{text!r}: there is no {path}; {FORM}")
         return GraphName(text, path, symmetric=symmetric)
     numbers, flags = rest[:2], rest[2:]
-    if len(numbers) < 2 or not all(number.isdigit() for number in numbers) or set(flags) - {SYMMETRIC, WEIGHTS}:
+    ranges = [found for flag in flags if (found := RANGE.fullmatch(flag))]
+    if len(numbers) < 2 or not all(map(str.isdecimal, numbers)) or len(ranges) + flags.count(SYMMETRIC) < len(flags):
         raise ParameterError(f"{text!r}: {FORM}")
     scale, edge_factor = whole("scale", int(numbers[0]), 0, 31), whole("edge factor", int(numbers[1]), 0, 1 << 17)
-    return GraphName(text, None, kind, scale, edge_factor, SYMMETRIC in flags, WEIGHTS in flags)
+    return GraphName(text, None, kind, scale, edge_factor, SYMMETRIC in flags, weights_of(text, ranges))
+
+
+def weights_of(text: str, ranges: list[re.Match[str]]) -> tuple[int, int] | None:
+    """The range of weights that the graph `text` asks for; None if it asks for none."""
+    if len(ranges) > 1:
+        raise ParameterError(f"{text!r}: has weights twice; leave one out")
+    if not ranges:
+        return None
+    if ranges[0][1] is None:
+        return WEIGHT_RANGE
+    low, high = int(ranges[0][1]), int(ranges[0][2])
+    try:
+        weight_range((low, high))
+    except ParameterError as error:
+        raise ParameterError(f"{text!r}: {error}") from None
+    return low, high

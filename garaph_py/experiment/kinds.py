@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import events
+from ..executor.gpu import device as gpu_device
 from ..graph import Graph
 from ..graph.order import ORDERS
 from ..io.read import read
@@ -26,6 +27,7 @@ from ..runtime import options
 from ..runtime import run as runtime
 from ..runtime.options import RunOptions
 from ..storage import directory as store
+from . import sources
 from .graphs import GraphName
 
 Row = dict[str, Any]
@@ -33,6 +35,17 @@ Row = dict[str, Any]
 SCALARS = (bool, int, float, str)
 """Types of settings that a TOML file can express."""
 CHOICES = options.CHOICES | {"order": ORDERS}
+EACH_WRITES = "each measurement would write it anew; leave it out, and run one combination with `garaph run --{name}`"
+KEEPS = "writing checkpoints would be measured, too, and no measurement goes on from another; leave it out"
+REFUSED = {
+    "trace": EACH_WRITES,
+    "report": EACH_WRITES,
+    "checkpoint": KEEPS,
+    "checkpoint_every": KEEPS,
+    "resume": f"{KEEPS}; `garaph experiment --resume` continues an experiment",
+    "debug": "plain Python would be measured; leave it out",
+}
+"""Options of a run that make no sense in an experiment, and why."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,8 @@ class Combination:
         The settings that the spec sets.
     graph : GraphName
     program : VertexProgram or None
+    picks : tuple of Pick
+        The sources of the program that are chosen when the graph is there.
     """
 
     number: int
@@ -69,6 +84,7 @@ class Combination:
     given: Row
     graph: GraphName
     program: VertexProgram | None = None
+    picks: tuple[sources.Pick, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +106,10 @@ class Kind:
         ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its iterations.
     forget : callable
         ``forget(prepared)`` gives up what measurements have kept in it.
+    check : callable
+        ``check(combination)`` raises the error that a measurement would, as far as that is known without the graph.
+    refused : dict
+        Settings that make no sense, and why.
     """
 
     parameters: dict[str, Parameter]
@@ -98,6 +118,8 @@ class Kind:
     measure: Callable[[Combination, Any, Path], tuple[Row, list[Row]]]
     iteration_columns: dict[str, type] = field(default_factory=dict)
     forget: Callable[[Any], None] = lambda prepared: None
+    check: Callable[[Combination], None] = lambda combination: None
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def scalars(hint: Any) -> tuple[type, ...]:
@@ -117,7 +139,8 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     return found
 
 
-OF_RUN, OF_READ, OF_SAVE = parameters_of(RunOptions), parameters_of(read), parameters_of(store.save)
+OF_RUN = {name: parameter for name, parameter in parameters_of(RunOptions).items() if name not in REFUSED}
+OF_READ, OF_SAVE = parameters_of(read), parameters_of(store.save)
 
 
 def iteration_column(name: str) -> str:
@@ -132,28 +155,44 @@ def columns_of_iterations() -> dict[str, type]:
     return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
 
 
-def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> tuple[Graph, dict[int, Graph]]:
-    """The graph, and a dict for each combination's copy of it."""
-    return name.load(on_event), {}
+@dataclass(frozen=True)
+class Prepared:
+    """A graph, and what each combination has of its own: a copy of the graph, and the program with its sources."""
+
+    graph: Graph
+    own: dict[int, tuple[Graph, VertexProgram]] = field(default_factory=dict)
 
 
-def forget_runs(prepared: tuple[Graph, dict[int, Graph]]) -> None:
+def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> Prepared:
+    """Load the graph that measurements share."""
+    return Prepared(name.load(on_event))
+
+
+def forget_runs(prepared: Prepared) -> None:
     """Give up what runs have kept of the graph, in memory and on GPUs."""
-    for graph in prepared[1].values():
+    for graph, _ in prepared.own.values():
         graph.release()
 
 
-def measure_run(
-    combination: Combination, prepared: tuple[Graph, dict[int, Graph]], folder: Path
-) -> tuple[Row, list[Row]]:
+def check_run(combination: Combination) -> None:
+    """Refuse options that contradict each other, and a device that is missing."""
+    if RunOptions(**combination.given).needs_gpu:
+        gpu_device.find()
+
+
+def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> tuple[Row, list[Row]]:
     """Run a program once."""
-    loaded, own = prepared
-    # A graph keeps arrays that runs make, such as tiles, for later runs. So each combination gets its own graph.
-    graph = own.setdefault(combination.number, loaded._replace())
     assert combination.program is not None
+    if combination.number not in prepared.own:
+        # A graph keeps arrays that runs make, such as tiles, for later runs. So each combination gets its own graph.
+        program = sources.chosen(combination.program, combination.picks, prepared.graph)
+        prepared.own[combination.number] = prepared.graph._replace(), program
+    graph, program = prepared.own[combination.number]
     started = time.perf_counter()
-    stats = runtime.execute(combination.program, graph, RunOptions(**combination.given)).stats
+    stats = runtime.execute(program, graph, RunOptions(**combination.given)).stats
     total = time.perf_counter() - started
+    starts = sources.sources_of(program, graph)
+    notes = (stats.note, sources.remark(starts, stats, graph.n))
     done = len(stats.history)
     row = {
         "seconds": stats.seconds,
@@ -174,7 +213,9 @@ def measure_run(
         "device_used": stats.device,
         "threads_used": stats.threads,
         "encoding_used": stats.encoding,
-        "note": stats.note,
+        "source": ", ".join(source.vertex for source in starts) or None,
+        "source_edges": sum(source.edges for source in starts) if starts else None,
+        "note": "; ".join(filter(None, notes)) or None,
     }
     columns = {iteration_column(name): column for name, column in stats.columns().items()}
     return row, [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -219,12 +260,14 @@ KINDS = {
             "iterations_done": int, "seconds_per_iteration": float, "converged": bool, "vertices": int,
             "graph_edges": int, "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int,
             "from_device": int, "from_disk": int, "device_used": str, "threads_used": int, "encoding_used": str,
-            "note": str, "error": str,
+            "source": str, "source_edges": int, "note": str, "error": str,
         },
         prepare_run,
         measure_run,
         columns_of_iterations(),
         forget_runs,
+        check_run,
+        {name: why.format(name=name) for name, why in REFUSED.items()},
     ),
     "import": Kind(
         GRAPH | OF_READ | OF_SAVE,

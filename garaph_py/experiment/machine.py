@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import importlib.metadata
 import os
 import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .. import __version__, events
+from .. import events
 from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.measure import Measured, measure
@@ -19,26 +18,19 @@ from ..native import prepare
 from ..native.threads import ThreadPool, available_cores
 from ..system import machine
 from ..system.machine import Disk
+from ..system.versions import versions
 from . import memory_speed
 
 T = TypeVar("T")
 
-PACKAGES = ("numpy", "numba", "llvmlite", "pyarrow", "scipy", "numba-cuda", "cuda-core", "pycuda")
-
 
 def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
     """A description for JSON: processor, memory, the disk of `folder`, GPU, system, versions, and the time."""
-    versions = {"garaph_py": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # perhaps an optional package for GPUs; `no_gpu` says which one is missing
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return (
         {"when": when, "system": platform.platform()}
         | look([folder], None, on_event).document()
-        | {"versions": versions}
+        | {"versions": versions()}
     )
 
 

@@ -28,6 +28,8 @@ from .tables import Tables
 T = TypeVar("T")
 SPEC = "spec.toml"
 """The file in an experiment's folder that has its spec."""
+MACHINES = "machines.json"
+"""The file in a folder of joined measurements that describes the machines."""
 PLACE = ".measuring-"
 """How the name of the temporary directory in that folder begins that is for the files of measurements."""
 
@@ -60,19 +62,16 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     """
     tables = Tables(spec, folder)
     if resume:
-        check_same(spec, folder)
+        check_same(spec, folder, "has no experiment to continue; leave --resume out")
+        if (folder / MACHINES).exists():
+            raise ParameterError(f"{folder}: is joined of several machines; resume this machine's, and join them again")
+        write_text(folder / SPEC, spec.text)
         sweep(folder)
         tables.load()
-    elif is_taken(folder):
-        raise ParameterError(f"{folder}: is there already; choose another folder, or continue it with --resume")
     else:
-        try:
-            make_folder(folder)
-        except OSError as error:
-            raise ParameterError(f"{folder}: {error.strerror}; choose another place") from None
-        write_text(folder / SPEC, spec.text)
+        begin(spec, folder)
     try:
-        keep_machine(describe(folder, on_event), folder / "machine.json")
+        tables.made_on(keep_machine(describe(folder, on_event), folder / "machine.json"))
         measure(spec, folder, tables, on_event)
     except KeyboardInterrupt:
         done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)
@@ -83,6 +82,27 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
         tables.save()
     draw(spec, tables.rows, folder)
     return tables.rows[RESULTS]
+
+
+def begin(spec: Spec, folder: Path) -> None:
+    """Make the folder of an experiment, and write the spec there."""
+    check_free(folder)
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise ParameterError(f"{folder}: {error.strerror}; choose another place") from None
+    write_text(folder / SPEC, spec.text)
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether there is an experiment in `folder`, perhaps one that was interrupted."""
+    return (folder / SPEC).exists()
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that an experiment cannot create."""
+    if is_taken(folder):
+        raise ParameterError(f"{folder}: is there already; choose another folder, or continue it with --resume")
 
 
 def is_taken(folder: Path) -> bool:
@@ -132,19 +152,16 @@ def sweep(folder: Path) -> None:
                 shutil.rmtree(path)
 
 
-def check_same(spec: Spec, folder: Path) -> None:
-    """Refuse to resume an experiment of another spec; one that differs in its plots only replaces that in `folder`."""
+def check_same(spec: Spec, folder: Path, missing: str) -> None:
+    """Refuse a folder whose spec differs in more than its plots; `missing` is said of one that has no experiment."""
     try:
         before = (folder / SPEC).read_bytes()
     except OSError:
-        raise ParameterError(f"{folder}: has no experiment to continue; leave --resume out") from None
-    if before == spec.text:
-        return
-    if without_plots(before) != without_plots(spec.text):
+        raise ParameterError(f"{folder}: {missing}") from None
+    if before != spec.text and without_plots(before) != without_plots(spec.text):
         raise ParameterError(
             f"{folder}: was made from another spec; choose another place, or leave all but the plots as it was"
         )
-    write_text(folder / SPEC, spec.text)
 
 
 def without_plots(text: bytes) -> dict[str, Any] | None:
@@ -155,16 +172,17 @@ def without_plots(text: bytes) -> dict[str, Any] | None:
         return None
 
 
-def keep_machine(machine: dict[str, Any], path: Path) -> None:
-    """Write the description of the machine; if the file exists, it must describe the same machine."""
+def keep_machine(machine: dict[str, Any], path: Path) -> str:
+    """Write the description of the machine, and return it in short; if the file exists, it must say the same."""
+    now = summarized(machine)
     if not path.exists():
         write_text(path, json.dumps(machine, indent=1, allow_nan=False).encode())
-        return
+        return now
     with malformed(path, "does not describe a machine; remove it if the measurements were made on this one"):
         before = summarized(json.loads(path.read_bytes()))
-    now = summarized(machine)
     if before != now:
         raise ParameterError(f"{path.parent}: was measured on {before}, and this is {now}; choose another place")
+    return now
 
 
 def summarized(machine: dict[str, Any]) -> str:
@@ -202,14 +220,19 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
     steps = [step for step in order(spec) if (step[1].number, step[0]) not in done]
     missing = {combination.graph for repeat, combination in steps if repeat >= 0}
     steps = [step for step in steps if step[1].graph in missing]
+    asked = {combination.number: combination for _, combination in steps}
+    problems = {number: attempt(partial(spec.kind.check, one))[1] for number, one in asked.items()}
     finished = 0
-    for graph, those in itertools.groupby(steps, lambda step: step[1].graph):
+    for graph, grouped in itertools.groupby(steps, lambda step: step[1].graph):
+        those = list(grouped)
         with place_in(folder) as place:
-            prepared, problem = attempt(partial(spec.kind.prepare, graph, place, on_event))
+            prepared, problem = None, None
+            if any(problems[one.number] is None for _, one in those):  # otherwise nobody needs the graph
+                prepared, problem = attempt(partial(spec.kind.prepare, graph, place, on_event))
             for repeat, rounds in itertools.groupby(those, lambda step: step[0]):
                 for _, combination in rounds:
                     on_event(events.Step("measuring", finished, len(steps), "measurements"))
-                    found, error = None, problem
+                    found, error = None, problems[combination.number] or problem
                     if spec.fresh and not error:
                         _, error = attempt(partial(spec.kind.forget, prepared))
                     if not error:

@@ -15,7 +15,7 @@ from ..apps import registry
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
 from ..runtime.options import engine_name
-from . import toml
+from . import sources, toml
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
 
@@ -26,6 +26,8 @@ LINE, BAR = "line", "bar"
 REQUIRED = ("program", "graph")
 COUNTED = ("measurement", "combination", "repeat")
 """The first columns of the results."""
+MACHINE = "machine"
+"""The next one: processor and GPU of the machine that measured."""
 NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string", dict: "a table"}
 
 
@@ -76,10 +78,16 @@ class Spec:
     plots: tuple[Plot, ...]
 
     @property
+    def settings(self) -> list[str]:
+        """The names of the settings."""
+        return list(self.combinations[0].settings)
+
+    @property
     def columns(self) -> dict[str, dict[str, type]]:
         """The types of the columns of each table, by name."""
         types = {name: column_type(parameter.types) for name, parameter in self.kind.parameters.items()}
-        settings = dict.fromkeys(COUNTED, int) | {name: types.get(name, str) for name in self.combinations[0].settings}
+        first = dict.fromkeys(COUNTED, int) | {MACHINE: str}
+        settings = first | {name: types.get(name, str) for name in self.settings}
         return {RESULTS: settings | self.kind.columns, ITERATIONS: settings | self.kind.iteration_columns}
 
 
@@ -109,7 +117,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
             raise ParameterError(f"runs={block!r}: write [[runs]] and below it what is set")
     tables = {"sweep": sweep} | {f"runs {number}": block for number, block in enumerate(blocks, 1)}
     values = {where: values_of(kind, table, where) for where, table in tables.items()}
-    programs = programs_of(values.values(), folder)
+    programs, seed = programs_of(values.values(), folder), count(document, "seed", 1, 0)
     for where, table in values.items():  # after the programs' files have run, which may register engines
         check_choices(kind, table, where)
     found: list[Combination] = []
@@ -119,10 +127,11 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
         for required in REQUIRED:
             if required in kind.parameters and required not in of_block:
                 raise ParameterError(f"{where if block else 'sweep'}: {required} is missing; add it")
-        found += combinations(kind, of_block, len(found), folder, programs, instances)
+        made = combinations(kind, of_block, folder, programs, instances, seed)
+        found += [replace(one, number=number) for number, one in enumerate(made, len(found))]
     spec = Spec(
         text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
-        toml.flag(document, "fresh", False), count(document, "seed", 1, 0), (),
+        toml.flag(document, "fresh", False), seed, (),
     )  # fmt: skip
     plots = of(list, "list of tables", document, "plots")
     drawn = tuple(plot(entry, f"plots {number}", number, spec) for number, entry in enumerate(plots, 1))
@@ -149,6 +158,9 @@ def count(document: Row, key: str, otherwise: int, least: int) -> int:
 
 def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
     """The list of values of each setting in a table of the spec."""
+    for key in table:
+        if key in kind.refused:
+            raise ParameterError(f"{where}: {key}: {kind.refused[key]}")
     toml.known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
@@ -188,23 +200,29 @@ def programs_of(tables: Iterable[dict[str, list[Any]]], folder: Path) -> dict[st
 
 
 def combinations(
-    kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, programs: dict[str, type[VertexProgram]],
-    instances: dict[str, VertexProgram],
+    kind: Kind, values: dict[str, list[Any]], folder: Path, programs: dict[str, type[VertexProgram]],
+    instances: dict[str, VertexProgram], seed: int,
 ) -> Iterator[Combination]:  # fmt: skip
-    """All combinations of `values`; those with the same program and parameters share one instance of the program."""
+    """All combinations of `values`, all of number 0, and one for each source of those that a program describes.
+
+    Those with the same program and parameters share one instance of the program.
+    """
     defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
-    for number, chosen in enumerate(itertools.product(*values.values()), first):
+    for chosen in itertools.product(*values.values()):
         given = dict(zip(values, chosen, strict=True))
         graph, shown, program = named(given.pop("graph"), folder), {}, None
+        described: Iterable[tuple[sources.Pick, ...]] = [()]
         if "program" in given:
             name, parameters = program_of(given.pop("program"))
             key = json.dumps([name, parameters], sort_keys=True, default=str)
             program = instances[key] = instances.get(key) or build(name, programs[name], parameters)
-            described = ", ".join(f"{parameter}={value}" for parameter, value in parameters.items())
-            shown = {"program": name, "parameters": described}
+            shown = {"program": name, "parameters": ", ".join(f"{one}={value}" for one, value in parameters.items())}
+            with naming(name):
+                described = list(sources.picks(programs[name], parameters, seed))
         elif graph.path is not None and graph.path.is_dir():
             raise ParameterError(f"graph={graph.text!r}: a graph directory is imported already; name a file")
-        yield Combination(number, shown | {"graph": graph.text} | defaults | given, given, graph, program)
+        for picks in described:
+            yield Combination(0, shown | {"graph": graph.text} | defaults | given, given, graph, program, picks)
 
 
 def program_of(given: str | Row) -> tuple[str, Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from ..errors import FormatError
 from ..io.formats.format import malformed
 from ..system.files import write_whole
 from .kinds import Combination, Row
-from .spec import COUNTED, ITERATIONS, RESULTS, Spec
+from .spec import COUNTED, ITERATIONS, MACHINE, RESULTS, Spec
 
 
 class Tables:
@@ -20,21 +21,30 @@ class Tables:
     ----------
     rows : dict
         The rows of each table.
+    machine : str or None
+        The machine that makes the measurements.
     """
 
     def __init__(self, spec: Spec, folder: Path) -> None:
         self._columns, self._folder = spec.columns, folder
         self.rows: dict[str, list[Row]] = {RESULTS: [], ITERATIONS: []}
+        self.machine: str | None = None
 
     @property
     def done(self) -> set[tuple[int, int]]:
         """The measurements made so far, as pairs of a combination's number and a repeat's number."""
         return {(row["combination"], row["repeat"]) for row in self.rows[RESULTS]}
 
+    def made_on(self, machine: str) -> None:
+        """Say which machine makes the measurements; those of earlier versions do not have it."""
+        self.machine = machine
+        for row in itertools.chain(*self.rows.values()):
+            row[MACHINE] = machine
+
     def add(self, combination: Combination, repeat: int, row: Row, iterations: list[Row]) -> None:
         """Add the measurement of a combination."""
         numbers = len(self.rows[RESULTS]), combination.number, repeat
-        settings = dict(zip(COUNTED, numbers, strict=True)) | combination.settings
+        settings = dict(zip(COUNTED, numbers, strict=True)) | {MACHINE: self.machine} | combination.settings
         for name, those in (
             (ITERATIONS, iterations),
             (RESULTS, [row]),

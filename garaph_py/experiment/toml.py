@@ -118,6 +118,21 @@ def pair(given: Table, key: str, where: str) -> tuple[float, float]:
     return float(both[0]), float(both[1])
 
 
+def bounds(given: Table, key: str, where: str) -> tuple[float, float] | None:
+    """The pair of numbers under a key, 0 or more, the smaller one first; None if the key is missing."""
+    value = given.get(key)
+    if value is None:
+        return None
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(map(is_number, value))
+        or not 0 <= value[0] <= value[1]
+    ):
+        raise ParameterError(f"{where}{key}={value!r}: give [least, most]")
+    return float(value[0]), float(value[1])
+
+
 def size(given: Table, key: str) -> int | None:
     """The size under a key, in bytes; None if the key is missing."""
     return None if key not in given else parse_bytes(given[key], key)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
 from ..events import Iteration, Span
+from .recording import PAUSES, Recording
 from .trace import tracks_of
 
 WIDTH, LEFT, RIGHT = 1200, 150, 40
@@ -23,6 +25,10 @@ OTHER = "#9aa0a6"
 """The colour of spans that do not belong to one page."""
 VISIBLE = 0.75
 """The narrowest box in pixels; narrower spans are drawn together with their neighbours."""
+Curve = list[tuple[Iteration, float]]
+"""A number of each iteration."""
+LETTER = 7
+"""About how many pixels a letter is wide."""
 MOST_BANDS = 200
 """Iterations are shaded only if there are at most this many: more could not be told apart."""
 
@@ -74,14 +80,97 @@ def ticks(first: float, last: float, most: int = 10) -> list[float]:
 
 def curve_of(rows: Sequence[Iteration], name: str) -> str:
     """A picture of ``"f"`` or ``"alpha"`` by iteration, on a logarithmic scale; 0 is drawn at the bottom."""
-    values = [(row, getattr(row, name)) for row in rows if getattr(row, name) is not None]
-    positive = [value for _, value in values if value > 0] or [1.0]
-    high = max(0, math.ceil(math.log10(max(positive))))
-    decades = max(1, high - math.floor(math.log10(min(positive))))
-    scale = CURVE / decades
-    points = [(row, scale * (high - math.log10(value) if value > 0 else decades)) for row, value in values]
-    marks = [(scale * power, f"{10.0 ** (high - power):g}") for power in range(0, decades + 1, max(1, decades // 6))]
-    return svg(TOP + CURVE + AXIS, f"{name} by iteration", curve(points, marks))
+    return curve_through([(row, getattr(row, name)) for row in rows if getattr(row, name) is not None], name)
+
+
+def curve_through(values: Curve, name: str) -> str:
+    """A picture of a number by iteration, on a logarithmic scale; 0 is drawn at the bottom."""
+    scale = LogScale([value for _, value in values])
+    points = [(row, scale.height(value)) for row, value in values]
+    return svg(TOP + CURVE + AXIS, f"{name} by iteration", curve(points, scale.marks()))
+
+
+class LogScale:
+    """A logarithmic axis from the top downwards, `CURVE` pixels high, for `values`; those of 0 are at its bottom."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        positive = [value for value in values if value > 0] or [1.0]
+        self.high = max(0, math.ceil(math.log10(max(positive))))
+        self.decades = max(1, self.high - math.floor(math.log10(min(positive))))
+        self._pixels = CURVE / self.decades
+
+    def height(self, value: float) -> float:
+        """How many pixels a value is below the top."""
+        return self._pixels * (self.high - math.log10(value) if value > 0 else self.decades)
+
+    def marks(self) -> list[tuple[float, str]]:
+        """The heights of round numbers, and these."""
+        step = max(1, self.decades // 6)
+        return [
+            (self._pixels * power, f"{10.0 ** (self.high - power):g}") for power in range(0, self.decades + 1, step)
+        ]
+
+
+def convergence(run: Recording) -> dict[str, Curve]:
+    """What shows how a run converges: each number of the program's total by its name, or else the active vertices."""
+    rows = run.stats.iterations
+    names = dict.fromkeys(name for total in run.totals.values() for name in total)
+    return {
+        f"total.{name}" if name else "total": [
+            (row, abs(run.totals[row.number][name])) for row in rows if name in run.totals.get(row.number, ())
+        ]
+        for name in names
+    } or {"active vertices": active(run)}
+
+
+def active(run: Recording) -> Curve:
+    """The active vertices by iteration."""
+    return [(row, float(row.active)) for row in run.stats.iterations]
+
+
+def races(first: Recording, second: Recording) -> dict[str, tuple[Curve, Curve]]:
+    """What shows how two runs converge: the numbers that both have, or else the active vertices."""
+    one, other = convergence(first), convergence(second)
+    both = {name: (one[name], other[name]) for name in one if name in other}
+    return both or {"active vertices": (active(first), active(second))}
+
+
+def race(curves: Sequence[Curve], colors: Sequence[str], name: str) -> str:
+    """A picture of a number of several runs, each with its colour, by their seconds without pauses and compiling."""
+    lines = []
+    for curve in curves:
+        until = itertools.accumulate(row.seconds for row, _ in curve)
+        lines.append([(at, value) for at, (_, value) in zip(until, curve, strict=True)])
+    scale = LogScale([value for line in lines for _, value in line])
+    last = max((line[-1][0] for line in lines if line), default=0.0)
+    pairs = list(zip(lines, colors, strict=True))
+    return svg(TOP + CURVE + AXIS, f"{name} by time", draw_race(pairs, scale, last))
+
+
+def draw_race(curves: list[tuple[list[tuple[float, float]], str]], scale: LogScale, last: float) -> Iterator[str]:
+    """Lines through (seconds, value) in a grid that ends at `last` seconds."""
+    across = PLOT / max(last, 1e-9)
+    yield from grid(scale.marks())
+    yield from time_axis(last, across, TOP + CURVE)
+    for points, color in curves:
+        places = [(LEFT + at * across, TOP + scale.height(value)) for at, value in points]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        yield f'<polyline points="{line}" style="stroke:{color}"/>'
+        yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in places)
+
+
+def grid(marks: list[tuple[float, str]]) -> Iterator[str]:
+    """Horizontal lines at these heights, each with its number."""
+    for y, words in marks:
+        yield f'<line x1="{LEFT}" x2="{LEFT + PLOT}" y1="{TOP + y:.1f}" y2="{TOP + y:.1f}"/>'
+        yield text(LEFT - 8, TOP + y + 4, words, "end")
+
+
+def time_axis(seconds: float, scale: float, bottom: float) -> Iterator[str]:
+    """The numbers of a time axis of so many seconds, `scale` pixels each."""
+    unit, name = (1.0, "s") if seconds >= 2 else (1e3, "ms") if seconds >= 2e-3 else (1e6, "µs")
+    for at in ticks(0, seconds * unit):
+        yield text(LEFT + at / unit * scale, bottom + 18, f"{at:g} {name}")
 
 
 def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]]) -> Iterator[str]:
@@ -91,9 +180,7 @@ def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]])
     def place(number: float) -> float:
         return LEFT + PLOT * ((number - first) / (last - first) if last > first else 0.5)
 
-    for y, words in marks:
-        yield f'<line x1="{LEFT}" x2="{LEFT + PLOT}" y1="{TOP + y:.1f}" y2="{TOP + y:.1f}"/>'
-        yield text(LEFT - 8, TOP + y + 4, words, "end")
+    yield from grid(marks)
     for number in ticks(first, last):
         if number == int(number):
             yield text(place(number), TOP + CURVE + 18, f"{int(number):,}")
@@ -116,11 +203,12 @@ def title_of(row: Iteration) -> str:
 
 
 def timeline(rows: Sequence[Iteration], spans: Sequence[Span], began: float) -> str:
-    """A picture with a row for every track, from the start of the first iteration to the end of the last.
+    """A picture with a row for every track, from the start of the first iteration to the end of all, pauses included.
 
     The run `began` at this time of ``time.perf_counter``.
     """
-    first, last = rows[0].started, rows[-1].ended
+    first = rows[0].started
+    last = max([rows[-1].ended, *(span.end / 1e9 - began for span in spans if span.track == PAUSES)])
     scale = PLOT / max(last - first, 1e-9)
     tracks: dict[str, list[tuple[float, float, Span]]] = {track: [] for track in tracks_of(spans)}
     for span in spans:
@@ -148,9 +236,19 @@ def draw_timeline(
         busy = sum(end - start for start, end, _ in mine) / PLOT
         yield text(LEFT - 8, y + ROW / 2 + 3, f"{track} ({busy:.0%})", "end")
         yield from boxes(mine, y + 3, ROW - 6)
-    unit, name = (1.0, "s") if last - first >= 2 else (1e3, "ms") if last - first >= 2e-3 else (1e6, "µs")
-    for at in ticks(0, (last - first) * unit):
-        yield text(LEFT + at / unit * scale, bottom + 18, f"{at:g} {name}")
+        if track == PAUSES:
+            yield from labels(mine, y + ROW / 2 + 3)
+    yield from time_axis(last - first, scale, bottom)
+
+
+def labels(spans: list[tuple[float, float, Span]], y: float) -> Iterator[str]:
+    """The name of each span at its start, unless another name is there or it would leave the picture."""
+    free = 0.0
+    for start, _, span in spans:
+        width = LETTER * len(span.name)
+        if start >= free and start + width <= PLOT:
+            yield text(LEFT + start + 2, y, span.name, "start")
+            free = start + width + LETTER
 
 
 def boxes(spans: list[tuple[float, float, Span]], y: float, height: float) -> Iterator[str]:

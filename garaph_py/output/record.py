@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy.typing as npt
 
 from ..events import Span
 from ..graph import Graph
 from ..system.files import check_distinct, check_place
+from .recording import PAUSES, Recording, circumstances
 from .result import Result
 
 Place = str | os.PathLike[str]
@@ -29,6 +33,8 @@ class Record:
         When the run began, by ``time.perf_counter``.
     spans : list of Span, or None
         The spans so far, which any thread may append to; None if neither file is wanted.
+    totals : dict
+        See `Recording`.
 
     Raises
     ------
@@ -44,6 +50,21 @@ class Record:
         check_distinct(places)
         self.began = time.perf_counter()
         self.spans: list[Span] | None = None if trace is None and report is None else []
+        self.totals: dict[int, dict[str, float]] = {}
+
+    def total(self, number: int, total: npt.NDArray[Any] | None) -> None:
+        """Keep the program's total, if it has one, at the end of an iteration."""
+        if self.spans is not None and total is not None:
+            names = total.dtype.names
+            self.totals[number] = {name: float(total[name][0]) for name in names} if names else {"": float(total[0])}
+
+    @contextlib.contextmanager
+    def pause(self, name: str, happened: Callable[[], bool]) -> Iterator[None]:
+        """Record the ``with`` block, in which the run does not iterate, if it did what it is for."""
+        start = time.perf_counter_ns()
+        yield
+        if self.spans is not None and happened():
+            self.spans.append(Span(PAUSES, name, start, time.perf_counter_ns(), {}))
 
     def write(self, result: Result, graph: Graph, more: Iterable[Span], facts: Mapping[str, Any]) -> None:
         """Write the files that are wanted.
@@ -55,15 +76,16 @@ class Record:
         more : iterable of Span
             Spans besides those in `spans`.
         facts : mapping
-            What was run and how, for the trace.
+            What was run and how.
         """
         if self.spans is None:
             return
         from .page import write_report
         from .trace import write_trace
 
-        spans, title = [*self.spans, *more], f"{result.program} on {str(graph)[8:-1]}"
+        title, spans = f"{result.program} on {str(graph)[8:-1]}", [*self.spans, *more]
+        run = Recording(title, result.stats, spans, self.began, {**facts, **circumstances()}, self.totals)
         if self._trace is not None:
-            write_trace(self._trace, title, result.stats.iterations, spans, self.began, facts)
+            write_trace(self._trace, title, result.stats.iterations, spans, self.began, run.document())
         if self._report is not None:
-            write_report(self._report, title, result.stats, spans, self.began)
+            write_report(self._report, run)

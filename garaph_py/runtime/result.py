@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from dataclasses import fields
 from typing import Any
 
 import numpy.typing as npt
@@ -31,8 +33,8 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
 
 
 def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPlan, threads: int) -> dict[str, Any]:
-    """The facts that a trace records about the run, the program and the graph. Do not rename them: existing traces use
-    these names."""
+    """The facts that traces and reports have about the run, the program and the graph. Do not rename them: existing
+    traces use these names."""
     return {
         "engine": options.engine,
         "mode": options.mode,
@@ -51,4 +53,20 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPl
         "priority": "priority" in bound.arguments and not graph.on_disk,
         "pushes": graph._arrays.has_valued_out_edges or not bound.reads_edge_values,
         "threads": threads,
+        "parameters": parameters_of((bound.original or bound).program),
+        "graph": str(graph)[len("<Graph: ") : -1],
+        "options": options_of(options),
     }
+
+
+def parameters_of(program: VertexProgram) -> dict[str, str]:
+    """A program's parameters as text."""
+    given = {item.name: getattr(program, item.name) for item in fields(program) if item.init}  # type: ignore[arg-type]
+    return {name: getattr(value, "__name__", None) or reprlib.repr(value) for name, value in given.items()}
+
+
+def options_of(options: RunOptions) -> dict[str, str]:
+    """The options that differ from their defaults, as text, without the files that say so."""
+    asked = [item for item in fields(options) if item.name not in ("trace", "report")]
+    given = {item.name: (getattr(options, item.name), item.default) for item in asked}
+    return {name: str(value) for name, (value, usual) in given.items() if value != usual}

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -249,8 +249,9 @@ class Runner:
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
         self._finite.end(state, iterations)
-        if self._parts.saver is not None:
-            self._parts.saver.end(state, iterations)
+        if (saver := self._parts.saver) is not None:
+            with self._parts.record.pause("checkpoint", changes(lambda: saver.saved)):
+                saver.end(state, iterations)
 
     def _kept(self, state: State) -> str:
         """Keep the state before an iteration that cannot begin; say how to go on from it."""
@@ -261,9 +262,12 @@ class Runner:
 
     def _after(self, state: State, iterations: int) -> None:
         """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""
+        record = self._parts.record
+        record.total(iterations - 1, state.total)
         self._finite.after(state, iterations)
-        if self._parts.saver is not None:
-            self._parts.saver.after(state, iterations)
+        if (saver := self._parts.saver) is not None:
+            with record.pause("checkpoint", changes(lambda: saver.saved)):
+                saver.after(state, iterations)
 
     def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
         """At the end of an iteration on an executor that has a GPU."""
@@ -299,3 +303,9 @@ class Runner:
         """Keep a note for the result, and log it."""
         self.note = note
         log.warning("%s", note)
+
+
+def changes(value: Callable[[], int]) -> Callable[[], bool]:
+    """A function that tells whether ``value()`` is another one than now."""
+    now = value()
+    return lambda: value() != now

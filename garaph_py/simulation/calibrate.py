@@ -114,6 +114,12 @@ def pop_unit_cost(values: list[float], grows: bool) -> UnitCost:
     return UnitCost(values.pop(0), values.pop(0) if grows else 0.0)
 
 
+def sizes(runs: Iterable[RecordedRun]) -> tuple[float, float]:
+    """The least and the most vertex data (bytes) of the runs."""
+    data = [float(run.workload.vertex_data) for run in runs]
+    return min(data), max(data)
+
+
 def counted_edges(run: RecordedRun, row: Record) -> int:
     """The edges of an iteration on the CPU as a simulation counts them: all in a pull, even if `done` spared some."""
     return int(row["edges"]) if row["mode"] in (NOTIFY_PULL, PUSH) else run.workload.edges
@@ -139,7 +145,8 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         values = fit(columns, [row["seconds"] for _, row in found])
         edge = pop_unit_cost(values, grows)
         vertex = pop_unit_cost(values, grows) if sparse else UnitCost()
-        yield WorkCost(CPU, program, mode, edge, vertex, iteration=values.pop() if constant else 0.0)
+        once, measured = values.pop() if constant else 0.0, sizes(run for run, _ in found)
+        yield WorkCost(CPU, program, mode, edge, vertex, iteration=once, measured=measured)
 
 
 def link_of(runs: Sequence[RecordedRun]) -> Link:
@@ -183,7 +190,7 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             edge = pop_unit_cost(values, len(set(steps)) > 1)
         else:
             edge = UnitCost(1 / GPU_RATE)
-        yield WorkCost(GPU, program, PULL, edge)
+        yield WorkCost(GPU, program, PULL, edge, measured=sizes(own))
 
 
 def residuals(

@@ -23,7 +23,7 @@ CACHE_BYTES = 1 << 20
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
-WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteration")
+WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteration", "measured")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class WorkCost:
         ones. On the GPU, this is the time of an iteration beyond its pages.
     page, iteration : float
         Fixed seconds per page and per iteration.
+    measured : tuple of float or None
+        The least and the most vertex data (bytes) of the runs that the costs are fitted to; None if that is not known.
     """
 
     processor: str
@@ -77,6 +79,7 @@ class WorkCost:
     vertex: UnitCost = UnitCost()
     page: float = 0.0
     iteration: float = 0.0
+    measured: tuple[float, float] | None = None
 
     def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
         """Seconds for the given numbers of edges and vertices on `cores` cores, without `page` and `iteration`."""
@@ -238,6 +241,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
         UnitCost(*toml.pair(entry, "vertex", where)),
         toml.amount(entry, "page", where),
         toml.amount(entry, "iteration", where),
+        toml.bounds(entry, "measured", where),
     )
     if processor != BOTH and not (work.edge.base or work.edge.doubling or work.vertex.base or work.iteration):
         raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
@@ -269,6 +273,6 @@ def machine_text(machine: Machine, comment: str = "") -> str:
         for key, value in vars(work).items():
             if isinstance(value, UnitCost):
                 lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
-            else:
+            elif value is not None:
                 lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"

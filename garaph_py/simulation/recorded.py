@@ -61,6 +61,8 @@ class RecordedRun:
         Bytes per second of single copies to the GPU, if a trace or an experiment's machine.json has it.
     edge_seconds : float or None
         The GPU's seconds per edge, if a trace has the times of kernels.
+    start : str
+        The program's parameters and its random source, if an experiment's tables have them.
     """
 
     graph: str
@@ -71,6 +73,7 @@ class RecordedRun:
     rows: tuple[Record, ...]
     copy_rate: float | None = None
     edge_seconds: float | None = None
+    start: str = ""
 
     @property
     def seconds(self) -> float:
@@ -101,6 +104,8 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
+    if (machines := len({row.get("machine") for row in results})) > 1:
+        raise ParameterError(f"{folder}: its runs are of {machines} machines; calibrate with the folder of one")
     for program in {str(row["program"]) for row in results}:
         if ":" in program and program not in trusted:
             raise ParameterError(
@@ -135,7 +140,7 @@ def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
     """The fastest run of each set of repeats, which is the least disturbed one."""
     best: dict[Any, RecordedRun] = {}
     for run in runs:
-        key = run.graph, run.workload.traits, run.options, run.threads, run.room
+        key = run.graph, run.start, run.workload.traits, run.options, run.threads, run.room
         if key not in best or run.seconds < best[key].seconds:
             best[key] = run
     return list(best.values())
@@ -185,7 +190,10 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), 4.0 + traits.edge_value_bytes, width
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
-    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), copy_rate)
+    start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
+    return RecordedRun(
+        result["graph"], workload, options, result["threads_used"], room, tuple(rows), copy_rate, start=start
+    )
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedRun:

@@ -18,7 +18,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py import experiment
-from garaph_py.errors import DeviceError, FormatError, Interrupted, ParameterError
+from garaph_py.errors import FormatError, Interrupted, ParameterError
 from garaph_py.experiment import kinds, measure
 from garaph_py.experiment.spec import COUNTED, ITERATIONS, RESULTS
 from garaph_py.runtime import run as runtime
@@ -63,23 +63,6 @@ class Reach(gp.VertexProgram):
     def gather(self, src): return src
     def apply(self, acc): return self.weight * acc
 """
-
-
-@pytest.fixture
-def spec_of(tmp_path: Path) -> Any:
-    """A function that makes a spec of a text."""
-
-    def write(text: str) -> experiment.Spec:
-        (tmp_path / "spec.toml").write_text(text)
-        return experiment.read(tmp_path / "spec.toml")
-
-    return write
-
-
-@pytest.fixture
-def no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that takes no time to describe."""
-    monkeypatch.setattr(measure, "describe", lambda folder, on_event: MACHINE)
 
 
 def table(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -150,7 +133,8 @@ def test_rounds_are_interleaved_and_shuffled(spec_of: Any) -> None:
 
 def test_everything_that_run_takes_can_be_set() -> None:
     parameters = {*inspect.signature(gp.run).parameters, *inspect.signature(gp.Options).parameters}
-    assert {"program", "graph"} | set(kinds.OF_RUN) == parameters - {"options", "on_event", "unknown"}
+    assert {"program", "graph", *kinds.OF_RUN, *kinds.REFUSED} == parameters - {"options", "on_event", "unknown"}
+    assert not kinds.OF_RUN.keys() & kinds.REFUSED.keys()
     assert set(kinds.CHOICES) <= {*kinds.OF_RUN, *kinds.OF_READ}
     assert kinds.OF_RUN["device"].choices is DEVICES
     assert set(kinds.OF_RUN["gpu_memory"].types) == {int, str}
@@ -196,6 +180,15 @@ def test_no_two_columns_have_one_name() -> None:
         (SWEEP.replace("rmat:6:4", "rmat:6"), "'rmat:6': write a file"),
         (SWEEP.replace("rmat:6:4", "rmat:6:4:directed"), "'rmat:6:4:directed': write a file"),
         (SWEEP.replace("rmat:6:4", "rmat:60:4"), "scale=60"),
+        (SWEEP.replace("rmat:6:4", "rmat:6:4:weights=3"), "'rmat:6:4:weights=3': write a file"),
+        (SWEEP.replace("rmat:6:4", "rmat:6:4:weights=9..3"), "'rmat:6:4:weights=9..3': highest weight=3: give a"),
+        (SWEEP.replace("rmat:6:4", "rmat:6:4:weights:weights=1..3"), "has weights twice; leave one out"),
+        (SWEEP.replace("source = 1", "source = 'random:0'"), "program='BFS': source='random:0': write"),
+        (SWEEP.replace("source = 1", "source = 'random:many'"), "program='BFS': source='random:many': write"),
+        (SWEEP + "report = 'x.html'", "sweep: report: each measurement would write it anew; leave it out, and run one"),
+        (SWEEP + "[[runs]]\ntrace = 'x.json'", "runs 1: trace: each measurement would write it anew; leave it out"),
+        (SWEEP + "checkpoint = 'x'", "sweep: checkpoint: writing checkpoints would be measured, too"),
+        (SWEEP + "resume = true", "leave it out; `garaph experiment --resume` continues an experiment"),
         ("plots = 3\n" + SWEEP, "plots=3: give a list of tables"),
         ("plots = [3]\n" + SWEEP, "plots 1: write [[plots]]"),
         (SWEEP + "[[plots]]\nx = 'graph'\nz = 1", "plots 1: there is no 'z'"),
@@ -270,13 +263,7 @@ def test_without_matplotlib_the_rest_is_there(
     assert not list((tmp_path / "out").glob("*.png"))
 
 
-def test_an_unusable_device_becomes_a_row(
-    spec_of: Any, no_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_gpu() -> None:
-        raise DeviceError("no GPU here; buy one")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", no_gpu)
+def test_an_unusable_device_becomes_a_row(spec_of: Any, no_machine: None, no_gpu: None, tmp_path: Path) -> None:
     experiment.run(spec_of(SWEEP + "device = ['cpu', 'gpu']"), tmp_path / "out")
     errors = {(row["device"], row["error"]) for row in table(tmp_path / "out", RESULTS)}
     assert errors == {("cpu", None), ("gpu", "no GPU here; buy one")}
@@ -431,6 +418,21 @@ def test_damage_to_what_is_resumed_is_typed(spec_of: Any, no_machine: None, tmp_
         (out / name).write_bytes(contents)
     (out / "machine.json").unlink()
     assert len(experiment.run(spec_of(SWEEP), out, resume=True)) == 16
+
+
+def test_results_of_earlier_versions_are_resumed(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    """Their tables have no column for the machine, and none for the source."""
+    out, spec = tmp_path / "out", spec_of(SWEEP)
+    rows = experiment.run(spec, out)
+    for name in (RESULTS, ITERATIONS):
+        path = out / f"{name}.parquet"
+        before = pq.read_table(path)
+        late = [column for column in ("machine", "source", "source_edges") if column in before.column_names]
+        pq.write_table(before.drop_columns(late), path)
+    again = experiment.run(spec, out, resume=True)
+    assert {row["machine"] for row in again} == {"X, 2 cores, GPU: none"}
+    known = [name for name in rows[0] if name not in ("machine", "source", "source_edges")]
+    assert [[row[name] for name in known] for row in again] == [[row[name] for name in known] for row in rows]
 
 
 def test_a_spec_may_get_other_plots(spec_of: Any, no_machine: None, tmp_path: Path) -> None:

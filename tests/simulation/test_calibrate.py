@@ -11,29 +11,14 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
-from garaph_py.simulation import Activity, Machine, Workload, read_machine, simulate
+from garaph_py.simulation import read_machine, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
-from garaph_py.simulation.recorded import RecordedRun, copy_rate_of, fastest, read_results, read_trace
+from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
-from garaph_py.simulation.workload import (
-    Traits,
-    even_offsets,
-)
 from tests.support.command import garaph
-from tests.support.simulated import KNOWN, LABELS, SUMS, how
+from tests.support.simulated import KNOWN, LABELS, SUMS, recorded
 
 from ..support.runs import run_with
-
-
-def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
-    """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
-    n, m = 1 << scale, 256 << scale
-    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
-    activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
-    work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
-    options, room = how(device), None if device == CPU else int(share * m * 4)
-    rows = [row._asdict() for row in simulate(work, machine, options, room).iterations]
-    return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 
 
 @pytest.mark.slow
@@ -197,7 +182,14 @@ engine = ["auto", "garaph"]
     assert (measured["measurements"], measured["failed"]) == (12, 0)
     assert all(0 < one["seconds"]["least"] <= one["seconds"]["median"] for one in measured["combinations"])
     known = read_machine(machine)
-    assert list(calibrated) == ["machine", "cores", "kinds", "runs"]
+    assert list(calibrated) == ["machine", "cores", "kinds", "runs", "fit"]
+    assert len(calibrated["fit"]) == calibrated["runs"] == 6
+    assert all(one["fitted_seconds"] > 0 and one["held_out_seconds"] > 0 for one in calibrated["fit"])
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine) == 0
+    said = capsys.readouterr().out
+    assert "\nfitted: off by " in said
+    assert "\nheld out: off by " in said
+    assert "note: fewer than three sizes of graphs" in said
     assert calibrated["kinds"] == len(known.work)
     assert {work.program for work in known.work} == {"PageRank", "SSSP"}
     runs = read_results(folder)

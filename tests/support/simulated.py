@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from garaph_py.runtime.options import RunOptions
-from garaph_py.simulation import Activity, Machine, Workload
+from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.machine import Link, UnitCost, WorkCost
+from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, even_offsets
 
 SUMS = Traits("PageRank", 4, updates_all_vertices=True)
@@ -48,6 +49,17 @@ def how(device, engine="auto") -> RunOptions:
 
 def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, **more) -> Workload:
     return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 8.0, page_edges=256, **more)
+
+
+def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
+    """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
+    n, m = 1 << scale, 256 << scale
+    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
+    activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
+    work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
+    options, room = how(device), None if device == CPU else int(share * m * 4)
+    rows = [row._asdict() for row in simulate(work, machine, options, room).iterations]
+    return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 
 
 MACHINE = """cores = 2

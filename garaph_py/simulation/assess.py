@@ -1,0 +1,106 @@
+"""How well a calibrated machine predicts runs that it was fitted to, and others; what lies beyond both."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import DeviceMemoryError, ParameterError
+from ..executor.modes import BOTH, CPU, GPU, PULL
+from ..system.sizes import show_bytes
+from .calibrate import calibrate, room_of
+from .machine import ANY, Machine
+from .recorded import RecordedRun
+from .simulate import Simulation, simulate
+from .workload import Workload
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """A measured run, and what a calibrated machine predicts for it.
+
+    Attributes
+    ----------
+    run : RecordedRun
+    fitted : float
+        Seconds on the machine that was fitted to all runs.
+    held_out : float or None
+        Seconds on a machine that was fitted to the runs over graphs of other sizes alone; None if these do not show
+        what the run needs.
+    """
+
+    run: RecordedRun
+    fitted: float
+    held_out: float | None
+
+    @property
+    def error(self) -> float:
+        """The residual over the measured seconds."""
+        return self.fitted / self.run.seconds - 1
+
+    @property
+    def held_out_error(self) -> float | None:
+        """The same for `held_out`."""
+        return None if self.held_out is None else self.held_out / self.run.seconds - 1
+
+
+def assess(runs: Sequence[RecordedRun], machine: Machine) -> list[Assessment]:
+    """Simulate the `runs` that `machine` was calibrated with, and again without those over graphs of their size."""
+    without = {size: calibrated([run for run in runs if size_of(run) != size]) for size in map(size_of, runs)}
+    return [Assessment(run, seconds(run, machine), held_out(run, without[size_of(run)])) for run in runs]
+
+
+def size_of(run: RecordedRun) -> tuple[int, int]:
+    """The numbers of vertices and edges of a run's graph."""
+    return run.workload.vertices, run.workload.edges
+
+
+def calibrated(runs: Sequence[RecordedRun]) -> Machine | None:
+    """A machine that is fitted to `runs`; None if they are too few."""
+    try:
+        return calibrate(runs)
+    except ParameterError:
+        return None
+
+
+def seconds(run: RecordedRun, machine: Machine) -> float:
+    """The seconds of a run on a machine."""
+    return simulate(run.workload, machine, run.options, room_of(run)).seconds
+
+
+def held_out(run: RecordedRun, machine: Machine | None) -> float | None:
+    """The seconds of a run on a machine that knows nothing of it; None if it cannot be simulated there."""
+    try:
+        return None if machine is None else seconds(run, machine)
+    except (ParameterError, DeviceMemoryError):
+        return None
+
+
+def spread(errors: Iterable[float | None]) -> tuple[float, float] | None:
+    """The median and the largest of the errors, without their signs; None if there are none."""
+    known = [abs(error) for error in errors if error is not None]
+    return (statistics.median(known), max(known)) if known else None
+
+
+def extrapolations(machine: Machine, workload: Workload, done: Simulation) -> list[str]:
+    """What a simulation took from a calibrated machine beyond what was measured there, in words."""
+    if all(work.measured is None for work in machine.work):
+        return []
+    used = dict.fromkeys(
+        (processor, row.mode if processor == CPU else PULL)
+        for row in done.iterations
+        for processor in ((CPU, GPU) if row.device == BOTH else (row.device,))
+    )
+    program, size, found = workload.traits.name, workload.vertex_data, []
+    for processor, mode in used:
+        work = machine.work_of(processor, program, mode)
+        what = f"{program} on the {processor.upper()}, {mode}"
+        if work.program == ANY:
+            found.append(f"{what}: not measured; it has the costs of any program")
+        elif work.mode != mode:
+            found.append(f"{what}: not measured; it has the costs of {work.mode}")
+        if work.measured is not None and not work.measured[0] <= size <= work.measured[1]:
+            least, most = map(show_bytes, work.measured)
+            found.append(f"{what}: {show_bytes(size)} of vertex data, beyond the {least} to {most} that were measured")
+    return found

@@ -1,0 +1,54 @@
+"""``garaph experiment`` over a folder of specs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from garaph_py.experiment import measure
+from tests.support.command import Shell
+
+SPEC = "repeats = 1\nwarmups = 0\n[sweep]\nprogram = 'PageRank'\ngraph = 'rmat:5:2'\niterations = 1\n"
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """A shell in a folder with two specs in ``specs``, on a machine that is described at once."""
+    machine = {"cpu": {"name": "X", "cores": 2}, "gpus": [], "versions": {}}
+    monkeypatch.setattr(measure, "describe", lambda folder, on_event: machine)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "one.toml").write_text(SPEC)
+    (tmp_path / "specs" / "two.toml").write_text(SPEC.replace("= 1\n[", "= 1\n[").replace("5:2", "5:3"))
+    return Shell(monkeypatch, capsys)
+
+
+def test_each_spec_of_a_folder_has_its_own(shell: Shell, tmp_path: Path) -> None:
+    status, out, _ = shell("experiment", "specs", "--out", "measured", "-q")
+    assert (status, [line for line in out.splitlines() if "measurement" in line]) == (
+        0, ["measured/one: 1 measurement", "measured/two: 1 measurement"],
+    )  # fmt: skip
+    assert {path.name for path in (tmp_path / "measured").iterdir()} == {"one", "two"}
+    assert shell("experiment", "specs", "--out", "measured")[2].startswith("error: measured/")
+    status, out, _ = shell("experiment", "specs", "-q", "--json")
+    assert [one["folder"] for one in json.loads(out)["experiments"]] == ["one", "two"]
+
+
+def test_a_folder_is_resumed_spec_by_spec(shell: Shell, tmp_path: Path) -> None:
+    assert shell("experiment", "specs/one.toml", "--out", "measured/one")[0] == 0
+    status, out, _ = shell("experiment", "specs", "--out", "measured", "--resume", "-q")
+    assert status == 0
+    assert "measured/one: 1 measurement, 0 of them new" in out
+    assert "measured/two: 1 measurement\n" in out
+
+
+def test_nothing_runs_if_a_spec_is_wrong(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "two.toml").write_text(SPEC + "devise = 'cpu'")
+    status, _, err = shell("experiment", "specs")
+    assert (status, err.count("\n")) == (1, 1)
+    assert err.startswith("error: specs/two.toml: sweep: there is no 'devise'")
+    (tmp_path / "empty").mkdir()
+    assert "empty: has no spec, NAME.toml; name a spec" in shell("experiment", "empty")[2]
+    assert {path.name for path in tmp_path.iterdir()} == {"specs", "empty"}

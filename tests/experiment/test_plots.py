@@ -1,0 +1,102 @@
+"""What plots say of their medians, and of what was not measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from garaph_py import experiment
+from garaph_py.experiment.plots import caption, panels_of, pooled
+from garaph_py.experiment.spec import ITERATIONS, RESULTS
+
+SPEC = """
+repeats = 2
+[sweep]
+program = ["PageRank", { name = "BFS", source = "random:3" }]
+graph = "rmat:6:4"
+threads = [1, 2]
+device = ["cpu", "gpu"]
+iterations = 2
+[[plots]]
+name = "few"
+x = "program"
+y = "seconds"
+kind = "bar"
+by = "device"
+[[plots]]
+name = "all"
+x = "threads"
+y = "seconds"
+by = ["device", "program"]
+[[plots]]
+name = "none"
+x = "threads_used"
+y = "seconds"
+panels = "program"
+[[plots]]
+name = "iterations"
+table = "iterations"
+x = "iteration"
+y = "f"
+panels = "program"
+"""
+
+
+@pytest.fixture
+def measured(spec_of: Any, no_machine: None, no_gpu: None, tmp_path: Path) -> Any:
+    spec = spec_of(SPEC)
+    experiment.run(spec, tmp_path / "out")
+    tables = experiment.measure.Tables(spec, tmp_path / "out")
+    tables.load()
+    return spec, tables.rows
+
+
+def test_settings_that_are_pooled_are_named(measured: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spec, rows = measured
+    few, every, none, iterations = spec.plots
+    assert pooled(few, spec, rows[RESULTS]) == {"threads": "threads (1, 2)", "sources": "3 sources"}
+    assert pooled(every, spec, rows[RESULTS]) == {"sources": "3 sources"}
+    assert pooled(none, spec, rows[RESULTS]) == {"sources": "3 sources"}  # its x tells the threads apart
+    assert pooled(iterations, spec, rows[ITERATIONS]) == {"threads": "threads (1, 2)", "sources": "3 sources"}
+    assert caption(few, spec, rows) == [
+        "Medians over 2 repeats and threads (1, 2) and 3 sources; whiskers from the least to the most.",
+        "Not measured: device=gpu: no GPU here; buy one",
+    ]
+    assert "plot few: its medians are over threads (1, 2) and 3 sources; name threads in x, by or panels" in caplog.text
+    caplog.clear()
+    caption(every, spec, rows)
+    assert not caplog.text
+
+
+def test_what_was_not_measured_has_its_place(measured: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    spec, rows = measured
+    (series,) = panels_of(spec.plots[0], rows[RESULTS]).values()
+    assert {label: {x: len(values) for x, values in points.items()} for label, points in series.items()} == {
+        "cpu": {"PageRank": 4, "BFS": 12}, "gpu": {"PageRank": 0, "BFS": 0},
+    }  # fmt: skip
+    for name in ("few", "all", "none", "iterations"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu: None, tmp_path: Path) -> None:
+    """Nothing fails as a whole for a missing device."""
+    pytest.importorskip("matplotlib")
+    spec = """
+    [sweep]
+    graph = "rmat:6:4"
+    program = "PageRank"
+    device = "gpu"
+    threads = 1
+    """
+    plots = (
+        "x = 'threads'\nlog = 'xy'",
+        "x = 'graph'\nkind = 'bar'\nlog = 'y'",
+        "x = 'iteration'\ntable = 'iterations'",
+    )
+    text = spec + "".join(f"\n[[plots]]\ny = 'seconds'\n{plot}" for plot in plots)
+    rows = experiment.run(spec_of(text), tmp_path / "out")
+    assert {row["error"] for row in rows} == {"no GPU here; buy one"}
+    assert len(list((tmp_path / "out").glob("*.png"))) == 3

@@ -1,0 +1,84 @@
+"""How well a calibrated machine fits is said, and what is beyond its measurements."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from garaph_py.executor.modes import CPU, GPU, PULL
+from garaph_py.simulation import Machine, simulate
+from garaph_py.simulation.assess import assess, extrapolations, spread
+from garaph_py.simulation.calibrate import calibrate
+from garaph_py.simulation.machine import UnitCost, WorkCost
+from tests.support.command import Shell
+from tests.support.simulated import KNOWN, MACHINE, SPEC, SUMS, how, recorded, workload
+
+SIZES = (22, 23, 24)
+
+
+def test_runs_of_a_known_machine_fit() -> None:
+    runs = [recorded(scale, SUMS, CPU, 1.0) for scale in SIZES]
+    found = assess(runs, calibrate(runs))
+    assert [one.run for one in found] == runs
+    for one in found:
+        assert one.error == pytest.approx(0, abs=0.02)
+        assert one.held_out_error == pytest.approx(0, abs=0.1)
+
+
+def test_a_disturbed_run_shows_in_the_error_of_the_others() -> None:
+    runs = [recorded(scale, SUMS, CPU, 1.0) for scale in SIZES]
+    slow = replace(runs[2], rows=tuple(row | {"seconds": 2 * row["seconds"]} for row in runs[2].rows))
+    found = assess([*runs[:2], slow], calibrate([*runs[:2], slow]))
+    assert found[2].held_out_error == pytest.approx(-0.5, abs=0.1)  # the others know nothing of the disturbance
+
+
+def test_what_cannot_be_held_out_is_none() -> None:
+    runs = [recorded(22, SUMS, CPU, 1.0), recorded(23, SUMS, GPU, 0.25)]
+    assert [one.held_out for one in assess(runs, calibrate(runs))] == [None, None]
+    assert [one.held_out_error for one in assess(runs[:1], calibrate(runs[:1]))] == [None]
+    assert spread([None]) is None
+    assert spread([-0.5, None, 0.1, 0.2]) == (0.2, 0.5)
+
+
+def test_extrapolations_are_noticed() -> None:
+    costs = WorkCost(CPU, "PageRank", PULL, UnitCost(1e-9), measured=(500.0, 5000.0))
+    near, far = workload(), workload(n=256 << 10, m=1024 << 10)
+
+    def beyond(machine: Machine, work=near) -> list[str]:
+        return extrapolations(machine, work, simulate(work, machine, how(CPU)))
+
+    assert near.vertex_data == 1024
+    assert beyond(Machine(1, (costs,))) == []
+    assert beyond(Machine(1, (costs,)), far) == [
+        "PageRank on the CPU, pull: 1.0 MiB of vertex data, beyond the 500 B to 4.9 KiB that were measured"
+    ]
+    assert beyond(Machine(1, (replace(costs, program="any"),))) == [
+        "PageRank on the CPU, pull: not measured; it has the costs of any program"
+    ]
+    assert beyond(Machine(1, (replace(costs, mode="push"),))) == [
+        "PageRank on the CPU, pull: not measured; it has the costs of push"
+    ]
+    assert extrapolations(KNOWN, far, simulate(far, KNOWN, how(CPU))) == []  # nothing of it was measured
+
+
+def test_the_command_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(monkeypatch, capsys)
+    measured = "edge = 1e-9\nprogram = 'ConnectedComponents'\nmeasured = [10, 20]"
+    (tmp_path / "machine.toml").write_text(MACHINE.replace("edge = 1e-9", measured))
+    (tmp_path / "spec.toml").write_text(SPEC)
+    status, out, _ = shell("simulate", tmp_path / "spec.toml", "--device", "cpu", "-q")
+    assert status == 0
+    assert "extrapolated: ConnectedComponents on the CPU, pull: 3.8 MiB of vertex data, beyond the 10 B" in out
+    status, out, _ = shell("simulate", tmp_path / "spec.toml")
+    line = next(line for line in out.splitlines() if " cpu " in line)
+    assert line.endswith(" *")
+    assert "* extrapolated: ConnectedComponents on the CPU, pull: " in out
+    status, out, _ = shell("simulate", tmp_path / "spec.toml", "--json")
+    assert all(run["extrapolated"] for run in json.loads(out)["runs"])
+    (tmp_path / "machine.toml").write_text(MACHINE.replace("edge = 1e-9", "edge = 1e-9\nmeasured = [20, 10]"))
+    assert "work 1: measured=[20, 10]: give [least, most]" in shell("simulate", tmp_path / "spec.toml")[2]
