@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..apps import registry
+from ..dispatch.engines import engine_of
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
-from ..runtime.options import engine_name
 from . import sources, toml
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
@@ -119,7 +119,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
     values = {where: values_of(kind, table, where) for where, table in tables.items()}
     programs, seed = programs_of(values.values(), folder), count(document, "seed", 1, 0)
     for where, table in values.items():  # after the programs' files have run, which may register engines
-        check_choices(kind, table, where)
+        check_choices(kind, table, where, folder)
     found: list[Combination] = []
     instances: dict[str, VertexProgram] = {}
     for where, block in itertools.islice(tables.items(), 1, None):
@@ -180,12 +180,15 @@ def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
         raise ParameterError(f"{where}: {key}={value!r}: give {allowed}")
 
 
-def check_choices(kind: Kind, values: dict[str, list[Any]], where: str) -> None:
-    """Refuse a value that is not among the allowed ones of a setting that takes one of a few."""
+def check_choices(kind: Kind, values: dict[str, list[Any]], where: str, folder: Path) -> None:
+    """Refuse a value that is not among the allowed ones of a setting that takes one of a few.
+
+    Runs the files of policies, whose paths are relative to `folder`.
+    """
     for key, given in values.items():
         for value in given if key == "engine" else ():
             try:
-                engine_name(value)
+                engine_of(value, folder)
             except ParameterError as error:
                 raise ParameterError(f"{where}: {error}") from None
         if allowed := kind.parameters[key].choices:
