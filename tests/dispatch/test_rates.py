@@ -1,6 +1,7 @@
 """Measured rates, and what they determine: alpha, and the division of pages between CPU and GPU."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.policy import POLICIES, decide
+from garaph_py.dispatch.policy import POLICIES, alpha_of, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
+from garaph_py.executor.modes import NOTIFY_PULL
 from garaph_py.pages.layout import Page
+from garaph_py.pages.queue import PageQueue
 
 
 def observation(**what):
@@ -20,7 +23,8 @@ def observation(**what):
 @pytest.mark.parametrize(("what", "alpha"), [
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
     ({"ratio": 4.0, "vertex": 3.0}, 1.04),
-    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
+    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "k": 10.0, "active_edges": 20}, 1.6),
+    ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
     ({"ratio": 3.0, "updates_all_vertices": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
     ({"ratio": 4.0, "engine": "auto"}, 4.0), ({"ratio": 4.0, "engine": "auto", "active_edges": 10}, 0.08),
     ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "is_relaxation": True}, 0.48),
@@ -33,6 +37,11 @@ def test_alpha_is_equation_3(what, alpha):
     assert decision.device == ("both" if alpha >= 1 else "cpu")
     alone = decide(replace(seen, cpu_helps=False), policy)
     assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decision.mode))
+
+
+def test_alpha_of_a_graph_without_edges():
+    seen = observation(ratio=4.0, edges=0, active=1, active_edges=0, vertex=3.0, sparse=0.1)
+    assert alpha_of(seen, NOTIFY_PULL, 4.0) == pytest.approx(4 * 0.1 * (1 + 3))
 
 
 def test_one_processor_has_no_alpha():
@@ -87,6 +96,11 @@ def test_the_first_measurement_counts_as_it_is():
     assert not rates.measured(gpu_edges=10**6, gpu_seconds=1.0).cpu_known
 
 
+def cut_never(page, edges):
+    """`PageQueue.split` of pages that cannot be cut."""
+    return None, page
+
+
 def pages_of(*edges):
     ends = np.cumsum(edges).tolist()
     return [Page(k, k, k + 1, end - own, end) for k, (own, end) in enumerate(zip(edges, ends, strict=True))]
@@ -123,6 +137,25 @@ def test_no_division_ends_later_than_the_cpu_alone(loads, resident):
     alone = sum(n for page, n in zip(pages, notified, strict=True) if page not in theirs) / rates.cpu
     assert alone <= sum(notified) / rates.cpu
     assert all(notified[page.number] for page in theirs)
+
+
+def test_reactive_an_idle_processor_takes_the_next_page():
+    """Section 5.1: whole pages, however fast the other one is, and costs are the paper's."""
+    rates = POLICIES["garaph"].first_rates(2, (1000, 500, 4.0))
+    pages = pages_of(500, 300, 200)
+    queue = PageQueue.of(pages, {}, {}, cut_never)
+    assert [rates.steal(queue) for _ in range(4)] == [*pages[::-1], None]
+    assert (rates.reactive, rates.seen, rates.moving(10**9)) == (True, {}, 0.0)
+    assert rates.gpu == pytest.approx(1000 / (1000 / 1e11 + 500 / 1.25e10))
+
+
+def test_otherwise_the_cpu_takes_its_share():
+    rates = POLICIES["auto"].first_rates(2, (10**9, 10**8, 4.0))
+    assert not rates.reactive
+    known = rates._replace(cpu_known=True, copied_known=True, cpu=1000.0, copied=9000.0)
+    assert known.steal(SimpleNamespace(edges=1000, steal=lambda most: most)) == 100
+    assert known.steal(SimpleNamespace(edges=10, steal=lambda most: most)) == 1
+    assert known.steal(SimpleNamespace(edges=9, steal=lambda most: "a page")) is None  # it is not worth the hand-over
 
 
 @given(st.integers(0, 10**12), st.floats(1e6, 1e11), st.floats(1e6, 1e11))

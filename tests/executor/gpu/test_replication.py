@@ -16,6 +16,14 @@ def test_equation_2(vertices, edges):
     assert custom().of(edges / vertices) == 2 ** min(max(exponent, 0), 5)
 
 
+@pytest.mark.parametrize("k", range(-2, 8))
+def test_equation_2_rounds_half_a_power_down(k):
+    """The exponent rises where log2 of the degree exceeds a whole number by a half; random degrees rarely meet that."""
+    low, high = (2 ** min(max(exponent, 0), 5) for exponent in (k, k + 1))
+    edge = 2 ** (k + 0.5)
+    assert [custom().of(degree) for degree in (0.999 * edge, edge, 1.001 * edge)] == [low, low, high]
+
+
 @given(st.floats(0, 1e9), st.sampled_from(FACTORS))
 def test_a_fixed_factor(degree, factor):
     assert fixed(factor).of(degree) == factor
