@@ -59,6 +59,28 @@ def test_calibrated_replication_is_the_cheapest_by_the_model(k, copies, item_edg
         assert cost[rule.of(degree)] == pytest.approx(min(cost.values()), rel=1e-9)
 
 
+def test_the_terms_of_the_model():
+    """Two vertices with four edges each, and two copies: a constant, clearing, edges, collisions, merging, vertices."""
+    assert CostModel.terms(2, 8, 4, 2).tolist() == [1, 4, 8, 16, 2, 2]
+    assert CostModel.terms(1, 64, 64, 8).tolist() == [1, 8, 64, 256, 3, 1]  # a warp's 32 threads at most
+
+
+def test_what_is_tried():
+    assert FACTORS == (1, 2, 4, 8, 16, 32)
+    rule = CostModel(np.ones(6)).replication(1, 64)  # memory for one accumulator
+    assert set(rule.factors) <= set(FACTORS)
+    assert (len(rule.bounds), len(rule.factors)) == (28, 29)
+    assert rule.bounds[[0, 1, 2, 27]] == pytest.approx([1, 2**0.5, 2, 2**13.5])
+
+
+def test_relative_errors_are_what_is_least():
+    """The same item took 1 cycle and 3: 1.2 cycles is off by 1/5 and 3/5, and has the least sum of squares."""
+    v, e, d, r = (np.full(2, one) for one in (1e9, 4e9, 4.0, 2.0))
+    model = CostModel.fit(v, e, d, r, np.array([1.0, 3.0]))
+    assert CostModel.terms(v, e, d, r) @ model.coefficients == pytest.approx([1.2, 1.2])
+    assert not CostModel.fit(v, e, d, r, np.zeros(2)).coefficients.any()
+
+
 @given(COEFFICIENTS, st.integers(0, 99))
 def test_the_model_is_found_from_what_items_took(k, seed):
     rng = np.random.default_rng(seed)
