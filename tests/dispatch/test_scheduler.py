@@ -34,7 +34,7 @@ def test_by_default_the_policy_decides():
     assert (seen.forced_mode, seen.tiles, seen.components, seen.k) == (None, False, False, 1.0)
     assert (seen.has_sums, seen.in_buckets, seen.reenters, seen.only_pushes) == (False, False, False, False)
     assert (seen.ratio, seen.moving, seen.missed) == (None, 0.0, 0.0)
-    assert Schedule(AUTO).buckets
+    assert (Schedule(AUTO).buckets, Schedule(AUTO).ends_early) == (True, False)
     assert scheduler().disk_pushes.pass_bytes == 0
 
 
