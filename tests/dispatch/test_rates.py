@@ -117,6 +117,7 @@ def test_a_measurement_needs_edges_and_time():
     rates = Rates(1000, 500, 1.0, 10.0, 10.0)
     assert rates.measured(cpu_edges=100) == rates.measured(cpu_seconds=1.0) == rates
     assert rates.measured(gpu_edges=100) == rates.measured(gpu_seconds=1.0) == rates
+    assert rates.measured(gpu_edges=600, gpu_seconds=1.0) == rates._replace(gpu=305.0)
     assert rates.measured(gpu_edges=600, gpu_seconds=1.0, copied_edges=500).copied_known
     assert not rates.measured(gpu_edges=600, gpu_seconds=1.0, copied_edges=501).copied_known
     assert blend(3.0, 0, 1.0) == blend(3.0, 1.0, 0.0) == 3.0
@@ -196,9 +197,11 @@ def test_pages_are_divided_by_what_they_cost():
     assert given(20, 1, 60, 1) == [0, 2]  # dense
     assert given(90, 90, 90, 90) == [0, 1, 2, 3]
     assert given(20, 1, 1, 1, values=10**9) == []
-    assert given(2.3, 0, 0, 0, rates=rates._replace(streamed=0, gpu=1e14)) == [0]  # the hand-over takes 2.2 ms,
-    assert given(2.3, 0, 0, 0, rates=rates._replace(streamed=0, gpu=1e14), values=10**7) == []  # and values 0.2
-    assert given(2.2, 0, 0, 0, rates=rates._replace(streamed=0, gpu=1e14)) == []
+    fast = rates._replace(streamed=0, gpu=1e14)
+    assert given(2.3, 0, 0, 0, rates=fast) == [0]  # the hand-over takes 2.2 ms,
+    assert given(2.3, 0, 0, 0, rates=fast, values=10**6) == [0]  # values 0.02,
+    assert given(2.3, 0, 0, 0, rates=fast, values=10**7) == []  # and more of them 0.2
+    assert given(2.2, 0, 0, 0, rates=fast) == []
     assert given(20, 1, 60, 1, rates=rates.gathered(9 * million, 1e-3)) == [0]  # a fast CPU
     assert rates.divide([], [], stays, 0) == []
     empty = pages_of(100 * million, 0)
