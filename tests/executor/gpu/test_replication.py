@@ -73,6 +73,13 @@ def test_what_is_tried():
     assert rule.bounds[[0, 1, 2, 27]] == pytest.approx([1, 2**0.5, 2, 2**13.5])
 
 
+@pytest.mark.parametrize(("share", "factor"), [(0.97, 16), (1.03, 8)])
+def test_degrees_above_the_last_bound_count_as_16384(share, factor):
+    """With R / d + 128 / (share 2 ** 14 R) cycles an edge, 8 and 16 copies cost the same at d = share 2 ** 14."""
+    model = CostModel(np.array([0, 1, 0, 4 / (share * 2**14), 0, 0]))
+    assert model.replication(1024, 1 << 40).of(1e6) == factor
+
+
 def test_relative_errors_are_what_is_least():
     """The same item took 1 cycle and 3: 1.2 cycles is off by 1/5 and 3/5, and has the least sum of squares."""
     v, e, d, r = (np.full(2, one) for one in (1e9, 4e9, 4.0, 2.0))
