@@ -74,13 +74,12 @@ def test_the_cheaper_of_zero_copy_and_a_copy():
         assert chosen_for(edges, 1000, edges, trips * MR) == way
 
 
-def test_a_tie_with_beta_of_zero_copy_is_no_gain():
-    """All edges are active in two round trips of requests' worth: zero copy takes 5, compaction 2 = 0.4 of that."""
-    edges = 5 * M * MR // 4
-    found = counted(edges, 0, edges, 5 * MR)
-    found = PartitionCounts(found.edges, found.active_vertices, found.active_edges, found.requests, 1)
-    assert (compaction_costs(found), zero_copy_costs(found)) == (2, 5)
-    assert choose_transfers(found) == [COPIED]
+def test_compaction_that_takes_just_beta_of_zero_copy_is_no_gain():
+    """With a third of the edges active, zero copy takes 10 x 0.75 round trips, and compaction 3: 0.4 of that."""
+    edges = 9 * M * MR // 4
+    found = counted(edges, 0, edges // 3, 10 * MR)
+    assert (compaction_costs(found), zero_copy_costs(found), copy_costs(found)) == (3, 7.5, 9)
+    assert choose_transfers(found) == [ZERO_COPY]
 
 
 @pytest.mark.parametrize("way", [COPIED, COMPACTED, ZERO_COPY])
