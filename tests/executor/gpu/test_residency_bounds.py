@@ -74,6 +74,13 @@ def test_streams_are_given_up_once_pages_are_small():
     assert (found.resident, found.streams, found.used, found.is_short) == (0, 2, 512 << 10, True)
 
 
+def test_pages_of_65536_edges_are_not_halved():
+    """It would not help: the 64 vertices of the first page have twice as many edges."""
+    found = plan(blocks(1 << 17, *[1 << 15] * 8), raw_layout(), 0, 768 << 10, 2)
+    assert [page.edges for page in found.pages] == [1 << 17] + [1 << 16] * 4
+    assert (found.resident, found.streams, found.is_short) == (0, 1, True)
+
+
 def test_a_small_page_is_not_cut_further():
     """All edges are one page of 128 KiB, which is smaller than what pages are halved to."""
     with pytest.raises(DeviceMemoryError, match=r"128\.0 KiB for a page"):
