@@ -8,7 +8,7 @@ import pytest
 from garaph_py import events
 from garaph_py.dispatch import loop
 from garaph_py.dispatch.buckets import Buckets
-from garaph_py.dispatch.loop import Loop, missing_bytes
+from garaph_py.dispatch.loop import Loop, missing_bytes, readable
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
@@ -39,7 +39,7 @@ class State(SimpleNamespace):
 
 def executor(*results, modes=(PULL, PUSH), **can):
     """An executor that gives these results, and reads 10 bytes in the first step, 20 in the second, and so on."""
-    source, left = SimpleNamespace(bytes_read=7), list(results)
+    source, left = SimpleNamespace(bytes_read=0), list(results)
 
     def step(state, decision):
         source.bytes_read += 10 * (len(results) - len(left) + 1)
@@ -53,7 +53,7 @@ def made(schedule=None, total=None, converged=None, **more):
         is_relaxation=True, updates_all_vertices=False, arguments=("priority",), total=total,
         program=SimpleNamespace(converged=converged),
     )  # fmt: skip
-    how = {"began": 0.0, "listener": events.ignore, "heartbeat": SimpleNamespace(doing=None), "read": 7} | more
+    how = {"began": 0.0, "listener": events.ignore, "heartbeat": SimpleNamespace(doing=None)} | more
     return Loop(bound, VERTICES, EDGES, schedule or Schedule(AUTO, mode=PULL), **how)
 
 
@@ -130,6 +130,23 @@ def test_the_total_is_the_sum_of_all_pages():
     one = made(total=np.dtype(np.float32))
     assert one.run(executor(StepResult(pages, 0, CPU)), state)
     assert (state.total.tolist(), state.total.dtype, state.changeable) == ([5.5], np.float32, 6)
+
+
+def test_what_was_read_before_does_not_count():
+    one = made(read=4)
+    one.run(executor(result(page(1, 1, 1)), result(page(1))), State())
+    assert [(row.number, row.from_disk) for row in one.done.records()] == [(0, 6), (1, 20)]
+
+
+def test_a_total_is_shown_as_a_number_or_an_object():
+    """It may be kept: it does not change with the total."""
+    total = np.array([3], np.int32)
+    number = readable(total)
+    assert (number, type(number)) == (3, int)
+    fields = np.array([(1, 0.5)], [("change", np.int64), ("rank", np.float64)])
+    kept = readable(fields)
+    fields["rank"] = 9
+    assert (kept.change, kept.rank) == (1, 0.5)
 
 
 def test_compiling_is_counted_apart(clock, monkeypatch):
