@@ -149,6 +149,13 @@ def test_a_total_is_shown_as_a_number_or_an_object():
     assert (kept.change, kept.rank) == (1, 0.5)
 
 
+def test_a_field_of_a_total_may_have_any_name():
+    """Also one that NumPy's records and tuples use for methods."""
+    names = "sum", "max", "size", "count", "item", "self"
+    shown = readable(np.array([tuple(range(6))], [(name, np.int64) for name in names]))
+    assert [getattr(shown, name) for name in names] == list(range(6))
+
+
 def test_compiling_is_counted_apart(clock, monkeypatch):
     times = iter([2.0, 2.25])
     monkeypatch.setattr(loop, "compile_seconds", lambda: next(times))
