@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -237,6 +238,7 @@ def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None,
     return bool(answer)
 
 
-def readable(total: npt.NDArray[np.generic]) -> object:
+def readable(total: npt.NDArray[Any]) -> object:
     """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
-    return total.copy().view(np.recarray)[0] if total.dtype.names else total[0].item()
+    names = total.dtype.names
+    return SimpleNamespace(**{name: total[name][0] for name in names}) if names else total[0].item()

@@ -1,5 +1,6 @@
 """Engines that push along lists: their switches, their names, and what they decide."""
 
+import numpy as np
 import pytest
 
 import garaph_py as gp
@@ -7,8 +8,21 @@ from garaph_py.dispatch.engines import engine_of, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import ParameterError
-from garaph_py.executor.gpu.settings import BY_PRIORITY, MANAGED, PREFETCH, QUEUE, SHADOWS, SHARED, VERTICES
-from garaph_py.executor.modes import PULL, PUSH, RESIDENT, ZERO_COPY
+from garaph_py.executor.gpu.settings import (
+    ACCESSED_BY,
+    BY_PRIORITY,
+    MANAGED,
+    PARTITIONS,
+    PREFETCH,
+    QUEUE,
+    READ_MOSTLY,
+    SHADOWS,
+    SHARED,
+    VERTICES,
+    ListPush,
+)
+from garaph_py.executor.modes import COMPACTED, COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
+from garaph_py.executor.partitions import PartitionCounts
 
 
 @pytest.mark.parametrize(
@@ -20,6 +34,7 @@ from garaph_py.executor.modes import PULL, PUSH, RESIDENT, ZERO_COPY
         gp.Emogi(element_bytes=8, listed=True),
         gp.EtaGraph(degree_limit=7, smp=False),
         gp.Grus(placement="pf+ab", tau=0.25, byte_map=False),
+        gp.HyTGraph(transfers="zero-copy", partition_bytes=4096, combine=False, overlap=False),
         POLICIES["auto"],
         POLICIES["garaph"],
     ],
@@ -44,7 +59,13 @@ def test_an_engine_is_named_by_its_text(engine):
         ("emogi:align=no,align=yes", "there twice"),
         ("etagraph:degree_limit=0", "from 1 to 48"),
         ("etagraph:degree_limit=49", "from 1 to 48"),
+        ("emogi:shared=yes,listed=yes,element_bytes=8", "element_bytes=4"),
+        ("etagraph:degree_limit=-1", "from 1 to 48"),
         ("grus:tau=2", "at most 1"),
+        ("grus:tau=0", "above 0"),
+        ("grus:tau=-1", "above 0"),
+        ("hytgraph:transfers=mixed", "choose from hybrid, copied, compacted, zero-copy, unified"),
+        ("hytgraph:partition_bytes=1023", "1024 or more"),
         ("grus:placement=rm+ab", "choose from grus, um"),
     ],
 )
@@ -54,11 +75,117 @@ def test_wrong_switches(text, problem):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: gp.Emogi(align=1), lambda: gp.EtaGraph(smp="no"), lambda: gp.Grus(byte_map=None)]
+    "make",
+    [
+        lambda: gp.Emogi(align=1),
+        lambda: gp.EtaGraph(smp="no"),
+        lambda: gp.Grus(byte_map=None),
+        lambda: gp.HyTGraph(combine=0),
+    ],
 )
 def test_switches_are_true_or_false(make):
     with pytest.raises(ParameterError, match="give True or False"):
         make()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: gp.EtaGraph(degree_limit=True), lambda: gp.EtaGraph(degree_limit=4.5),
+    lambda: gp.HyTGraph(partition_bytes=True), lambda: gp.HyTGraph(partition_bytes=4096.5),
+    lambda: gp.Grus(tau="half"),
+])  # fmt: skip
+def test_numbers_are_numbers(make):
+    with pytest.raises(ParameterError, match=r"give a .*number"):
+        make()
+
+
+def test_the_ends_of_what_is_allowed():
+    assert [gp.EtaGraph(degree_limit=limit).lists.degree_limit for limit in (1, 48)] == [1, 48]
+    assert gp.HyTGraph(partition_bytes=1024).lists.partitions.nbytes == 1024
+    assert gp.Grus(tau=1).lists.taus == (1, 1)
+    assert gp.Emogi(element_bytes=8).lists.element_bytes == 8
+    assert not gp.Emogi(merge=False).align
+
+
+@pytest.mark.parametrize(("words", "value"), [("yes true on 1 Yes", True), ("no false off 0 NO", False)])
+def test_words_for_yes_and_no(words, value):
+    assert {engine_of(f"emogi:split={word}").split for word in words.split()} == {value}
+
+
+def test_the_text_has_what_differs():
+    assert text_of(gp.Emogi()) == "emogi"
+    assert text_of(gp.Grus(tau=0.25, split=False)) == "grus:tau=0.25,split=False"
+    assert engine_of("grus: tau = 0.25 , split = no") == gp.Grus(tau=0.25, split=False)
+    assert engine_of("hytgraph:transfers=copied").transfers == COPIED
+
+
+def test_switches_are_as_in_the_papers_by_default():
+    """Of those beyond the papers, only splits of long lists are on."""
+    assert gp.Emogi() == gp.Emogi(True, True, 4, False, True, False, False)
+    assert gp.EtaGraph() == gp.EtaGraph(10, True, True, True)
+    assert gp.Grus() == gp.Grus("grus", None, True, True)
+    assert gp.HyTGraph() == gp.HyTGraph("hybrid", 33_554_432, True, True, True, True, True, True, True)
+
+
+def test_how_each_engine_reads_lists():
+    assert gp.Emogi().lists == ListPush(where=ZERO_COPY, division=VERTICES, splits=True, aligns=True)
+    assert gp.Emogi(merge=False).lists == ListPush(where=ZERO_COPY, division=VERTICES, thread_each=True)
+    assert gp.Emogi(unified=True).lists.hints == (READ_MOSTLY,)
+    assert gp.EtaGraph().lists == ListPush(
+        where=MANAGED, division=SHADOWS, degree_limit=10, prefetches=True, hints=(PREFETCH,)
+    )
+    assert gp.EtaGraph(um=False).lists.hints == ()
+    assert gp.Grus().lists == ListPush(
+        where=MANAGED, division=QUEUE, splits=True, byte_map=True, hints=(BY_PRIORITY,), taus=(0.5, 0.8)
+    )
+    assert gp.Grus(placement="pf+ab").lists.hints == (PREFETCH, ACCESSED_BY)
+    assert gp.Grus(placement="um").lists.hints == ()
+
+
+@pytest.mark.parametrize(("engine", "where", "ways", "combined"), [
+    (gp.HyTGraph(), ZERO_COPY, (COPIED, COMPACTED, ZERO_COPY), 4),
+    (gp.HyTGraph("unified", combine=False), MANAGED, (MANAGED,), 1), (gp.HyTGraph("copied"), ZERO_COPY, (COPIED,), 4),
+])  # fmt: skip
+def test_how_hytgraph_transfers_partitions(engine, where, ways, combined):
+    lists = engine.lists
+    assert (lists.where, lists.division, lists.aligns, lists.splits, lists.byte_map) == (
+        where, PARTITIONS, True, True, True
+    )  # fmt: skip
+    found = lists.partitions
+    assert (found.ways, found.nbytes, found.combined) == (ways, 32 << 20, combined)
+    assert (found.recomputes, found.overlaps, found.looks_at_all, found.in_turn) == (True, True, True, False)
+    assert found.plan == engine.plan
+
+
+def test_a_plan_combines_copies_and_orders_them():
+    """Five partitions with all edges active, of which a copy is the cheapest way; the last changes most."""
+    counts = PartitionCounts(
+        *(np.full(5, one) for one in (1 << 20, 1 << 15, 1 << 20, 1 << 16)), 4, np.array([1, 1, 1, 1, 9], np.float32)
+    )
+    plans = {
+        (combine, priority): [task.partitions for task in gp.HyTGraph(combine=combine, priority=priority).plan(counts)]
+        for combine in (True, False) for priority in (True, False)
+    }  # fmt: skip
+    assert plans == {
+        (True, True): [(4,), (0, 1, 2, 3)], (True, False): [(0, 1, 2, 3), (4,)],
+        (False, True): [(4,), (0,), (1,), (2,), (3,)], (False, False): [(0,), (1,), (2,), (3,), (4,)],
+    }  # fmt: skip
+    assert {task.transfer for task in gp.HyTGraph("compacted").plan(counts)} == {COMPACTED}
+
+
+def test_the_first_push_of_deltas_is_of_all_that_vertices_contribute():
+    seen = {"vertices": 9, "edges": 9, "active": 9, "active_edges": 9, "device": "gpu"}
+    whys = [gp.Emogi().decide(Observation(**seen, deltas=deltas, has_sums=sums)).why
+            for deltas, sums in ((False, False), (True, False), (True, True))]  # fmt: skip
+    along = "active vertices push along their lists"
+    assert whys == [along, "every vertex pushes all that it contributes", along]
+
+
+def test_what_list_engines_share():
+    for engine in gp.Emogi(), gp.EtaGraph(), gp.Grus(), gp.HyTGraph():
+        assert POLICIES[engine.name] == engine
+        assert (engine.modes, engine.chooses_asynchrony, engine.one_partition_per_thread) == ((PUSH,), True, False)
+        assert not engine.zero_copy
+        assert engine.first_rates(2, (100, 0, 4.0)) == POLICIES["auto"].first_rates(2, (100, 0, 4.0))
 
 
 def test_engines_differ_in_where_lists_are_and_how_they_are_divided():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.dispatch.hytgraph import (
+    by_change,
     choose_transfers,
     combine_tasks,
     compaction_costs,
@@ -17,7 +19,7 @@ from garaph_py.dispatch.hytgraph import (
     zero_copy_costs,
 )
 from garaph_py.executor.modes import COMPACTED, COPIED, ZERO_COPY
-from garaph_py.executor.partitions import PartitionCounts
+from garaph_py.executor.partitions import PartitionCounts, TransferTask
 
 M, MR = 128, 256
 
@@ -70,6 +72,36 @@ def test_the_cheaper_of_zero_copy_and_a_copy():
     edges = 100 * M * MR // 4  # a copy takes 100; with all edges active, zero copy as many as its requests fill
     for trips, way in (99, ZERO_COPY), (100, ZERO_COPY), (101, COPIED):
         assert chosen_for(edges, 1000, edges, trips * MR) == way
+
+
+def test_compaction_that_takes_just_beta_of_zero_copy_is_no_gain():
+    """With a third of the edges active, zero copy takes 10 x 0.75 round trips, and compaction 3: 0.4 of that."""
+    edges = 9 * M * MR // 4
+    found = counted(edges, 0, edges // 3, 10 * MR)
+    assert (compaction_costs(found), zero_copy_costs(found), copy_costs(found)) == (3, 7.5, 9)
+    assert choose_transfers(found) == [ZERO_COPY]
+
+
+@pytest.mark.parametrize("way", [COPIED, COMPACTED, ZERO_COPY])
+def test_the_only_way(way):
+    counts = PartitionCounts(*(np.array(each) for each in ([9, 9, 9], [1, 0, 2], [1, 0, 9], [1, 0, 2])))
+    assert choose_transfers(counts, (way,)) == [way, None, way]
+    assert choose_transfers(counts, (way, way))[1] is None  # a choice between two is made by cost
+
+
+def test_a_partition_of_one_edge_has_a_cost():
+    assert zero_copy_costs(counted(1, 1, 1, 1)) == 1.0
+    assert zero_copy_costs(counted(0, 0, 0, 0)) == 0.0
+    assert chosen_for(1, 1, 1, 1) == ZERO_COPY
+
+
+def test_copies_whose_deltas_are_large_come_first():
+    tasks = [TransferTask(COPIED, (0, 1)), TransferTask(COPIED, (2,)), TransferTask(COPIED, (5,)),
+             TransferTask(ZERO_COPY, (3,)), TransferTask(COMPACTED, (4,))]  # fmt: skip
+    counts = counted(1, 1, 1, 1)
+    assert by_change(tasks, counts) == tasks
+    counts = replace(counts, change=np.array([1, 2, 4, 9, 9, 3], np.float32))
+    assert by_change(tasks, counts) == [tasks[1], tasks[0], tasks[2], *tasks[3:]]
 
 
 def test_tasks_copy_up_to_four_adjacent_partitions():

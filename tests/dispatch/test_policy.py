@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from garaph_py.dispatch import policy as policies
-from garaph_py.dispatch.buckets import Bucket, first_step, next_step
 from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
@@ -17,8 +18,8 @@ from garaph_py.dispatch.policy import (
     RELAXING_THRESHOLD,
     notify_bound_after,
 )
-from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
-from garaph_py.executor.protocol import PUSH_COST, Decision
+from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from garaph_py.executor.protocol import PUSH_COST, Ahead, Decision
 
 
 def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Observation, str]:
@@ -43,6 +44,56 @@ def decide(seen: tuple[Observation, str]) -> Decision:
 )
 def test_the_paper_switches_at_one_over_two_k(active_edges: int, k: float, mode: str) -> None:
     assert decide(seen(active_edges, k=k)).mode == mode
+
+
+def test_the_reason_names_the_threshold() -> None:
+    assert decide(seen(501)).why == "f = 0.501 > 0.5"
+    assert decide(seen(51, k=10)).why == "f = 0.051 > 0.05"
+    assert decide(seen(50, k=10)).why == "f = 0.05 <= 0.05"
+    assert decide(seen(11, "auto", k=2)).why == "f = 0.011 > 0.01"
+
+
+@pytest.mark.parametrize(("engine", "asynchronous", "partitions", "gather", "zero_copy", "reactive"), [
+    ("garaph", False, True, "replicated", False, True), ("auto", True, False, "auto", True, False),
+])  # fmt: skip
+def test_an_engine_s_settings(
+    engine: str, asynchronous: bool, partitions: bool, gather: str, zero_copy: bool, reactive: bool
+) -> None:
+    """Garaph is synchronous, cuts a page into a partition per thread, and divides pages reactively."""
+    policy = POLICIES[engine]
+    assert (policy.chooses_asynchrony, policy.one_partition_per_thread) == (asynchronous, partitions)
+    assert (policy.gather, policy.zero_copy, policy.lists) == (gather, zero_copy, None)
+    assert policy.first_rates(2, (100, 0, 4.0)).reactive == reactive
+    assert policy.modes[:2] == (PULL, NOTIFY_PULL)
+
+
+@pytest.mark.parametrize(("what", "most"), [
+    ({}, 60_000), ({"k": 2.0}, 30_000),
+    ({"is_relaxation": True}, 200_000), ({"is_relaxation": True, "pushes": False}, 3000),
+    ({"deltas": True, "has_sums": True}, 300_000), ({"deltas": True, "has_sums": True, "k": 2.0}, 150_000),
+    ({"device": "gpu"}, 3000), ({"device": "gpu", "is_relaxation": True}, 750_000),
+    ({"device": "gpu", "is_relaxation": True, "device_push_cost": 100.0}, 65_536),
+])  # fmt: skip
+def test_auto_pulls_from_more_active_edges(what: dict[str, Any], most: int) -> None:
+    """The bounds were measured; this is what a graph of three million edges makes of them."""
+    few, many = (
+        decide((Observation(100, 3 * 10**6, 10, active_edges, **what), "auto")) for active_edges in (most, most + 1)
+    )
+    assert few.mode == (NOTIFY_PULL if what.keys() <= {"k", "device"} or "pushes" in what else PUSH)
+    assert many.mode == PULL
+    assert " <= " in few.why or few.why == "only 65536 edges lead from active vertices"
+    assert not few.reenters
+
+
+def test_tiles_are_pulled_from_most_vertices() -> None:
+    """More than half of all edges lead from active vertices."""
+    found = [decide(seen(active, "auto", tiles=True, updates_all_vertices=True)) for active in (0, 500, 501, 1000)]
+    assert [one.mode for one in found] == [PULL, PULL, PULL_TILED, PULL_TILED]
+
+
+def test_values_that_are_not_final_are_pushed() -> None:
+    found = [decide(seen(active, "auto", is_relaxation=True, only_pushes=True)) for active in (1, 900)]
+    assert [(one.mode, one.why) for one in found] == [(PUSH, "f = 0.001 <= 0.0667"), (PUSH, "values are not final")]
 
 
 def test_auto_switches_earlier() -> None:
@@ -111,7 +162,13 @@ def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    ("f", "ratio", "expected"), [(0.02, 50.0, (PUSH, "gpu")), (0.02, 0.01, (PULL, "cpu")), (0.26, 50.0, (PULL, "both"))]
+    ("f", "ratio", "expected"),
+    [
+        (0.02, 50.0, (PUSH, "gpu")),
+        (0.25, 50.0, (PUSH, "gpu")),
+        (0.02, 0.01, (PULL, "cpu")),
+        (0.26, 50.0, (PULL, "both")),
+    ],
 )
 def test_the_gpu_of_a_hybrid_run_pushes(f: float, ratio: float, expected: tuple[str, str]) -> None:
     where = Observation(
@@ -121,29 +178,53 @@ def test_the_gpu_of_a_hybrid_run_pushes(f: float, ratio: float, expected: tuple[
     assert (decision.mode, decision.device) == expected
 
 
+@pytest.mark.parametrize(("f", "ratio", "alpha"), [(0.02, 10.0, 5.0), (0.1, 18.0, 9.0), (0.6, 48.0, 30.0)])
+def test_alpha_of_a_push_is_larger(f: float, ratio: float, alpha: float) -> None:
+    """The GPU's push takes 0.05 + 2 f of its pull, and never longer; the CPU takes a start of 0.025, and f."""
+    where = Observation(
+        100, 10**8, 1, int(f * 10**8), is_relaxation=True, in_buckets=True, device_pushes=True, device_push_cost=1.0,
+        ratio=ratio, start=0.025, sparse=1.0,
+    )  # fmt: skip
+    decision = decide((where, "auto"))
+    assert (decision.mode, decision.device) == (PUSH, "gpu")
+    assert decision.alpha == pytest.approx(alpha)
+
+
+def test_what_a_push_saves_is_less_than_what_a_pull_does() -> None:
+    """On the GPU it takes 0.09 of a pull, and on the CPU half of that: 0.045 of a pull is to be saved."""
+    what = {"engine": "auto", "is_relaxation": True, "device_pushes": True, "ratio": 2.25, "sparse": 1.0}
+    assert decide(seen(20, moving=0.046, **what)).device == "gpu"
+    assert decide(seen(20, moving=0.044, **what)).device == "cpu"
+
+
+GPU_ALONE = {"device": "gpu", "is_relaxation": True}
+IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "ratio": 50.0}
+
+
+@pytest.mark.parametrize(("what", "edges", "expected"), [
+    (GPU_ALONE, 10**8, Ahead(25_000_000, True)), (GPU_ALONE, 1000, Ahead(65_536, True)),
+    (GPU_ALONE | {"device_pulls_end_early": True}, 10**8, Ahead(2_000_000, True)),
+    (GPU_ALONE | {"device_push_cost": 0.5}, 10**8, Ahead(10**8, True)),
+    (GPU_ALONE | {"device": "cpu"}, 10**8, None), (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
+    (GPU_ALONE | {"pushes": False, "device_pushes": True}, 10**8, None),
+    (GPU_ALONE | {"forced_mode": PUSH}, 10**8, None),
+    (IN_HYBRID, 10**8, Ahead(25_000_000, False)), (IN_HYBRID | {"cpu_helps": False}, 10**8, Ahead(25_000_000, True)),
+    (IN_HYBRID | {"pushes": True, "device_pushes": False}, 10**8, None),
+])  # fmt: skip
+def test_how_a_gpu_may_go_on(what: dict[str, Any], edges: int, expected: Ahead | None) -> None:
+    assert policies.ahead_of(Observation(100, edges, 10, 10, **what)) == expected
+
+
 def test_the_gpu_notifies_where_that_spares_pages() -> None:
     assert notify_bound_after(NOTIFY_BOUND, 1e-4, 5, 10, 10**7) == NOTIFY_BOUND
     tried = notify_bound_after(NOTIFY_BOUND, 1e-4, 4, 10, 10**7)
     assert tried == 1e-6
     assert notify_bound_after(tried, 1e-6, 0, 10, 10**7) == 0.0
     assert notify_bound_after(NOTIFY_BOUND, 0.0, 0, 0, 0) == NOTIFY_BOUND
+    assert notify_bound_after(NOTIFY_BOUND, 1.0, 0, 1, 1) == 0.0
     for active_edges, mode in ((10, NOTIFY_PULL), (11, PULL)):
         where = Observation(10, 10**7, 1, active_edges, device="gpu", notify_bound=tried)
         assert decide((where, "auto")).mode == mode
-
-
-def test_bucket_width_follows_the_frontier() -> None:
-    small, large, restless = Bucket(10, 12), Bucket(200, 300), Bucket(10, 90)
-    assert next_step(3, small, None, 1000) == 6
-    assert next_step(3, small, Bucket(5, 5), 1000) == 6
-    assert next_step(3, small, Bucket(4, 4), 1000) == 3  # it grows by itself
-    assert next_step(3, Bucket(100, 100), None, 1000) == 3
-    assert next_step(3, large, None, 1000) == 1
-    assert next_step(3, restless, None, 1000) == 1
-    assert next_step(1, restless, None, 1000) == 1
-    assert next_step(0.5, restless, None, 1000) == 0.25
-    assert first_step(17) == 1
-    assert 0 < first_step(0.0) < first_step(1.0) < 1
 
 
 @pytest.mark.parametrize("mode", [PULL, NOTIFY_PULL, PUSH])
@@ -152,11 +233,6 @@ def test_a_forced_mode_is_obeyed_and_said(mode: str, active_edges: int) -> None:
     decision = decide(seen(active_edges, forced_mode=mode))
     assert decision.mode == mode
     assert decision.why == "as asked"
-
-
-def test_f_of_a_graph_without_edges() -> None:
-    assert Observation(3, 0, 3, 0).f == 1
-    assert Observation(3, 0, 0, 0).f == 0
 
 
 HYBRID = {"engine": "auto", "ratio": 20.0, "sparse": 1.0, "is_relaxation": True, "cpu_helps": False}
@@ -182,3 +258,36 @@ def test_values_move_when_that_pays(active_edges: int, moving: float, missed: fl
     assert decision.device == device
     assert decision.alpha == pytest.approx(active_edges / 50)
     assert ("but the GPU has the values" in decision.why) == (device == "gpu" and active_edges < 50)
+
+
+@pytest.mark.parametrize(("moving", "device"), [(0.0, "gpu"), (0.1, "gpu"), (-0.1, "cpu")])
+def test_equal_processors_leave_the_values_where_they_are(moving: float, device: str) -> None:
+    decision = decide(seen(500, "auto", ratio=2.0, sparse=1.0, is_relaxation=True, in_buckets=True, moving=moving,
+                           cpu_helps=False))  # fmt: skip
+    assert (decision.alpha, decision.device) == (1.0, device)
+    assert device == "cpu" or decision.why == "alpha = 1 >= 1, the CPU would not help"
+
+
+def test_values_move_where_that_costs_as_much_as_it_saves() -> None:
+    decision = decide(seen(250, moving=0.5, **HYBRID | {"ratio": 2.0, "in_buckets": True}))
+    assert (decision.alpha, decision.device) == (0.5, "cpu")
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_gpu_that_keeps_the_values_works_alone(helps: bool) -> None:
+    decision = decide(seen(30, moving=1.0, missed=0.2, **HYBRID | {"cpu_helps": helps}))
+    assert (decision.device, decision.why) == ("gpu", "alpha = 0.6 < 1, but the GPU has the values")
+
+
+@pytest.mark.parametrize(("ratio", "device"), [(2.0, "gpu"), (1.0, "gpu"), (0.5, "cpu")])
+def test_one_processor_finds_components(ratio: float, device: str) -> None:
+    decision = decide(seen(1000, "auto", components=True, ratio=ratio))
+    assert (decision.mode, decision.device, decision.alpha) == (COMPONENTS, device, ratio)
+
+
+@pytest.mark.parametrize(("alpha", "why"), [(1.0, "alpha = 1 >= 1"), (2.0, "alpha = 2 >= 1")])
+def test_both_pull_from_equal_speed_on(alpha: float, why: str) -> None:
+    both = decide(seen(1000, ratio=alpha, updates_all_vertices=True))
+    assert (both.device, both.why) == ("both", why)
+    alone = decide(seen(1000, ratio=alpha, updates_all_vertices=True, cpu_helps=False))
+    assert (alone.device, alone.why) == ("gpu", f"{why}, the CPU would not help")

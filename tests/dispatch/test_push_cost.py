@@ -23,3 +23,8 @@ def test_small_pushes_and_slower_pulls_do_not():
     assert cost.after(PUSH, LEAST_EDGES - 1, 1.0) == cost
     assert cost.after(PULL, EDGES, 0.2) == cost  # it has copied pages that now stay
     assert cost.after(PULL, EDGES, 0.05).ratio(EDGES) == 2 * cost.ratio(EDGES)
+
+
+def test_a_push_of_a_million_edges_is_measured():
+    assert PushCost(7.0).after(PUSH, 1 << 20, 1.0).edge == 1 / (1 << 20)
+    assert PushCost(7.0).after(PUSH, (1 << 20) - 1, 1.0) == PushCost(7.0)

@@ -28,8 +28,15 @@ def test_pages_are_tried_once_many_pushes_have_read_half_as_much():
     assert not after(pushes, *[(1000, 100)] * (LEAST_PUSHES - 1)).reenters
 
 
+def test_pages_are_tried_after_sixteen_pushes():
+    assert not after(DiskPushes(pass_bytes=10), *[(100, 1)] * 15).reenters
+    assert after(DiskPushes(pass_bytes=10), *[(100, 1)] * 16).reenters
+
+
 def test_a_run_that_may_not_reenter_never_does():
-    assert not after(DiskPushes(), *many(1 << 40, 1)).reenters
+    pushes = after(DiskPushes(), *many(1 << 40, 1))
+    assert pushes == DiskPushes()
+    assert not pushes.reenters
 
 
 def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
@@ -44,6 +51,15 @@ def test_what_was_given_up_is_tried_again_after_twice_as_much():
     given_up = after(DiskPushes(pass_bytes=1000), *many(1000, 100), (1000, 1))
     assert not after(given_up, *many(999, 100)).reenters
     assert after(given_up, *many(1000, 100)).reenters
+
+
+def test_what_pages_have_read_counts_half_after_the_next():
+    lists = after(DiskPushes(pass_bytes=1000), *many(1000, 100))
+    pages = after(lists, (801, 401), (100, 50))
+    assert (pages.by_pages, pages.has_reentered, lists.has_reentered) == ((500, 250), True, False)
+    assert after(lists, (500, 50)).reenters  # as many edges for each byte as lists
+    given_up = after(lists, (500, 49))
+    assert given_up == DiskPushes(1000, 1.0, has_reentered=True)
 
 
 def test_a_push_that_was_asked_for_says_nothing_about_pages():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
-from garaph_py.pages.layout import commit_plan, cut, layout
+from garaph_py.pages.layout import Page, commit_plan, cut, layout
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
@@ -25,6 +25,51 @@ def test_pages_partition_the_vertices(degrees: list[int], limit: int) -> None:
         assert page.edges <= limit or page.last_vertex == page.first_vertex + 1
     for left, right in pairwise(pages):  # no page could have taken one more vertex
         assert left.edges + degrees[right.first_vertex] > limit
+
+
+def test_a_page_has_at_most_64_million_edges_by_default() -> None:
+    offsets = np.cumsum([0, 1 << 25, 1 << 25, 1, 1 << 26])
+    assert [page.edges for page in layout(offsets)] == [1 << 26, 1, 1 << 26]
+
+
+@pytest.mark.parametrize(("limit", "bounds"), [(1000, [0, 96, 192, 288, 300]), (320, [*range(0, 300, 32), 300]),
+                                               (9, [*range(0, 300, 32), 300]), (3000, [0, 300])])  # fmt: skip
+def test_pages_begin_at_multiples(limit: int, bounds: list[int]) -> None:
+    """Each vertex has ten edges."""
+    pages = layout(np.arange(301) * 10, limit, 32)
+    assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == bounds
+
+
+def test_the_words_of_a_page() -> None:
+    bounds = [(0, 64), (64, 129), (128, 192), (60, 70), (0, 1)]
+    words = [Page(0, first, last, 0, 0).words for first, last in bounds]
+    assert words == [slice(0, 1), slice(1, 3), slice(2, 3), slice(0, 2), slice(0, 1)]
+
+
+@pytest.mark.parametrize(("bounds", "edges", "multiple", "vertex"), [
+    ((0, 100), 250, 1, 75), ((0, 100), 251, 1, 75), ((0, 100), 249, 1, 76), ((40, 100), 250, 1, 75),
+    ((0, 100), 250, 32, 96), ((0, 100), 400, 32, 64), ((32, 100), 400, 32, 64), ((0, 64), 1, 32, 32),
+    ((0, 65), 1, 32, 64), ((0, 100), 0, 1, 99), ((0, 100), 2000, 1, None), ((32, 64), 160, 32, None),
+    ((7, 8), 5, 1, None), ((7, 9), 5, 1, 8),
+])  # fmt: skip
+def test_where_a_page_is_cut(bounds: tuple[int, int], edges: int, multiple: int, vertex: int | None) -> None:
+    """Each vertex has ten edges; the last part gets about so many edges, but at least a vertex, or a word of them."""
+    first, last = bounds
+    rest, taken = cut(np.arange(101) * 10, Page(3, first, last, 10 * first, 10 * last), edges, multiple)
+    begin = first if vertex is None else vertex
+    assert taken == Page(3, begin, last, 10 * begin, 10 * last)
+    assert rest == (None if vertex is None else Page(3, first, vertex, 10 * first, 10 * vertex))
+
+
+def test_by_default_a_page_is_cut_at_any_vertex() -> None:
+    assert cut(np.arange(101) * 10, Page(0, 0, 100, 0, 1000), 250)[1].first_vertex == 75
+
+
+def test_the_skipped_pages_are_copied_if_they_have_as_many_vertices() -> None:
+    few, many = [Page(0, 0, 3, 0, 0)], [Page(1, 3, 6, 0, 0), Page(2, 6, 7, 0, 0)]
+    assert commit_plan(processed=many[:1], skipped=few) == (few, True)
+    assert commit_plan(processed=few, skipped=many) == (few, False)
+    assert commit_plan(processed=many, skipped=few) == (few, True)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "8"])

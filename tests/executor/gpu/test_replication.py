@@ -16,6 +16,14 @@ def test_equation_2(vertices, edges):
     assert custom().of(edges / vertices) == 2 ** min(max(exponent, 0), 5)
 
 
+@pytest.mark.parametrize("k", range(-2, 8))
+def test_equation_2_rounds_half_a_power_down(k):
+    """The exponent rises where log2 of the degree exceeds a whole number by a half; random degrees rarely meet that."""
+    low, high = (2 ** min(max(exponent, 0), 5) for exponent in (k, k + 1))
+    edge = 2 ** (k + 0.5)
+    assert [custom().of(degree) for degree in (0.999 * edge, edge, 1.001 * edge)] == [low, low, high]
+
+
 @given(st.floats(0, 1e9), st.sampled_from(FACTORS))
 def test_a_fixed_factor(degree, factor):
     assert fixed(factor).of(degree) == factor
@@ -49,6 +57,35 @@ def test_calibrated_replication_is_the_cheapest_by_the_model(k, copies, item_edg
             pieces = max(math.ceil(e / item_edges), 1)
             cost[factor] = cycles(k, v, e / pieces, degree, factor) * pieces / e
         assert cost[rule.of(degree)] == pytest.approx(min(cost.values()), rel=1e-9)
+
+
+def test_the_terms_of_the_model():
+    """Two vertices with four edges each, and two copies: a constant, clearing, edges, collisions, merging, vertices."""
+    assert CostModel.terms(2, 8, 4, 2).tolist() == [1, 4, 8, 16, 2, 2]
+    assert CostModel.terms(1, 64, 64, 8).tolist() == [1, 8, 64, 256, 3, 1]  # a warp's 32 threads at most
+
+
+def test_what_is_tried():
+    assert FACTORS == (1, 2, 4, 8, 16, 32)
+    rule = CostModel(np.ones(6)).replication(1, 64)  # memory for one accumulator
+    assert set(rule.factors) <= set(FACTORS)
+    assert (len(rule.bounds), len(rule.factors)) == (28, 29)
+    assert rule.bounds[[0, 1, 2, 27]] == pytest.approx([1, 2**0.5, 2, 2**13.5])
+
+
+@pytest.mark.parametrize(("share", "factor"), [(0.97, 16), (1.03, 8)])
+def test_degrees_above_the_last_bound_count_as_16384(share, factor):
+    """With R / d + 128 / (share 2 ** 14 R) cycles an edge, 8 and 16 copies cost the same at d = share 2 ** 14."""
+    model = CostModel(np.array([0, 1, 0, 4 / (share * 2**14), 0, 0]))
+    assert model.replication(1024, 1 << 40).of(1e6) == factor
+
+
+def test_relative_errors_are_what_is_least():
+    """The same item took 1 cycle and 3: 1.2 cycles is off by 1/5 and 3/5, and has the least sum of squares."""
+    v, e, d, r = (np.full(2, one) for one in (1e9, 4e9, 4.0, 2.0))
+    model = CostModel.fit(v, e, d, r, np.array([1.0, 3.0]))
+    assert CostModel.terms(v, e, d, r) @ model.coefficients == pytest.approx([1.2, 1.2])
+    assert not CostModel.fit(v, e, d, r, np.zeros(2)).coefficients.any()
 
 
 @given(COEFFICIENTS, st.integers(0, 99))

@@ -92,6 +92,17 @@ def test_more_memory_never_keeps_less_of_the_same_pages(degrees, arrays, page_ed
     assert kept[-1] == full.used
 
 
+@pytest.mark.parametrize(("streams", "pages"), [
+    (2, [64_000]), (3, [42_240, 21_760]), (4, [32_000, 32_000]), (5, [25_600, 25_600, 12_800]),
+])  # fmt: skip
+def test_a_page_has_at_most_a_stream_s_part_of_the_memory(streams, pages):
+    """One Nth of it for N streams (section 2.1), also where all pages stay. 64 vertices have 640 edges."""
+    offsets = np.arange(6401, dtype=np.int64) * 10
+    found = plan(offsets, raw_layout(), 100_000, 4 * 128_000, streams, 10**6)
+    assert [page.edges for page in found.pages] == pages
+    assert found.resident == len(pages)
+
+
 def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
     offsets = np.arange(10001, dtype=np.int64) * 100
     least = 4 * 7 * RUN  # 64 vertices have 6400 edges, which touch seven runs

@@ -1,0 +1,13 @@
+"""What the scheduler sees: f, the fraction of the vertices to update (Garaph section 4.2)."""
+
+from garaph_py.dispatch.observation import Observation
+
+
+def test_f_is_the_share_of_the_edges():
+    assert Observation(100, 1000, 10, 250).f == 0.25
+
+
+def test_f_of_a_graph_without_edges():
+    assert Observation(3, 0, 3, 0).f == 1
+    assert Observation(3, 0, 1, 0).f == 1
+    assert Observation(3, 0, 0, 0).f == 0

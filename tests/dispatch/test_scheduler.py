@@ -1,0 +1,115 @@
+"""The scheduler of a run: what it tells the policy, and what it learns from an iteration."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.push_cost import PushCost
+from garaph_py.dispatch.rates import Rates
+from garaph_py.dispatch.scheduler import Schedule, Scheduler
+from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from garaph_py.executor.protocol import PUSH_COST, Capabilities, Decision
+
+AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
+ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
+LOAD = (1000, 500, 4.0)
+
+
+def scheduler(schedule=None, name=CPU, modes=ALL, relaxes=True, **can):
+    program = SimpleNamespace(is_relaxation=relaxes, updates_all_vertices=False)
+    return Scheduler(schedule or Schedule(AUTO), 100, 1000, program, Capabilities(name, modes, **can))
+
+
+@pytest.mark.parametrize(("policy", "mode", "modes", "pushes"), [
+    (AUTO, None, ALL, True), (AUTO, PUSH, ALL, True), (AUTO, PULL, ALL, False), (AUTO, None, (PULL,), False),
+    (GARAPH, None, ALL, False), (GARAPH, PUSH, ALL, False),
+])  # fmt: skip
+def test_who_may_push(policy, mode, modes, pushes):
+    assert Schedule(policy, mode=mode).pushes(modes) == pushes
+
+
+def test_by_default_the_policy_decides():
+    seen = scheduler().observe(1, 1)
+    assert (seen.forced_mode, seen.tiles, seen.components, seen.k) == (None, False, False, 1.0)
+    assert (seen.has_sums, seen.in_buckets, seen.reenters, seen.only_pushes) == (False, False, False, False)
+    assert (seen.ratio, seen.moving, seen.missed) == (None, 0.0, 0.0)
+    assert (Schedule(AUTO).buckets, Schedule(AUTO).ends_early) == (True, False)
+    assert scheduler().disk_pushes.pass_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "modes", "expected"), [(True, ALL, True), (True, (PULL,), False), (False, ALL, False)]
+)
+def test_what_the_executor_cannot_do_is_left_out(asked, modes, expected):
+    seen = scheduler(Schedule(AUTO, tiles=asked, components=asked), modes=modes).observe(1, 1)
+    assert (seen.tiles, seen.components) == (expected, expected)
+
+
+@pytest.mark.parametrize(("policy", "relaxes", "can", "pushes"), [
+    (AUTO, True, True, True), (AUTO, False, True, False), (AUTO, True, False, False), (GARAPH, True, True, False),
+])  # fmt: skip
+def test_a_device_pushes_in_relaxations(policy, relaxes, can, pushes):
+    seen = scheduler(Schedule(policy), relaxes=relaxes, devices_push=can, loads=(LOAD,)).observe(1, 1)
+    assert seen.device_pushes == pushes
+
+
+def test_each_device_has_rates():
+    both = scheduler(loads=(LOAD, (1000, 0, 4.0)), threads=2, reads_disk=True)
+    first, second = (AUTO.first_rates(2, load)._replace(from_disk=True) for load in (LOAD, (1000, 0, 4.0)))
+    assert both.rates == (first, second)
+    both.rates = first, second._replace(sparse=7.0)
+    seen = both.observe(1, 1)
+    assert seen.ratio == first.ratio + second.ratio
+    assert seen.sparse == first.sparse == 2.0  # the first one's costs
+    assert both.decide(seen).sharing == both.rates
+    assert scheduler().decide(scheduler().observe(1, 1)).sharing == ()
+
+
+@pytest.mark.parametrize(("missing", "copied"), [(400, 1200), (1, 3), (-400, -400)])
+def test_values_that_the_host_lacks_are_copied_to_both_its_arrays_and_back(missing, copied):
+    hybrid = scheduler(loads=(LOAD, (1000, 0, 4.0)))
+    hybrid.missed = 0.5
+    seen = hybrid.observe(1, 1, missing)
+    assert (seen.moving, seen.missed) == (hybrid.rates[0].moving(copied), 0.5)
+    assert (hybrid.observe(1, 1).moving, hybrid.observe(1, 1).missed) == (0.0, 0.0)
+
+
+def learn(hybrid, device, alpha, mode=PULL):
+    hybrid.learn(Decision(mode, "", device, alpha), 0.5, hybrid.rates, 0, 10)
+    return hybrid.missed
+
+
+def test_what_the_faster_processor_would_have_saved_adds_up():
+    hybrid = scheduler(loads=(LOAD,))
+    assert learn(hybrid, GPU, 0.25) == 0.75
+    assert learn(hybrid, GPU, 0.5) == 1.25
+    assert learn(hybrid, GPU, None) == 1.25
+    assert learn(hybrid, CPU, 0.5) == 0.0
+    assert learn(hybrid, CPU, 1.5) == 0.5
+    assert learn(hybrid, BOTH, 1.5) == 0.0
+    assert learn(hybrid, CPU, 1.0) == 0.0
+    hybrid.missed = 1.0
+    assert learn(hybrid, GPU, 1.0) == 0.0  # neither is slower, and the GPU may have its turn
+    rates = (Rates(1, 1, 1.0, 1.0, 1.0),)
+    hybrid.learn(Decision(PULL, ""), 0.5, rates, 0, 10)
+    assert hybrid.rates == rates
+
+
+@pytest.mark.parametrize(("name", "mode", "bound"), [
+    (GPU, NOTIFY_PULL, 0.01), (GPU, PULL, 0.001), (CPU, NOTIFY_PULL, 0.001),
+])  # fmt: skip
+def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
+    alone = scheduler(name=name)
+    learn(alone, name, None, mode)
+    assert alone.notify_bound == alone.observe(1, 1).notify_bound == bound
+
+
+@pytest.mark.parametrize("name", [CPU, GPU])
+def test_the_times_of_a_gpu_are_learned(name):
+    alone = scheduler(name=name)
+    assert alone.observe(1, 1).device_push_cost == PUSH_COST
+    alone.time(Decision(PULL, ""), 1000, 0.5)
+    assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
+    alone.time(Decision(PUSH, ""), 1 << 20, 0.5)
+    assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)

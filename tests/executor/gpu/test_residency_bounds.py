@@ -1,0 +1,106 @@
+"""How large pages are, how many are resident, and how many streams there are: by the bounds of the code."""
+
+import numpy as np
+import pytest
+
+from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.gpu.edges import raw_layout
+from garaph_py.executor.gpu.residency import pages_if_resident, plan
+
+MIB, GIB = 1 << 20, 1 << 30
+ENOUGH = 1 << 40
+
+
+def blocks(*edges):
+    """Offsets of a graph whose 64 vertices of each block have so many in-edges."""
+    degrees = np.repeat(np.array(edges) // 64, 64)
+    return np.concatenate([[0], np.cumsum(degrees)])
+
+
+def many(edges, block=1 << 16):
+    return blocks(*[block] * (edges // block))
+
+
+@pytest.mark.parametrize(("edges", "programs", "pages"), [
+    (1 << 29, False, 16), (1 << 27, False, 8), (1 << 29, True, 2), (1 << 24, True, 1),
+])  # fmt: skip
+def test_pages_that_all_stay(edges, programs, pages):
+    """A large graph has 16, or 2 if every iteration updates all vertices; none has fewer than 2 ** 24 edges."""
+    assert (pages_if_resident(False), pages_if_resident(True)) == (16, 2)
+    for streams in (0, 1):
+        found = plan(many(edges), raw_layout(), 0, ENOUGH, streams, resident_pages=pages_if_resident(programs))
+        assert {page.edges for page in found.pages} == {edges // pages}
+        assert (found.resident, found.buffer_bytes, found.is_short) == (pages, 0, False)
+    if not programs:
+        assert len(plan(many(edges), raw_layout(), 0, ENOUGH, 0).pages) == pages
+
+
+def test_what_fits_exactly_stays():
+    offsets = many(1 << 20)
+    exact = plan(offsets, raw_layout(), 1000, 1000 + 4 * MIB, 4, 1 << 16)
+    assert (len(exact.pages), exact.resident, exact.buffer_bytes, exact.used) == (16, 16, 0, 1000 + 4 * MIB)
+    assert not exact.is_short
+    assert plan(offsets, raw_layout(), 1000, 999 + 4 * MIB, 4, 1 << 16).resident == 11  # four are buffers
+
+
+@pytest.mark.parametrize(("edges", "left", "streams", "page_edges", "resident"), [
+    (1 << 28, 512 * MIB, 4, 1 << 23, 12),  # the buffers take a fourth
+    (1 << 28, 128 * MIB, 4, 1 << 22, 4),  # more, lest pages be small
+    (1 << 26, 192 * MIB, 8, 1 << 21, 16),  # four pages for each stream
+    (1 << 30, 2048 * MIB, 2, 1 << 24, 30),  # none is larger than 2 ** 24
+])  # fmt: skip
+def test_pages_that_are_streamed(edges, left, streams, page_edges, resident):
+    found = plan(many(edges), raw_layout(), 5000, 5000 + left, streams)
+    assert {page.edges for page in found.pages} == {page_edges}
+    assert (found.resident, found.streams, found.buffer_bytes) == (resident, streams, 4 * page_edges)
+    assert (found.used, found.is_short) == (5000 + left, False)
+
+
+def test_pages_of_a_small_graph_are_not_smaller_than_65536_edges():
+    found = plan(many(1 << 18, 1024), raw_layout(), 0, 768 << 10, 2)
+    assert {page.edges for page in found.pages} == {1 << 16}
+    assert (found.resident, found.streams, found.is_short) == (1, 2, False)
+
+
+def test_pages_are_halved_until_the_buffers_fit():
+    found = plan(many(1 << 28), raw_layout(), 16 * MIB, 32 * MIB, 4)
+    assert {page.edges for page in found.pages} == {1 << 20}
+    assert (found.resident, found.streams, found.buffer_bytes, found.is_short) == (0, 4, 4 * MIB, True)
+
+
+def test_streams_are_given_up_once_pages_are_small():
+    found = plan(many(1 << 28), raw_layout(), 0, 512 << 10, 4)
+    assert {page.edges for page in found.pages} == {1 << 16}
+    assert (found.resident, found.streams, found.used, found.is_short) == (0, 2, 512 << 10, True)
+
+
+def test_pages_of_65536_edges_are_not_halved():
+    """It would not help: the 64 vertices of the first page have twice as many edges."""
+    found = plan(blocks(1 << 17, *[1 << 15] * 8), raw_layout(), 0, 768 << 10, 2)
+    assert [page.edges for page in found.pages] == [1 << 17] + [1 << 16] * 4
+    assert (found.resident, found.streams, found.is_short) == (0, 1, True)
+
+
+def test_a_small_page_is_not_cut_further():
+    """All edges are one page of 128 KiB, which is smaller than what pages are halved to."""
+    with pytest.raises(DeviceMemoryError, match=r"128\.0 KiB for a page"):
+        plan(many(1 << 15, 1024), raw_layout(), GIB, GIB + (100 << 10), 2, 1 << 20)
+
+
+def test_only_the_first_pages_are_resident():
+    """The second page does not fit; the third would, but what is resident is one piece."""
+    found = plan(blocks(1 << 16, 1 << 18, 1 << 16, 1 << 16), raw_layout(), 0, (1 << 20) + (1 << 19), 1, 1 << 16)
+    assert [page.edges for page in found.pages] == [1 << 16, 1 << 18, 1 << 16, 1 << 16]
+    assert (found.resident, found.buffer_bytes, found.used) == (1, 1 << 20, (1 << 20) + (1 << 18))
+
+
+def test_without_streams_the_others_have_no_buffer():
+    found = plan(many(1 << 28), raw_layout(), 0, 512 * MIB, 0)
+    assert (len(found.pages), found.resident, found.streams, found.buffer_bytes) == (16, 8, 0, 0)
+
+
+def test_no_room_for_the_vertices():
+    with pytest.raises(DeviceMemoryError, match="for the vertices alone"):
+        plan(many(1 << 20), raw_layout(), 1000, 999, 1)
+    with pytest.raises(DeviceMemoryError, match="for a page"):
+        plan(many(1 << 20), raw_layout(), 1000, 1000, 1)
