@@ -169,7 +169,7 @@ def test_compiling_is_counted_apart(clock, monkeypatch):
 def test_only_the_time_of_one_iteration_is_learned(monkeypatch, many):
     """Several at once say nothing of a push's cost; each has a record all the same."""
     timed = []
-    monkeypatch.setattr(Scheduler, "time", lambda self, decision, edges, seconds: timed.append(edges))
+    monkeypatch.setattr(Scheduler, "done", lambda self, seen, decision, record: timed.append(seen.active_edges))
     way = PageDecision(PUSH, GPU, "resident")
     ints = [np.array(column) for column in ([5, 0], [50, 0], [30, 50], [False, False])]
     steps = Supersteps(ints[0], ints[1], np.array([0.25, 0.0]), ints[2], ints[3], way, way)

@@ -205,13 +205,16 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
     (GPU_ALONE, 10**8, Ahead(25_000_000, True)), (GPU_ALONE, 1000, Ahead(65_536, True)),
     (GPU_ALONE | {"device_pulls_end_early": True}, 10**8, Ahead(2_000_000, True)),
     (GPU_ALONE | {"device_push_cost": 0.5}, 10**8, Ahead(10**8, True)),
-    (GPU_ALONE | {"device": "cpu"}, 10**8, None), (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
+    (GPU_ALONE | {"device": "cpu", "step": 3}, 15 * 10**6, Ahead(10**6, False, 3)),
+    (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
     (GPU_ALONE | {"pushes": False, "device_pushes": True}, 10**8, None),
+    (GPU_ALONE | {"device": "cpu", "reenters": True}, 10**8, None),
+    (GPU_ALONE | {"device": "cpu", "forced_mode": PUSH}, 10**8, None),
     (GPU_ALONE | {"forced_mode": PUSH}, 10**8, None),
     (IN_HYBRID, 10**8, Ahead(25_000_000, False)), (IN_HYBRID | {"cpu_helps": False}, 10**8, Ahead(25_000_000, True)),
     (IN_HYBRID | {"pushes": True, "device_pushes": False}, 10**8, None),
 ])  # fmt: skip
-def test_how_a_gpu_may_go_on(what: dict[str, Any], edges: int, expected: Ahead | None) -> None:
+def test_how_a_processor_may_go_on(what: dict[str, Any], edges: int, expected: Ahead | None) -> None:
     assert policies.ahead_of(Observation(100, edges, 10, 10, **what)) == expected
 
 

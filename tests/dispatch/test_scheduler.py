@@ -109,7 +109,8 @@ def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
 def test_the_times_of_a_gpu_are_learned(name):
     alone = scheduler(name=name)
     assert alone.observe(1, 1).device_push_cost == PUSH_COST
-    alone.time(Decision(PULL, ""), 1000, 0.5)
+    record = SimpleNamespace(seconds=0.5)
+    alone.done(alone.observe(1, 1000), Decision(PULL, ""), record)
     assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
-    alone.time(Decision(PUSH, ""), 1 << 20, 0.5)
+    alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
     assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)
