@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..errors import ParameterError
+from ..errors import NumberError, ParameterError
 from ..executor.state import State
 from ..graph import Graph
 from ..graph.vertex_set import WORD
@@ -171,10 +171,13 @@ class Saver:
 
     def keep(self, state: State, iterations: int) -> str:
         """Make a checkpoint before an iteration that cannot begin; return how to go on from it."""
-        if self._saved != iterations:
-            self.guard(state, iterations)
-            self._save(state, iterations)
         where = self._store.directory
+        try:
+            self.guard(state, iterations)
+        except NumberError as error:
+            return f"no checkpoint was written: {error}"
+        if self._saved != iterations:
+            self._save(state, iterations)
         if self._saved != iterations:
             return f"no checkpoint could be written to {where}"
         return f"{where} has a checkpoint after {iterations} iterations: resume=True (--resume) goes on from there"

@@ -6,8 +6,9 @@ are, in how they get to the GPU, and in how threads divide them (`executor.gpu.s
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -324,15 +325,16 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
     ProgramError
         If the file fails when it is run.
     """
-    if text in POLICIES:
-        return POLICIES[text]
     file, is_file, rest = text.partition(f"{SUFFIX}:")
+    if text in POLICIES and not (is_file and folder is not None):
+        return POLICIES[text]
     name, _, switches = rest.partition(":") if is_file else text.partition(":")
     if is_file:
-        kind, name = name, f"{file}{SUFFIX}:{name}"
-        if name not in POLICIES:
-            found = class_in_file(str((folder or Path()) / f"{file}{SUFFIX}"), kind, Policy, "policy")
-            POLICIES[name] = made(found, name)
+        path, kind, name = (folder or Path()) / f"{file}{SUFFIX}", name, f"{file}{SUFFIX}:{name}"
+        place = f"{path.resolve()}:{kind}"
+        if place not in POLICIES:
+            POLICIES[place] = made(class_in_file(str(path), kind, Policy, "policy"), name)
+        POLICIES[name] = POLICIES[place]
     if name not in POLICIES:
         known = ", ".join(POLICIES)
         raise ParameterError(
@@ -376,18 +378,27 @@ def register(policy: Policy) -> str:
         )
     first = text = text_of(policy)
     others = itertools.count(2)
-    if text != policy.name:  # others may be named by their switches
-        defaults = {field.name: field.default for field in switches_of(policy)}
-        POLICIES.setdefault(policy.name, replace(policy, **defaults))  # type: ignore[type-var]
-    while text in POLICIES and not (type(POLICIES[text]) is type(policy) and vars(POLICIES[text]) == vars(policy)):
+    while text in POLICIES and not are_same(POLICIES[text], policy):
         text = f"{first}#{next(others)}"
     POLICIES.setdefault(text, policy)
+    if policy.name not in POLICIES:  # others may be named by their switches
+        with contextlib.suppress(Exception):  # some parameters have no defaults
+            POLICIES[policy.name] = type(policy)()
     return text
 
 
+def are_same(one: Policy, other: Policy) -> bool:
+    """Whether two policies decide alike, as far as their attributes say."""
+    try:
+        return one is other or (type(one) is type(other) and bool(vars(one) == vars(other)))
+    except Exception:  # attributes that cannot be compared as a whole, such as arrays
+        return False
+
+
 def switches_of(engine: Policy) -> tuple[Field[Any], ...]:
-    """The switches of an engine; a policy that a user has registered may have none."""
-    return fields(engine) if is_dataclass(engine) else ()
+    """The switches of an engine: its fields with a default. A policy of a user's own may have none."""
+    every: tuple[Field[Any], ...] = fields(engine) if is_dataclass(engine) else ()
+    return tuple(field for field in every if field.init and field.default is not MISSING)
 
 
 def parsed(text: str, default: object, what: str) -> object:
@@ -407,7 +418,8 @@ def text_of(engine: Policy) -> str:
     switches = [
         f"{field.name}={getattr(engine, field.name)}"
         for field in switches_of(engine)
-        if getattr(engine, field.name) != field.default
+        if isinstance(getattr(engine, field.name), (bool, int, float, str))
+        and getattr(engine, field.name) != field.default
     ]
     return f"{engine.name}:{','.join(switches)}" if switches else engine.name
 

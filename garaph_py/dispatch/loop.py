@@ -100,8 +100,10 @@ class Loop:
             if limit is not None and number >= limit:
                 return False
             scheduler.step = None if buckets is None else buckets.step
-            done = self._iterate(executor, state, scheduler, number)
+            seen, decision, done = self._iterate(executor, state, scheduler, number)
             self.done.add(done)
+            if isinstance(done, events.Iteration):
+                scheduler.done(seen, decision, done)
             if self.listener is not events.ignore:
                 for record in self.done.records()[number - self.before :]:
                     self.listener(record)
@@ -123,8 +125,8 @@ class Loop:
 
     def _iterate(
         self, executor: Executor, state: State, scheduler: Scheduler, number: int
-    ) -> events.Iteration | Unmade:
-        """Do one iteration, or several if the executor does several at once."""
+    ) -> tuple[Observation, Decision, events.Iteration | Unmade]:
+        """Do one iteration, or several if the executor does several at once; what was seen, decided and done."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         missing, scheduler.number = missing_bytes(state, self.vertices), number
         seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
@@ -149,11 +151,10 @@ class Loop:
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
-            scheduler.done(seen, decision, record)
-            return record
+            return seen, decision, record
         edges = np.append(seen.active_edges, steps.active_edges[:-1])
         make = partial(several, record, seen, decision, steps)
-        return Unmade(np.append(seen.active, steps.active[:-1]), edges / seen.edges, make)
+        return seen, decision, Unmade(np.append(seen.active, steps.active[:-1]), edges / seen.edges, make)
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,

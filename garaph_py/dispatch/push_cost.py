@@ -20,7 +20,7 @@ class PushCost(NamedTuple):
     pull : float
         The shortest time (s) of a pull so far; 0 before one. The first pulls may also make pages resident.
     edge : float
-        The time (s) for an edge of the latest push of many edges; 0 before one.
+        The shortest time (s) for an edge of a push of many edges so far; 0 before one. The first may also copy lists.
     """
 
     expected: float
@@ -33,8 +33,11 @@ class PushCost(NamedTuple):
 
     def after(self, mode: str, active_edges: int, seconds: float) -> PushCost:
         """What is known after an iteration that pushed along so many edges, or pulled."""
+        if seconds <= 0:  # nothing is left beside compiling
+            return self
         if mode == PULL:
             return self._replace(pull=min(self.pull or seconds, seconds))
         if mode == PUSH and active_edges >= LEAST_EDGES:
-            return self._replace(edge=seconds / active_edges)
+            edge = seconds / active_edges
+            return self._replace(edge=min(self.edge or edge, edge))
         return self

@@ -17,7 +17,9 @@ def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
     if decision.device not in processors:
         return f"device={decision.device!r} does not work in this run; choose from {', '.join(processors)}"
     possible = modes_on(decision.device, seen, can)
-    if decision.mode not in (*possible, seen.forced_mode):
+    is_asked = decision.mode == seen.forced_mode and decision.device == seen.device
+    is_asked = is_asked and (decision.mode != PUSH or may_push(seen, can))
+    if decision.mode not in possible and not is_asked:
         why = f", because {reason(decision.mode, seen)}" if decision.mode != PULL else ""
         return f"mode={decision.mode!r} is not possible here{why}; choose from {', '.join(possible)}"
     return None
@@ -29,15 +31,19 @@ def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:
         return [PULL]
     is_guest = processor == GPU and seen.ratio is not None  # a GPU that works alone for once
     pushes = seen.device_pushes if is_guest else PUSH in can.modes
-    is_pushable = seen.is_relaxation or (seen.deltas and (seen.has_sums or PULL not in can.modes))
     may = {
         PULL: (is_guest or PULL in can.modes) and not seen.only_pushes,
         NOTIFY_PULL: NOTIFY_PULL in can.modes and not is_guest and not (seen.updates_all_vertices or seen.only_pushes),
-        PUSH: pushes and is_pushable and not seen.updates_all_vertices,
+        PUSH: pushes and may_push(seen, can) and not seen.updates_all_vertices,
         PULL_TILED: seen.tiles and processor == CPU,
         COMPONENTS: seen.components,
     }
     return [mode for mode, is_possible in may.items() if is_possible]
+
+
+def may_push(seen: Observation, can: Capabilities) -> bool:
+    """Whether the program may push now: deltas need sums, which an engine that only pushes makes by its first push."""
+    return seen.is_relaxation or (seen.deltas and (seen.has_sums or PULL not in can.modes))
 
 
 def reason(mode: str, seen: Observation) -> str:

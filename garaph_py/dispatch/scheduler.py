@@ -182,6 +182,8 @@ class Scheduler:
             raise failed(policy.name, self.number, error) from error
         if (why := refusal(decision, seen, self.can)) is not None:
             raise PolicyError(f"policy {policy.name!r}, iteration {self.number}: {why}")
+        if type(policy).observe is not Policy.observe:  # it is to see each iteration
+            decision = decision._replace(ahead=None)
         return decision._replace(sharing=self.rates) if self.rates else decision
 
     def done(self, seen: Observation, decision: Decision, record: Iteration) -> None:

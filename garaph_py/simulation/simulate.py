@@ -64,17 +64,18 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
     done, started = Simulation(), 0.0
     for number, activity in enumerate(workload.activities):
+        scheduler.number = number
         seen = scheduler.observe(activity.active, activity.active_edges)
         decision = scheduler.decide(seen)
         step = executor.step(activity, decision)
         scheduler.learn(decision, seen.f, step.sharing, step.skipped, len(step.owners) + step.skipped)
-        done.iterations.append(
-            Iteration(
-                number, decision.mode, seen.f, activity.active, step.edges, len(step.owners), step.skipped,
-                step.seconds, decision.device, round(step.to_device), round(step.from_device), started, decision.why,
-                decision.alpha,
-            )
+        record = Iteration(
+            number, decision.mode, seen.f, activity.active, step.edges, len(step.owners), step.skipped,
+            step.seconds, decision.device, round(step.to_device), round(step.from_device), started, decision.why,
+            decision.alpha,
         )  # fmt: skip
+        scheduler.done(seen, decision, record)
+        done.iterations.append(record)
         done.owners.append(step.owners)
         started += step.seconds
     return done

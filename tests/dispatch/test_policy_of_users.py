@@ -1,14 +1,14 @@
 """Policies of users: as objects, from files, with switches; what they know, and what becomes of their mistakes."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import engines
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, AutoPolicy
 from garaph_py.errors import ParameterError, PolicyError, ProgramError
 from tests.support.command import Shell
 
@@ -98,7 +98,7 @@ def test_the_name_of_an_engine_is_taken():
 
 FILE = """
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import garaph_py as gp
 
 @dataclass(frozen=True)
@@ -212,3 +212,85 @@ def test_a_simulation_of_a_recorded_run(shell, tmp_path):
     status, _, said = shell("simulate", "--trace", trace, "--engine", "emogi")
     assert status == 1
     assert "cannot be simulated" in said
+
+
+def test_a_mistake_after_an_iteration_counts_the_iteration(graph, tmp_path):
+    class Late(gp.Policy):
+        def decide(self, seen):
+            return gp.Decision("pull", "", seen.device)
+
+        def observe(self, own, seen, decision, done):
+            return 1 // (4 - done.number)
+
+    program, how = gp.apps.PageRank(stop="never"), {"iterations": 10, "checkpoint": tmp_path / "kept"}
+    with pytest.raises(PolicyError, match=r"iteration 4: ZeroDivisionError.* after 5 iterations"):
+        gp.run(program, graph, options=gp.Options(engine=Late()), device="cpu", **how)
+    found = gp.run(program, graph, device="cpu", resume=True, **how)
+    assert found.stats.resumed == 5
+    np.testing.assert_array_equal(found.column(), gp.run(program, graph, device="cpu", iterations=10).column())
+
+
+def test_a_policy_that_observes_sees_each_iteration():
+    class Watch(AutoPolicy):
+        def start(self):
+            return 0
+
+        def observe(self, own, seen, decision, done):
+            watched.append(done.number)
+            return own + 1
+
+    watched = []
+    path = gp.from_edges(range(99), range(1, 100), directed=False)
+    found = gp.run(gp.apps.BFS(0), path, device="cpu", options=gp.Options(engine=Watch()))
+    assert watched == list(range(len(found.stats.iterations)))
+
+
+def test_a_mode_that_the_user_asks_for_needs_its_sums(graph):
+    class Pushing(gp.Policy):
+        def decide(self, seen):
+            return gp.Decision("push", "", seen.device)
+
+    options = gp.Options(engine=Pushing(), mode="push")
+    with pytest.raises(PolicyError, match="no pull has made the sums"):
+        gp.run(gp.apps.DeltaPageRank(), graph, device="cpu", options=options)
+
+
+def test_files_of_one_name_in_two_folders(tmp_path):
+    for name in "one", "other":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pol.py").write_text(f"import garaph_py as gp\nclass P(gp.Policy):\n    place = '{name}'\n")
+    assert [engines.engine_of("pol.py:P", tmp_path / name).place for name in ("one", "other", "one")] == [
+        "one", "other", "one",
+    ]  # fmt: skip
+
+
+def test_any_attributes_will_do():
+    @dataclass
+    class Needy(gp.Policy):
+        k: int
+        more: list = field(default_factory=list)
+        z: int = field(init=False, default=0)
+        table: object = None
+
+        def __post_init__(self):
+            if self.k < 0:
+                raise ValueError
+
+    one, other = (gp.Options(engine=Needy(3, table=np.arange(3))) for _ in range(2))
+    assert one.policy.k == 3
+    assert one.engine != other.engine  # arrays cannot be compared as a whole
+    assert gp.Options(engine=one.policy).engine == one.engine
+
+
+def test_a_simulation_lets_it_observe(shell, tmp_path):
+    edges, file, trace = tmp_path / "edges.tsv", tmp_path / "mine.py", tmp_path / "run.json"
+    edges.write_text("".join(f"{k}\t{k + 1}\n" for k in range(9)))
+    file.write_text(
+        "import garaph_py as gp\n\n\nclass Mine(gp.Policy):\n    def start(self):\n        return 0\n"
+        "    def decide(self, seen):\n        return gp.Decision('push', str(seen.own), seen.device)\n"
+        "    def observe(self, own, seen, decision, done):\n        return own + 1\n"
+    )
+    assert shell("run", "BFS", edges, "--source", 0, "--trace", trace, "--quiet")[0] == 0
+    status, out, _ = shell("simulate", "--trace", trace, "--engine", f"{file}:Mine", "--json")
+    assert status == 0
+    assert [row["why"] for row in json.loads(out)["iterations"]] == [str(k) for k in range(10)]

@@ -271,7 +271,7 @@ class Superstep:
     def _results(
         self, tasks: list[TransferTask], counted: Array, counts: PartitionCounts, again: int
     ) -> list[PageResult]:
-        """What each partition did. The first result has the counts of all, and the edges that were followed `again`.
+        """What each partition did. The first active one has the counts of all, and the edges followed `again`.
 
         Bytes that kernels read in host memory are those of the sectors that hold lists.
         """
@@ -284,7 +284,8 @@ class Superstep:
                 continue
             nbytes, how = int(moved.get(way, requested)[number]), PageDecision(PUSH, GPU, way)
             results.append(PageResult(edges, 0, 0, 0, None, to_device=nbytes, how=how))
-        tallies, first = self.launches.read_tallies(), results[0]
+        tallies = self.launches.read_tallies()
+        first = next((result for result in results if not result.skipped), results[0])
         first.active = first.changeable = int(tallies["active"].sum())
         first.active_edges, first.edges = int(tallies["active_edges"].sum()), first.edges + again
         return results

@@ -204,9 +204,8 @@ def test_grus_fills_memory_anew_for_another_source(device_with_lists, graph):
 
 
 def test_a_policy_of_the_user_need_not_know_of_lists(graph, monkeypatch):
-    class Mine:
-        name, modes, chooses_asynchrony = "mine", ("pull",), False
-        one_partition_per_thread, gather, transfer, zero_copy = False, "auto", "copied", False
+    class Mine(gp.Policy):
+        name = "mine"
 
         def decide(self, seen):
             return Decision("pull", "always", seen.device)
