@@ -1,6 +1,6 @@
 // What each partition has to push: active vertices that have edges, their edges, the requests for their lists and the
-// sectors of these, the pieces of long lists and, if deltas are pushed, the sum of their sizes (HyTGraph sections V-A and
-// VI-A). If deltas are applied in turn, vertices without edges leave the frontier.
+// sectors of these, the pieces of long lists and, if deltas are pushed, the sum of their sizes (HyTGraph sections V-A
+// and VI-A). If deltas are applied in turn, vertices without edges leave the frontier.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "partitions.cuh"
 #include "pushed.cuh"

@@ -1,6 +1,7 @@
-// Write the active vertices that have edges to `queue`, those of a partition together, and the pieces of their long lists
-// to `pieces`; not those of partitions whose vertices are not listed. As in list_frontier, a synchronous relaxation gets
-// copies of their values. If deltas are applied in turn, the vertices are moved from the frontier to `taken`.
+// Write the active vertices that have edges to `queue`, those of a partition together, and the pieces of their long
+// lists to `pieces`; not those of partitions whose vertices are not listed. As in list_frontier, a synchronous
+// relaxation gets copies of their values. If deltas are applied in turn, the vertices are moved from the frontier to
+// `taken`.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "partitions.cuh"
 

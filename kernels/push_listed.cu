@@ -1,5 +1,5 @@
-// The vertices at the page's places in the queue push along their lists, a warp each (Grus section 4.2.2). Blocks begin in
-// the queue's order. If long lists are split, they are left to push_pieces.
+// The vertices at the page's places in the queue push along their lists, a warp each (Grus section 4.2.2). Blocks begin
+// in the queue's order. If long lists are split, they are left to push_pieces.
 // Launch: one warp for each place, after list_frontier or list_partitions. Shared memory: none.
 #include "lists.cuh"
 

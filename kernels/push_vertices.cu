@@ -1,8 +1,8 @@
-// Every active vertex of the page pushes along its list (EMOGI section 4.3): with a warp or, if `thread_each`, with a thread, which
-// reads no two edges at once (listing 1). A warp takes those of the 32 vertices of its lanes that are active, one by one.
-// Blocks begin in the order of vertices, so that what all of them read at a time lies close together: over a large list,
-// lines that lie anywhere come eight times slower over the link. If long lists are split, they are left to push_pieces.
-// In a synchronous run `next_values` has a copy of all values.
+// Every active vertex of the page pushes along its list (EMOGI section 4.3): with a warp or, if `thread_each`, with a
+// thread, which reads no two edges at once (listing 1). A warp takes those of the 32 vertices of its lanes that are
+// active, one by one. Blocks begin in the order of vertices, so that what all of them read at a time lies close
+// together: over a large list, lines that lie anywhere come eight times slower over the link. If long lists are split,
+// they are left to push_pieces. In a synchronous run `next_values` has a copy of all values.
 // Launch: one thread for each vertex of the page, which begins at a multiple of 32 vertices. Shared memory: none.
 #include "lists.cuh"
 #include "pieces.cuh"

@@ -1,5 +1,5 @@
-// Move the page's vertices that are to push to `taken`, and count them: those that have changed in this iteration or, if
-// deltas are applied in turn, those of the frontier (HyTGraph section VI-A).
+// Move the page's vertices that are to push to `taken`, and count them: those that have changed in this iteration or,
+// if deltas are applied in turn, those of the frontier (HyTGraph section VI-A).
 // Launch: one thread for each vertex of the page, which begins at a multiple of 32 vertices. Shared memory: none.
 #include "activated.cuh"
 
