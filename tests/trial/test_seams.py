@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import garaph_py as gp
 from garaph_py import events
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.rates import Rates
@@ -41,12 +42,12 @@ ITERATIONS = 7
 ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 
 
-class ToyPolicy:
+class ToyPolicy(gp.Policy):
     """Pulls while most edges lead from active vertices, else pushes where a program can, and notifies where not."""
 
     name = "toy"
     modes = (PULL, NOTIFY_PULL, PUSH)
-    chooses_asynchrony = one_partition_per_thread = False
+    chooses_asynchrony = False
     gather, transfer, zero_copy = "segmented", COPIED, False
 
     def decide(self, seen):
