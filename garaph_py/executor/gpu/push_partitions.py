@@ -101,10 +101,7 @@ class Superstep:
                 else:
                     self._push(part, self.task)
         self._end(any(part.is_listed for part in parts))
-        tallies = np.zeros(TALLIES * len(parts), self.launcher.layouts.tally)
-        if self.recomputes and parts:
-            self.driver.memcpy_dtoh(tallies.view(np.uint8), self.buffers.tallies)
-        return self._results(tasks, counted, counts, int(tallies["active_edges"][1::TALLIES].sum()))
+        return self._results(tasks, counted, counts, self._followed_more(parts))
 
     def _count(self) -> Array:
         """What each partition has to push, counted by the GPU."""
@@ -267,6 +264,16 @@ class Superstep:
         if self.in_turn:
             self.driver.memcpy_dtod(arrays.address("next_frontier"), arrays.address("frontier"), 4 * self.words)
         self.launcher.on_all("scan_updated", None, self.task)
+
+    def _followed_more(self, parts: list[Part]) -> int:
+        """Edges that were followed beside those that had been counted: once more, or of vertices active since then."""
+        if not (self.recomputes and parts):
+            return 0
+        tallies = np.zeros(TALLIES * len(parts), self.launcher.layouts.tally)
+        self.driver.memcpy_dtoh(tallies.view(np.uint8), self.buffers.tallies)
+        taken = tallies["active_edges"].astype(np.int64).reshape(-1, TALLIES)
+        late = [taken[part.number, 0] - part.edges for part in parts if self.in_turn and not part.is_listed]
+        return int(taken[:, 1].sum() + sum(late))
 
     def _results(
         self, tasks: list[TransferTask], counted: Array, counts: PartitionCounts, again: int

@@ -13,7 +13,7 @@ from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.executor.protocol import Decision
-from tests.support import twins
+from tests.support import numpy_lists, twins
 from tests.support.numpy_deltas import Peeled, Weighed
 from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, failing_once, held_after, when_iterations_begin
 from tests.support.numpy_lists import FakeManaged
@@ -278,3 +278,19 @@ def test_what_an_engine_cannot_do_is_refused(graph, given, problem):
 def test_packed_graphs_are_refused(graph):
     with pytest.raises(ParameterError, match="encoding='raw'"):
         run_with(Quiet(0), graph.packed(), engine="grus")
+
+
+@pytest.mark.parametrize("switches", ["", ",transfers=copied", ",transfers=zero-copy"])
+@pytest.mark.parametrize("program", [Quiet(0), Weighed(9)], ids=lambda program: type(program).__name__)
+def test_hytgraph_records_all_edges_that_it_follows(device_with_lists, graph, monkeypatch, program, switches):
+    """Also those of what it processes once more, and of vertices that become active meanwhile."""
+    followed, works = [], numpy_lists.push_ranges
+
+    def counted(driver, context, page, vertices, copies, ranges):
+        followed.append(sum(end - begin for begin, end in ranges))
+        works(driver, context, page, vertices, copies, ranges)
+
+    monkeypatch.setattr(numpy_lists, "push_ranges", counted)
+    device_with_lists(program, graph)
+    found = run_with(program, graph, engine=f"hytgraph:partition_bytes=2048{switches}")
+    assert found.stats.edges == sum(followed)
