@@ -224,8 +224,6 @@ class Grus(ListPolicy):
         )
 
 
-SUFFIX = ".py"
-"""A name with this suffix is that of a file."""
 TRANSFERS = {"hybrid": HYBRID} | {way: (way,) for way in (COPIED, COMPACTED, ZERO_COPY, MANAGED)}
 """Among which ways HyTGraph chooses, by the name of the switch's value."""
 LEAST_PARTITION_BYTES = 1 << 10
@@ -288,13 +286,22 @@ class HyTGraph(ListPolicy):
             )
 
     @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways among which it chooses."""
+        return TRANSFERS[self.transfers]
+
+    @property
+    def combined(self) -> int:
+        """Adjacent partitions of a task at most."""
+        return COMBINED if self.combine else 1
+
+    @property
     def lists(self) -> ListPush:
-        ways = TRANSFERS[self.transfers]
         partitions = PartitionPush(
-            plan=self.plan, ways=ways, nbytes=self.partition_bytes, combined=COMBINED if self.combine else 1,
+            plan=self.plan, ways=self.ways, nbytes=self.partition_bytes, combined=self.combined,
             recomputes=self.recompute, overlaps=self.overlap, looks_at_all=self.topology,
         )  # fmt: skip
-        where = MANAGED if MANAGED in ways else ZERO_COPY
+        where = MANAGED if MANAGED in self.ways else ZERO_COPY
         return ListPush(
             where=where, division=PARTITIONS, splits=self.split, aligns=True, byte_map=self.byte_map,
             partitions=partitions,
@@ -302,7 +309,7 @@ class HyTGraph(ListPolicy):
 
     def plan(self, counts: PartitionCounts) -> list[TransferTask]:
         """The tasks of a superstep, in their order (Algorithm 1)."""
-        tasks = combine_tasks(choose_transfers(counts, TRANSFERS[self.transfers]), COMBINED if self.combine else 1)
+        tasks = combine_tasks(choose_transfers(counts, self.ways), self.combined)
         return by_change(tasks, counts) if self.priority else tasks
 
 
@@ -311,6 +318,10 @@ def check_flags(engine: ListPolicy) -> None:
     for field in fields(engine):
         if isinstance(field.default, bool) and not isinstance(getattr(engine, field.name), bool):
             raise ParameterError(f"{engine.name}: {field.name}={getattr(engine, field.name)!r}: give True or False")
+
+
+SUFFIX = ".py"
+"""A name with this suffix is that of a file."""
 
 
 def engine_of(text: str, folder: Path | None = None) -> Policy:

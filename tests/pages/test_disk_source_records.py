@@ -17,7 +17,7 @@ from tests.support.numpy_gpu import GRAPH, HUB, Quiet, memory_for
 from tests.support.stored_graphs import alone, as_version_1, hub, opened, with_memory
 
 from ..support.runs import run_with
-from .test_disk_source_runs import read
+from .test_disk_source_runs import check_that_runs_are_read_alone, read
 from .test_disk_source_sectors import found_in, resident_in_the_middle
 
 PACKED = pytest.mark.parametrize("saved", [(False, "packed"), (True, "packed")], indirect=True, ids=str)
@@ -57,13 +57,7 @@ def elements_of(offsets, vertices):
 
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
-    graph, _, _ = saved
-    into = graph._arrays.in_edges
-    rng = np.random.default_rng(2)
-    for _ in range(30):
-        elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
-        found, _ = read(pages, into.offsets, elements)
-        assert found == {e: int(into.neighbours[e]) for e in elements}
+    check_that_runs_are_read_alone(saved[0], pages)
 
 
 @PACKED

@@ -41,6 +41,16 @@ def read(source, offsets, elements):
     return found, source.bytes_read - before
 
 
+def check_that_runs_are_read_alone(graph, pages):
+    """Read a few edges of `graph`, drawn at random, thirty times."""
+    into = graph._arrays.in_edges
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
+        found, _ = read(pages, into.offsets, elements)
+        assert found == {e: int(into.neighbours[e]) for e in elements}
+
+
 @pytest.fixture
 def pages(source):
     """A source that has read all pages, and kept what it takes to read parts."""
@@ -70,13 +80,7 @@ def test_of_blocks_that_have_been_checked_runs_are_read(saved, pages):
 
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
-    graph, _, _ = saved
-    into = graph._arrays.in_edges
-    rng = np.random.default_rng(2)
-    for _ in range(30):
-        elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
-        found, _ = read(pages, into.offsets, elements)
-        assert found == {e: int(into.neighbours[e]) for e in elements}
+    check_that_runs_are_read_alone(saved[0], pages)
 
 
 @PACKED

@@ -21,7 +21,6 @@ PARTS_A_THREAD = 4
 """Parts for each thread, so that none waits long for one with long lists."""
 PART_LISTS = 1 << 12
 """Lists of a part at least: waking threads takes as long as copying thousands of short lists."""
-
 AHEAD = 16
 """Lists ahead of which the next ones are loaded into the cache: the time of a load in those of lists of some edges."""
 
