@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...codec.arrays import RAW
 from ..modes import ZERO_COPY
+from ..protocol import PUSH_COST
 from .placement import Placement
 
 PULL_RATE = 1e11
@@ -26,7 +27,7 @@ def push_cost(placed: Placement, edge_bytes: int) -> float:
     streamed = sum(page.edges for page in residency.pages[residency.resident :]) if not placed.in_place else 0
     pull = m / PULL_RATE + streamed * placed.edges.arrays.width / LINK_RATE
     push = m / PUSH_RATE + far_edges(placed) * edge_bytes / FAR_RATE
-    return push / pull if m else 1.0
+    return push / pull if m else PUSH_COST
 
 
 def far_edges(placed: Placement) -> int:
