@@ -112,9 +112,8 @@ def make_reader(codec: str, values_codec: str, values: DType | None) -> Reader:
 
 def raw_reader(values: DType | None) -> Reader:
     """Raw edges, whose values are raw too."""
-    return Reader(
-        f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch_raw, True, RawArguments, values is not None
-    )
+    fetch = fetch_raw if values is None else fetch_raw_with_values
+    return Reader(f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch, True, RawArguments, values is not None)
 
 
 def packed_reader(values: DType | None) -> Reader:
@@ -160,6 +159,12 @@ def make_raw_walk(segment, streams):
 def fetch_raw(edges, e):
     sources, base, _, _ = edges
     prefetch(sources, e - base)
+
+
+def fetch_raw_with_values(edges, e):
+    sources, base, _, values = edges
+    prefetch(sources, e - base)
+    prefetch(values, e - base)
 
 
 # long: the two functions that it returns share its arguments
