@@ -16,6 +16,7 @@ from ...codec.arrays import PACKED
 from ...graph.arrays import GraphArrays
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import PerCall, no_unroll, prefetch
+from ...native.kernel import address_of
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
@@ -31,6 +32,8 @@ from .walk import insert_word
 Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
+LINE_BYTES = 64
+"""Bytes in a cache line."""
 UNPACKED = 1 << 24
 """Edges unpacked at a time while tiles are made of a packed graph in memory: enough work for several threads."""
 
@@ -51,6 +54,14 @@ def tiles_of(arrays: GraphArrays, weighted: bool, stored: PageSource, pool: Thre
         return made(MemoryPageSource(edges, UNPACKED if arrays.encoding == PACKED else None))
 
     return made(stored) if arrays.on_disk else arrays.tiles(weighted, made_in_memory)
+
+
+def in_lines(n: int, dtype: np.dtype[Any]) -> Array:
+    """An array of `n` elements that begins with a cache line. Blocks of 16 vertices then share no line, which threads
+    that add to hubs would take from each other all the time."""
+    room = np.empty(n * dtype.itemsize + LINE_BYTES, np.uint8)
+    skipped = -address_of(room) % LINE_BYTES
+    return room[skipped : skipped + n * dtype.itemsize].view(dtype)
 
 
 def make_pull_tiled(f: Functions) -> RecordKernel:
@@ -125,7 +136,7 @@ class TiledPull:
         if self._tiles is None:
             self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
         if self.sums is None:
-            self.sums = np.empty(arrays.n, bound.accumulator)
+            self.sums = in_lines(arrays.n, bound.accumulator)
         tiles = self._tiles
         largest_first = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
         own = self._launch.partitions(len(largest_first))

@@ -15,6 +15,7 @@ from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.graph import tiles as making_tiles
+from garaph_py.native.kernel import address_of
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
@@ -37,6 +38,14 @@ def test_blocks_of_destinations_have_few_edges_or_few_vertices(degrees, scale):
     assert (sizes <= 1 << 16).all()
     assert ((edges <= most) | (sizes <= 16)).all()
     assert (bounds[:-1] % 16 == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", [("a", "f4"), ("b", "f8")]], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_sums_begin_with_a_cache_line(n, kind):
+    sums = pull_tiled.in_lines(n, np.dtype(kind))
+    assert (len(sums), sums.dtype) == (n, np.dtype(kind))
+    assert not n or address_of(sums) % 64 == 0
 
 
 @pytest.mark.slow
