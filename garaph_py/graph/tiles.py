@@ -27,7 +27,7 @@ BITS = 16
 """Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
 SHARE = 1 / 128
 """Most edges of a block of destinations, as a share of all: sixteen threads then have even shares of the work within
-6 %, if they take the largest blocks first (docs/results/cpu.md)."""
+7 %, if they take the largest blocks first (docs/results/cpu.md)."""
 FEW_EDGES = 1 << 16
 """Edges of a block of destinations up to which it is not divided: some 60 microseconds of work."""
 GRANULE_BITS = 4
