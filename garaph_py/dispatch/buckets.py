@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..executor.next_step import make_next_step
 from ..executor.protocol import OpenBucket, SupportsPriority
 from ..executor.state import State
 from ..program.monoids import largest, smallest
 
+ENOUGH = 1 / 32
+"""Share of all edges with which a bucket keeps all threads busy."""
 TINY = 1e-30
 """First step of the threshold, times 64, if priorities are floats and the least one is 0."""
 
@@ -35,18 +40,10 @@ def first_step(least: float) -> float:
 
 
 def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
-    """The rise of the threshold for the next bucket, after it rose by `step` for the last one.
-
-    A bucket that is too small cannot keep the threads busy, which costs more than the buckets save. A bucket that is
-    too large, or that takes many iterations, changes the same vertices again and again. So the step (the delta of
-    delta-stepping) is adapted from bucket to bucket.
-    """
-    if bucket.followed > 8 * bucket.edges or bucket.edges * 8 > edges:
-        return max(step // 2, 1) if isinstance(step, int) else step / 2
-    growing = before is not None and bucket.edges > 2 * before.edges
-    if bucket.edges * 32 < edges and bucket.followed <= 3 * bucket.edges and not growing:
-        return step * 2
-    return step
+    """The rise of the threshold for the bucket after `bucket` and the one `before` it, in a graph of so many edges."""
+    adapt, last = make_next_step(np.dtype(type(step))), 0 if before is None else before.edges
+    adapted: float = adapt(step, bucket.edges, bucket.followed, last, edges * ENOUGH)
+    return adapted
 
 
 class Buckets:

@@ -10,7 +10,7 @@ from functools import partial
 
 from ..graph import Graph
 from ..graph.arrays import OUT_WEIGHTS
-from ..graph.tiles import BITS
+from ..graph.tiles import BITS, GRANULE_BITS, destination_bounds
 from ..graph.vertex_set import BLOCK, WORD
 from ..pages.memory import MemoryNeeds
 from ..program import BoundProgram
@@ -119,7 +119,9 @@ def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the tiles, of the tables needed to make them, and of the sums in a pull by tiles."""
     values = graph.edge_dtype if bound.reads_edge_values else None
     per_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
-    return graph.m * per_edge + 8 * (TILE_TABLES * blocks**2 + 1) + sum_bytes(bound, graph)
+    tiles = (len(destination_bounds(graph._arrays.in_edges.offsets)) - 1) * blocks
+    tables = 8 * (TILE_TABLES * tiles + 1) + 4 * (graph.n >> GRANULE_BITS)
+    return graph.m * per_edge + tables + sum_bytes(bound, graph)
 
 
 def check_tiles(bound: BoundProgram, graph: Graph) -> None:

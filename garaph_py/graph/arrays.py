@@ -155,16 +155,21 @@ class GraphArrays:
     def valued_out_edges(self, pool: ThreadPool) -> Adjacency:
         """`out_edges` with the edges' values, which push needs.
 
-        In memory the values are made once, and kept in `derived`. On disk this is `out_edges` itself.
+        In memory the values are made once, or read from the graph's directory, and kept in `derived`. On disk this is
+        `out_edges` itself.
         """
         out = self.out_edges
         if out.on_disk or self.edge_dtype is None or out.value_dtype is not None:
             return out
-        return self.derived.get(
-            VALUED_OUT_EDGES,
-            lambda: out.with_values(reversed_values(self.in_edges, out.offsets, pool), pool),
-            lambda valued: valued.nbytes - out.nbytes,
-        )
+
+        def make() -> Adjacency:
+            read = self.derived.stored.get(VALUED_OUT_EDGES)
+            values = None if read is None else read(pool)
+            if values is None:
+                values = reversed_values(self.in_edges, out.offsets, pool)
+            return out.with_values(values, pool)
+
+        return self.derived.get(VALUED_OUT_EDGES, make, lambda valued: valued.nbytes - out.nbytes)
 
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""

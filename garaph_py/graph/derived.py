@@ -6,6 +6,8 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, TypeVar, cast
 
+from ..native.threads import ThreadPool
+
 T = TypeVar("T")
 
 
@@ -15,9 +17,16 @@ class Derived:
     Each has a name. The first thread that asks for an array makes it; other threads that ask for it wait. Arrays may be
     released at any time, even during a run: the run keeps those that it uses, and their memory is freed when it ends.
     The next use makes them again. A copy of a graph begins without derived arrays.
+
+    Attributes
+    ----------
+    stored : dict of str to callable
+        Arrays that need not be made: ``stored[name](pool)`` reads what makes up the array called `name` from disk, or
+        returns None if it cannot.
     """
 
     def __init__(self) -> None:
+        self.stored: dict[str, Callable[[ThreadPool], Any]] = {}
         self._made: dict[str, Any] = {}
         self._nbytes: dict[str, int] = {}
         self._lock = RLock()  # making one array may need another one

@@ -112,19 +112,30 @@ class From:
     starts: Array
 
 
+NOTHING = object()
+"""What an `ArgumentTable` holds for an argument that may differ from call to call, or has not been set."""
+
+
 class ArgumentTable:
     """The arguments of `count` calls of one kernel: a row of 64-bit words for each call.
 
     A table that is used often is kept and filled again. Finding the address of an array takes Python most of a
-    microsecond; `put` skips that if the argument is still the same array.
+    microsecond; `put` skips that if the argument is still the same array, or the one before, as two that are exchanged
+    in each iteration are.
+
+    Attributes
+    ----------
+    held : list
+        What the rows hold, by argument: an array or `PerCall`, or the number that all rows have, if they have one.
+        `put` changes nothing if it gets the same object.
     """
 
     def __init__(self, kernel: Kernel, count: int) -> None:
         self.kernel = kernel
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
-        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays in the rows, by argument, and whether `PerCall`
-        self._numbers: dict[int, int] = {}  # the numbers that are the same in all rows, by argument
+        self.held: list[Any] = [NOTHING] * len(kernel.signature)
+        self._before: dict[int, tuple[Array, int]] = {}  # the array before, by argument, and its address
         self._takes_array = kernel.takes_array
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
@@ -142,34 +153,43 @@ class ArgumentTable:
             A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` or `From`
             for an array argument that differs. None is a null pointer.
         """
+        held = self.held[k]
+        if value is held:
+            return
         if not self._takes_array[k]:
             self._put_number(k, value)
-            return
-        if isinstance(value, From):
+        elif isinstance(value, From):
             begins = value.starts * value.array.itemsize
             self.words[:, k] = checked_address(self.kernel.signature[k], value.array) + begins
-            self._held[k] = value, True
-            return
-        each = isinstance(value, PerCall)
-        array = value.array if each else value
-        held = self._held.get(k)
-        if held is not None and held[0] is array and held[1] == each:
-            return
-        if array is None:
-            self.words[:, k] = 0
+            self.held[k] = (value,)  # `starts` may change
+        elif isinstance(value, PerCall):
+            if not (isinstance(held, PerCall) and held.array is value.array):
+                address = checked_address(self.kernel.signature[k], value.array)
+                self.words[:, k] = address + np.arange(len(self)) * value.array.strides[0]
+            self.held[k] = value
         else:
-            steps = np.arange(len(self)) * array.strides[0] if each else 0
-            self.words[:, k] = checked_address(self.kernel.signature[k], array) + steps
-        self._held[k] = array, each
+            self.words[:, k] = 0 if value is None else self._address(k, value)
+            self.held[k] = value
+
+    def _address(self, k: int, array: Array) -> int:
+        """The address of an array that becomes argument `k` of all calls."""
+        before = self._before.get(k)
+        if before is not None and before[0] is array:
+            address = before[1]
+        else:
+            address = checked_address(self.kernel.signature[k], array)
+        if isinstance(held := self.held[k], np.ndarray):
+            self._before[k] = held, int(self.words[0, k])
+        return address
 
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
         if type(value) is int:
-            if self._numbers.get(k) == value:
+            if self.held[k] == value:
                 return
-            self._numbers[k] = value
+            self.held[k] = value
         else:
-            self._numbers.pop(k, None)
+            self.held[k] = NOTHING
         column = self.words[:, k]
         (column.view(np.float64) if self.kernel.signature[k] == "f64" else column)[:] = value
 

@@ -90,7 +90,7 @@ class BoundProgram:
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
         return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries)
 
-    @property
+    @cached_property
     def is_relaxation(self) -> bool:
         """Whether a value is the idempotent sum of all contributions so far, in any order and any number of times.
 

@@ -16,7 +16,7 @@ from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
-from ..graph.tiles import BITS
+from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
@@ -318,5 +318,6 @@ def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
     """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
     if not arrays.has_tiles(weighted):
         return False
-    largest = int(np.diff(np.append(arrays.in_edges.offsets[: -1 : 1 << BITS], arrays.m)).max())
+    offsets = arrays.in_edges.offsets
+    largest = int(np.diff(offsets[destination_bounds(offsets)]).max())
     return largest * threads <= MAX_TILE_SKEW * arrays.m

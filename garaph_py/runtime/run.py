@@ -40,7 +40,7 @@ from .finite import FiniteCheck
 from .lessons import Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
-from .plan import LEAST_GPU_EDGES, RunPlan, plan, reverses
+from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, plan, reverses
 from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
 from .runner import Opened, Runner
@@ -48,6 +48,7 @@ from .verify import check, verifier_of
 
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
 """Advice for arguments of `Options` that are given to `run`."""
+DEFAULTS = Options()
 
 
 @partial(explained, elsewhere=OF_OPTIONS)
@@ -153,7 +154,7 @@ def joined(options: Options | None, **given: Any) -> RunOptions:
     """
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
-    return RunOptions(**given, **vars(options or Options()))
+    return RunOptions(**given, **vars(options or DEFAULTS))
 
 
 def execute(
@@ -204,7 +205,9 @@ def carry_out(
         result = result_of(bound, graph, values, runner.stats)
         seconds = ready - started, time.perf_counter() - started
         remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
-        record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
+        if record.spans is not None:
+            facts = facts_of(bound, graph, options, chosen, result.stats.threads)
+            record.write(result, graph, parts.pool.spans(), facts)
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
@@ -214,12 +217,13 @@ def carry_out(
 def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
     """How the run is carried out on this machine; the bound program carries parents along where that pays."""
     machine = Machine.here()
-    chosen = plan(bound, graph, options, machine)
-    are_final = chosen.synchronous or options.iterations is None  # a superstep replaces no value
-    if chosen.executor == CPU and options.checkpoint is None and are_final and may_carry(bound):
-        bound = carrying(bound)
-        chosen = replace(plan(bound, graph, replace(options, device=CPU), machine), verdict=chosen.verdict)
-    return bound, chosen
+    are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
+    if options.checkpoint is None and are_final and may_carry(bound):
+        executor, verdict = executor_of(bound, graph, options, machine)
+        if executor == CPU:
+            bound, on_cpu = carrying(bound), options if options.device == CPU else replace(options, device=CPU)
+            return bound, replace(plan(bound, graph, on_cpu, machine), verdict=verdict)
+    return bound, plan(bound, graph, options, machine)
 
 
 def remember(

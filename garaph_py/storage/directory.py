@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from ..codec.pack import UnsortedError
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
 from ..graph.adjacency import Adjacency
 from ..graph.arguments import check_graph_to_write
-from ..graph.arrays import GraphArrays, reversing_bytes
+from ..graph.arrays import VALUED_OUT_EDGES, GraphArrays, reversing_bytes
 from ..graph.graph import Graph
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..native.threads import ThreadPool
@@ -72,9 +73,11 @@ from .write import HERE, Destination, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
 
-MADE_OF_RAW = ("out_values",)
-"""Arrays that are not read if edges are raw in memory, because `GraphArrays.valued_out_edges` computes them as fast as
-they could be read. From packed edges, computing them would take longer, and several times their memory meanwhile."""
+log = logging.getLogger("garaph_py")
+
+READ_LATER = ("out_values",)
+"""Arrays that are not read yet if edges are raw in memory: the first push that needs them reads them, or makes them of
+the others. Made of packed edges, they would take several times their memory meanwhile."""
 
 
 @explained
@@ -207,7 +210,11 @@ def open(
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
     try:
         graph = read_graph(path, encoding, limit, threads, on_event, beside)
-        return unbounded(graph, limit) if memory is None else graph
+        graph = unbounded(graph, limit) if memory is None else graph
+        if graph._arrays.bytes_to_reverse:
+            read = partial(read_out_values, os.path.abspath(path), graph.directory)
+            graph._arrays.derived.stored[VALUED_OUT_EDGES] = read
+        return graph
     except TooLargeError:
         if encoding != AUTO:
             raise
@@ -239,7 +246,7 @@ def read_graph(
         manifest = read_manifest(folder)
         sweep_opened(folder, manifest)
         readers = readers_of(folder, manifest)
-        arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in MADE_OF_RAW}
+        arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in READ_LATER}
         total = sum(array.raw_bytes for array in arrays_raw.values())
         if manifest.directed and manifest.edge_dtype is not None:
             total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
@@ -284,6 +291,25 @@ def read_graph(
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
     return graph
+
+
+def read_out_values(path: str, graph_id: str | None, pool: ThreadPool) -> Array | None:
+    """The values of the out-edges in the directory `path`; None if there are none that can be read, or no longer."""
+    name = READ_LATER[0]
+    try:
+        with GraphDirectory(path) as folder:
+            manifest = read_manifest(folder)
+            if str(manifest.graph_id) != graph_id or name not in manifest.arrays:
+                return None
+            reader = reader_of(folder, manifest, name)
+            if damage := reader.truncation():
+                raise damage
+            values = np.empty(reader.array.length, reader.array.dtype)
+            scan(reader, expectations(manifest)[name], pool, refuse, lambda nbytes: None, target=values)
+            return values
+    except (FormatError, GraphError, OSError) as error:
+        log.warning("%s; the values of out-edges are made of those of in-edges", error)
+        return None
 
 
 def refuse(damage: FormatError) -> None:

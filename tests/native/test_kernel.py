@@ -28,6 +28,31 @@ def test_a_kernel_computes_what_its_function_says():
     assert out.tolist() == twin.tolist() == [2.5, 2.5, 2.5, 0]
 
 
+def test_a_table_that_is_filled_again_reads_what_was_put_last():
+    one, other, rows = np.zeros(2), np.zeros(2), np.zeros((2, 1))
+    table, numbers = kernel.ArgumentTable(FILL, 2), np.array([1.0, 2.0])
+
+    def written(out, x, count=1):
+        for array in (one, other, rows):
+            array[:] = 0
+        table.fill(out, x, count)
+        assert [table(k) for k in range(2)] == [count, count]
+        return [array.ravel().tolist() for array in (one, other, rows)]
+
+    for turn in range(1, 4):  # two arrays that are exchanged
+        assert written(one, turn) == [[turn, 0], [0, 0], [0, 0]]
+        assert written(other, turn) == [[0, 0], [turn, 0], [0, 0]]
+    assert written(kernel.PerCall(rows), numbers) == [[0, 0], [0, 0], [1, 2]]
+    numbers[:] = 5, 6  # the same array, with other numbers
+    assert written(kernel.PerCall(rows), numbers) == [[0, 0], [0, 0], [5, 6]]
+    assert written(rows, 7.5) == [[0, 0], [0, 0], [7.5, 0]]
+    starts = np.array([0, 1])
+    by_start = kernel.From(one, starts)
+    assert written(by_start, numbers) == [[5, 6], [0, 0], [0, 0]]
+    starts[:] = 1, 0
+    assert written(by_start, numbers) == [[6, 5], [0, 0], [0, 0]]
+
+
 def read_clock(out):
     for k in range(2):
         out[k] = clock()

@@ -1,9 +1,9 @@
 """Many small supersteps of a relaxation in one compiled call: while few edges leave active vertices, launching each
 from Python would take longer than doing it.
 
-One thread does them. The active vertices are in a queue; a bit in the next frontier keeps a vertex from entering the
-next queue twice. The call returns when the frontier is empty or has too many edges, after `MOST_SUPERSTEPS`, or after
-`LONGEST` nanoseconds, so that the host can stop the run, or decide otherwise.
+One thread does them. The active vertices are in a queue; while a superstep fills the next queue, a bit in the next
+frontier keeps a vertex from entering it twice. The call returns when the frontier is empty or has too many edges, after
+`MOST_SUPERSTEPS`, or after `LONGEST` nanoseconds, so that the host can stop the run, or decide otherwise.
 """
 
 from __future__ import annotations
@@ -17,71 +17,70 @@ import numpy.typing as npt
 from ...graph.arrays import GraphArrays
 from ...native import clock
 from ...pages.source import PageSource
+from ...program.monoids import largest
 from ..modes import CPU, PUSH
+from ..next_step import make_next_step
 from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
 from .edges import Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
-from .push import make_relax
 from .records import RecordKernel
 from .walk import NOTHING, bit_of, make_for_each
 
 Array = npt.NDArray[Any]
 
-MOST_EDGES = 1 << 13
-"""Edges of the active vertices up to which one thread does a superstep: some 40 microseconds of work, as long as it
-takes Python to begin the next one."""
+MOST_EDGES = 1 << 14
+"""Edges of the active vertices up to which one thread does a superstep: some 150 microseconds of work (9 ns an edge of
+a grid of 1200 x 1200), as long as it takes Python to open a bucket and to begin a superstep."""
 MOST_SUPERSTEPS = 1 << 12
 """Supersteps of one call; the log has 32 bytes for each."""
 LONGEST = 50_000_000
 """Nanoseconds after which no superstep begins."""
 MOST_WAITING = 1 << 13
 """Vertices that may wait for later buckets while these are opened here."""
-MOST_AGAIN = 4
-"""Edges followed in a bucket, for each that led from its vertices at first, above which the next bucket is smaller."""
-SMALL_BUCKET = 1024
-"""Edges of a bucket below which the next one is larger."""
+ENOUGH_EDGES = 1 << 11
+"""Edges with which a bucket keeps its one thread busy for long enough: opening it costs as much as some hundred."""
+AHEAD = 16
+"""Prefetch distance for the edges of active vertices, in vertices of the queue."""
 ACTIVE, EDGES, FOLLOWED, BEGAN = range(4)
 """Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, when it began."""
 
 
 def make_push_few_along(f: Functions, priorities: bool):
-    """Push from one vertex along its out-edges. `acc` is a tuple: the length of the next queue, the number of vertices
-    that become active, their out-edges, how many of them may change again, and the length of the list of those that
-    wait for a later bucket."""
-    relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
-    done, identity = f.done, f.identity
+    """Push from one vertex along its out-edges. `acc` is a tuple: the length of the next queue, and that of the list of
+    vertices that wait for a later bucket. No other thread writes values, so no operation is atomic."""
+    add, activate, gather, priority, edge = f.sum, f.activate, f.gather, f.priority, f.edge_at
 
     # wide: a reader's walk calls it for each part of a list
     def push_few_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        t, v, value, following, place = context
-        length, count, count_edges, changeable, waiting = acc
+        t, v, value, place = context
+        length, waiting = acc
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
-            contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
-            changed, new = relax(t.parameters, t.values, target, contribution)
-            if changed:
-                t.next_values[target] = t.values[target]
+            old = t.values[target]
+            new = add(old, gather(t.parameters, value, edge(edge_values, e - values_base), value, v))
+            if activate(t.parameters, new, old):
+                t.values[target] = t.next_values[target] = new
                 w, bit = target >> 6, bit_of(target)
                 if priorities and priority(t.parameters, new) > t.thresholds[1]:
-                    if t.pending[w] & bit == np.uint64(0):
-                        waiting = wait(t, w, bit, target, waiting)
-                elif following[w] & bit == np.uint64(0):
-                    following[w] |= bit
+                    waiting = wait(t, w, bit, target, priority(t.parameters, new), waiting)
+                elif t.next_frontier[w] & bit == np.uint64(0):
+                    t.next_frontier[w] |= bit
                     t.queue[place + length] = target
                     length += 1
-                    count += 1
-                    count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
-                    changeable += not done(t.parameters, identity(t.parameters), new)
-        return (length, count, count_edges, changeable, waiting), end - begin
+        return (length, waiting), end - begin
 
     return push_few_along
 
 
-def wait(t, w, bit, v, waiting):
-    """Put a vertex into `pending`, and into the list of those that wait, which is useless once it is full."""
+def wait(t, w, bit, v, p, waiting):
+    """Put a vertex of priority `p` into `pending`, and into the list of those that wait, which is useless once it is
+    full."""
+    t.least[0] = min(t.least[0], p)
+    if t.pending[w] & bit != np.uint64(0):
+        return waiting
     t.pending[w] |= bit
     t.pending_blocks[w >> 6] = np.uint8(1)
     if waiting < MOST_WAITING:
@@ -90,141 +89,144 @@ def wait(t, w, bit, v, waiting):
     return waiting
 
 
-def half_of_integer(step):
-    return max(step // 2, 1)
-
-
-def half_of_real(step):
-    return step / 2
-
-
-def make_adapt_step(highest: Any):
-    """Build ``adapt_step(t, edges, followed)``, which adapts the step after a bucket: small ones take many supersteps,
-    and in large ones vertices change again and again. `edges` led from the bucket's vertices at first."""
-    half = half_of_integer if isinstance(highest, int) else half_of_real
-
-    def adapt_step(t, edges, followed):
-        if followed > MOST_AGAIN * edges:
-            t.step[0] = half(t.step[0])
-        elif edges < SMALL_BUCKET and t.step[0] < half(highest):
-            t.step[0] += t.step[0]
-
-    return adapt_step
-
-
 def make_open_next(f: Functions, highest: Any):
     """Open the next bucket that is not empty: vertices that wait and belong to it enter the queue and the frontier."""
     priority = f.priority
 
-    def open_next(t, now, place, waiting):
-        """Open it; return the length of the queue, the vertices' out-edges, and how many still wait."""
-        t.thresholds[0] = t.thresholds[1]
-        lowest, least = t.thresholds[0], t.thresholds[0]
-        none_waits = True
-        for k in range(waiting):
-            p = priority(t.parameters, t.values[np.int64(t.waiting[k])])
-            if p > lowest and (none_waits or p < least):
-                least, none_waits = p, False
-        if not none_waits:
-            t.thresholds[1] = highest if least > highest - t.step[0] else least + t.step[0]
-        length, edges, stay = NOTHING, NOTHING, NOTHING
-        for k in range(waiting):
-            v = np.int64(t.waiting[k])
-            p = priority(t.parameters, t.values[v])
-            if p > t.thresholds[1]:
-                t.waiting[stay] = v
-                stay += 1
-                continue
-            t.pending[v >> 6] &= ~bit_of(v)
-            if p > lowest:  # else it has changed again while it waited, and has been visited since
-                now[v >> 6] |= bit_of(v)
-                t.queue[place + length] = v
-                length += 1
-                edges += t.out_offsets[v + 1] - t.out_offsets[v]
-        return length, edges, stay
+    def open_next(t, place, waiting):
+        """Open it; return the length of the queue, the vertices' out-edges, and how many still wait.
+
+        ``least[0]`` is at most the least priority of those that wait: a vertex with it may have been visited since.
+        """
+        length, edges = NOTHING, NOTHING
+        while length == 0 and waiting > 0:
+            lowest = t.thresholds[0] = t.thresholds[1]
+            begin = max(t.least[0], lowest)
+            t.thresholds[1] = highest if begin > highest - t.step[0] else begin + t.step[0]
+            least, stay = highest, NOTHING
+            for k in range(waiting):
+                v = np.int64(t.waiting[k])
+                p = priority(t.parameters, t.values[v])
+                # Without branches, which would be hard to predict. A vertex up to `lowest` has changed again while it
+                # waited, and has been visited since.
+                stays, is_due = p > t.thresholds[1], lowest < p and not p > t.thresholds[1]
+                t.pending[v >> 6] &= ~(bit_of(v) * np.uint64(not stays))
+                t.waiting[stay] = t.queue[place + length] = v
+                stay, length = stay + np.int64(stays), length + np.int64(is_due)
+                least = min(least, p if stays else highest)
+            t.least[0], waiting = least, stay
+        for k in range(length):
+            v = np.int64(t.queue[place + k])
+            edges += t.out_offsets[v + 1] - t.out_offsets[v]
+        return length, edges, waiting
 
     return open_next
 
 
 def make_superstep(f: Functions, reader: Reader, priorities: bool):
-    """Build ``superstep(edges, t, now, following, length, place, waiting)``, which does one."""
-    walk = reader.walk(make_push_few_along(f, priorities), False)
+    """Build ``superstep(edges, t, length, place, waiting)``, which does one."""
+    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), False)
 
-    def superstep(edges, t, now, following, length, place, waiting):
-        """Push from the first `length` vertices of the queue's half that does not begin at `place`."""
-        acc, followed, first = (NOTHING, NOTHING, NOTHING, NOTHING, waiting), NOTHING, MOST_EDGES - place
-        if not t.in_place:
-            for k in range(length):
-                t.copies[k] = t.values[t.queue[first + k]]
+    def superstep(edges, t, length, place, waiting):
+        """Push from the first `length` vertices of the queue's half that does not begin at `place`, to the other half.
+
+        Return the other half's length, how many vertices wait, and the number of edges followed.
+        """
+        acc, followed, first = (NOTHING, waiting), NOTHING, MOST_EDGES - place
         for k in range(length):
+            fetch(edges, t.out_offsets[np.int64(t.queue[first + min(k + AHEAD, length - 1)])])
             v = np.int64(t.queue[first + k])
             w, bit, begin, end = v >> 6, bit_of(v), t.out_offsets[v], t.out_offsets[v + 1]
-            if now[w] & bit == np.uint64(0):
-                continue  # it has changed since it was queued, and is in the queue once more
-            now[w] &= ~bit
-            if t.in_place and following[w] & bit != np.uint64(0):  # it pushes its new value now
-                following[w] &= ~bit
-                acc = acc[0], acc[1] - 1, acc[2] - (end - begin), acc[3], acc[4]
+            if t.in_place and t.next_frontier[w] & bit != np.uint64(0):  # it pushes its new value now
+                t.next_frontier[w] ^= bit
             value = t.values[v] if t.in_place else t.copies[k]
             followed += end - begin
-            acc, _ = walk(acc, t.out_offsets, v, begin, end, edges, (t, v, value, following, place))
-        return acc, followed
+            acc, _ = walk(acc, t.out_offsets, v, begin, end, edges, (t, v, value, place))
+        return acc[0], acc[1], followed
 
     return superstep
 
 
-def make_push_few(f: Functions, reader: Reader, priorities: bool, highest: Any) -> RecordKernel:
-    """Make the kernel that does several supersteps; with `priorities`, of several buckets, the last up to `highest`."""
-    superstep, open_next = make_superstep(f, reader, priorities), make_open_next(f, highest)
-    adapt_step = make_adapt_step(highest)
+def make_settle(f: Functions):
+    """Build ``settle(t, length, place)``, which makes a queue ready for the next superstep."""
+    done, identity = f.done, f.identity
 
-    def enqueue(length, v, queue):
-        queue[length] = v
-        return length + 1, length + 1 < MOST_WAITING  # the frontier has fewer
+    def settle(t, length, place):
+        """Leave each vertex in the queue once that is in `next_frontier`, and empty this set.
 
-    collect = make_for_each(enqueue)
+        Return the queue's length, its vertices' out-edges, and how many of these vertices may change again.
+        """
+        kept, count_edges, changeable = NOTHING, NOTHING, NOTHING
+        for k in range(length):
+            v = np.int64(t.queue[place + k])
+            w, bit = v >> 6, bit_of(v)
+            if t.next_frontier[w] & bit == np.uint64(0):
+                continue  # it has pushed since it was queued, or is in the queue twice
+            t.next_frontier[w] ^= bit
+            t.queue[place + kept] = v
+            t.copies[kept] = value = t.values[v]
+            kept += 1
+            count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
+            changeable += not done(t.parameters, identity(t.parameters), value)
+        return kept, count_edges, changeable
+
+    return settle
+
+
+def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> RecordKernel:
+    """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
+    priority, highest = f.priority, largest(kind)
+    superstep, settle = make_superstep(f, reader, priorities), make_settle(f)
+    open_next, next_step = make_open_next(f, highest), make_next_step(kind)
+
+    def enqueue(length, v, t):
+        t.queue[length] = v
+        t.next_frontier[v >> 6] |= bit_of(v)
+        return length + 1, True
+
+    def await_turn(length, v, t):
+        t.waiting[length] = v
+        t.least[0] = min(t.least[0], priority(t.parameters, t.values[v]))
+        return length + 1, length + 1 < MOST_WAITING
+
+    collect, collect_waiting = make_for_each(enqueue), make_for_each(await_turn)
 
     def push_few(edges, t):
-        """Do supersteps; return their number. The last one's counts are in `counts`, as of other kernels.
-
-        If the number is odd, the bits of the last frontier are in `next_frontier`, else in `frontier`.
-        """
-        length = collect(NOTHING, t.frontier, t.frontier_blocks, NOTHING, t.n, t.queue)
-        waiting = NOTHING
+        """Do supersteps; return their number. The last one's counts are in `counts`, as of other kernels."""
+        length = collect(NOTHING, t.frontier, t.frontier_blocks, NOTHING, t.n, t)
+        length, _, _ = settle(t, length, NOTHING)
+        waiting, before, bucket_edges, bucket_followed, opened = NOTHING, NOTHING, NOTHING, NOTHING, NOTHING
         if priorities:
-            waiting = collect(NOTHING, t.pending, t.pending_blocks, NOTHING, t.n, t.waiting)
-        now, following, place, steps, ends = t.frontier, t.next_frontier, MOST_EDGES, NOTHING, clock() + LONGEST
-        goes_on, bucket_edges, bucket_followed, opened = True, NOTHING, NOTHING, NOTHING
+            t.least[0] = highest
+            waiting = collect_waiting(NOTHING, t.pending, t.pending_blocks, NOTHING, t.n, t)
+        place, steps, goes_on, began = MOST_EDGES, NOTHING, True, clock()
+        ends = began + LONGEST
         while goes_on:
-            began = clock()
-            acc, followed = superstep(edges, t, now, following, length, place, waiting)
-            length, count, count_edges, changeable, waiting = acc
-            place = MOST_EDGES - place
-            now, following = following, now
+            length, waiting, followed = superstep(edges, t, length, place, waiting)
+            length, count_edges, changeable = settle(t, length, place)
             bucket_followed += followed
-            if priorities and count == 0 and 0 < waiting < MOST_WAITING:
-                adapt_step(t, bucket_edges, bucket_followed)
-                length, count_edges, waiting = open_next(t, now, MOST_EDGES - place, waiting)
-                count = changeable = length
-                bucket_edges, bucket_followed, opened = count_edges, NOTHING, opened + 1
-            t.log[4 * steps + ACTIVE], t.log[4 * steps + EDGES] = count, count_edges
+            if priorities and length == 0 and 0 < waiting < MOST_WAITING:
+                if opened:  # what the first bucket has done is not all known here
+                    t.step[0] = next_step(t.step[0], bucket_edges, bucket_followed, before, ENOUGH_EDGES)
+                before = bucket_edges
+                length, count_edges, waiting = open_next(t, place, waiting)
+                changeable, bucket_edges, bucket_followed, opened = length, count_edges, NOTHING, opened + 1
+            t.log[4 * steps + ACTIVE], t.log[4 * steps + EDGES] = length, count_edges
             t.log[4 * steps + FOLLOWED], t.log[4 * steps + BEGAN] = followed, began
-            t.counts[0], t.counts[1], t.counts[2], t.counts[3] = followed, count, count_edges, changeable
-            steps += 1
-            goes_on = count > 0 and count_edges <= t.most_edges and steps < MOST_SUPERSTEPS and clock() < ends
-        for block in range(((t.n - 1) >> 12) + 1):
-            t.frontier_blocks[block] = t.next_frontier_blocks[block] = np.uint8(0)
+            t.counts[0], t.counts[1], t.counts[2], t.counts[3] = followed, length, count_edges, changeable
+            steps, place, began = steps + 1, MOST_EDGES - place, clock()
+            goes_on = length > 0 and count_edges <= t.most_edges and steps < MOST_SUPERSTEPS and began < ends
         for k in range(length):
             v = np.int64(t.queue[MOST_EDGES - place + k])
-            if now[v >> 6] & bit_of(v) != np.uint64(0):
-                t.frontier_blocks[v >> 12] = t.next_frontier_blocks[v >> 12] = np.uint8(1)
+            t.next_frontier[v >> 6] |= bit_of(v)
+            t.next_frontier_blocks[v >> 12] = np.uint8(1)
         t.bucket[0], t.bucket[1], t.bucket[2] = opened, bucket_edges, bucket_followed
         return steps
 
     names = (
         "n", "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
         "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "queue", "copies", "waiting",
-        "step", "bucket", "log", "most_edges", "counts",
+        "step", "least", "bucket", "log", "most_edges", "counts",
     )  # fmt: skip
     return RecordKernel("push_few", push_few, names, f, reader)
 
@@ -266,11 +268,8 @@ class Chain:
         (steps,) = self._launch(
             kernel, 1, state, self._launch.edges(self._edges.reader, source.edges(page), 1),
             in_place=int(not state.synchronous), queue=self._queue, copies=self._copies, waiting=self._waiting,
-            step=step, bucket=bucket, log=self._log, most_edges=most, counts=counts,
+            step=step, least=np.empty_like(step), bucket=bucket, log=self._log, most_edges=most, counts=counts,
         ).tolist()  # fmt: skip
-        state.frontier.is_summary_loose = False
-        if steps % 2 == 0:
-            state.frontier, state.next_frontier = state.next_frontier, state.frontier
         followed, active, active_edges, changeable = counts.tolist()
         result = PageResult(followed, active, active_edges, changeable, None, how=PageDecision(PUSH, CPU))
         opened, *edges = bucket.tolist()
@@ -280,6 +279,7 @@ class Chain:
         return result
 
     def _supersteps(self, steps: int) -> Supersteps:
+        """What each superstep of the last call did, from its log. The loop measures how long the last one took."""
         log = self._log.reshape(-1, 4)[:steps].copy()
         seconds, how = np.append(np.diff(log[:, BEGAN]), 0) / 1e9, PageDecision(PUSH, CPU)
         pulled = np.zeros(steps, np.bool_)

@@ -30,7 +30,7 @@ from ...codec.arrays import PACKED, RAW
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ...codec.pack import unpack_group, views
 from ...graph.adjacency import Adjacency
-from ...native import Kernel, PerCall, prefetch, sums_of_packed
+from ...native import Kernel, PerCall, prefetch, prefetch_kept, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
 
@@ -78,6 +78,9 @@ class Reader:
         Whether the kernel reads edge values.
     values : dtype or None
         The type of the edge values, if they have to be decoded.
+    fetch_words : callable, optional
+        ``fetch_words(edges, e)`` prefetches what edge e is decoded from, some time after `fetch`; None if `fetch` is
+        enough.
     """
 
     signature: str
@@ -87,6 +90,7 @@ class Reader:
     arguments: type[Arguments]
     reads_values: bool
     values: DType | None = None
+    fetch_words: Callable[..., Any] | None = None
 
     def kernel(self, signature: str, function: Callable[..., Any]) -> Kernel:
         """Compile `function`, whose first argument is the tuple `edges`."""
@@ -112,23 +116,26 @@ def make_reader(codec: str, values_codec: str, values: DType | None) -> Reader:
 
 def raw_reader(values: DType | None) -> Reader:
     """Raw edges, whose values are raw too."""
-    return Reader(
-        f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch_raw, True, RawArguments, values is not None
-    )
+    fetch = fetch_raw if values is None else fetch_raw_with_values
+    return Reader(f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch, True, RawArguments, values is not None)
 
 
 def packed_reader(values: DType | None) -> Reader:
     """Packed edges, whose values are raw."""
     make_walk = make_packed_walk(no_values, raw_values)
     signature = f"{PACKED_SOURCES} {pointer_to(values)}"
-    return Reader(signature, make_walk, fetch_packed, False, PackedArguments, values is not None)
+    return Reader(
+        signature, make_walk, fetch_packed, False, PackedArguments, values is not None, fetch_words=fetch_packed_words
+    )
 
 
 def all_packed_reader(values: DType | None) -> Reader:
     """Packed edges, whose values are packed too."""
     make_walk = make_packed_walk(unpack_values, unpacked_values)
     signature = f"{PACKED_SOURCES} i64* u8* u32* i64 {pointer_to(values)}"
-    return Reader(signature, make_walk, fetch_packed, False, AllPackedArguments, True, values)
+    return Reader(
+        signature, make_walk, fetch_all_packed, False, AllPackedArguments, True, values, fetch_all_packed_words
+    )
 
 
 READERS: dict[tuple[str, str], Callable[[DType | None], Reader]] = {
@@ -160,6 +167,12 @@ def make_raw_walk(segment, streams):
 def fetch_raw(edges, e):
     sources, base, _, _ = edges
     prefetch(sources, e - base)
+
+
+def fetch_raw_with_values(edges, e):
+    sources, base, _, values = edges
+    prefetch(sources, e - base)
+    prefetch(values, e - base)
 
 
 # long: the two functions that it returns share its arguments
@@ -337,7 +350,36 @@ def raw_values(at, edges):
 
 
 def fetch_packed(edges, e):
-    prefetch(edges[0], (e - edges[4]) // RUN * RECORD_WORDS)
+    fetch_record(edges[0], e - edges[4])
+
+
+def fetch_all_packed(edges, e):
+    fetch_record(edges[0], e - edges[4])
+    fetch_record(edges[8], e - edges[4])
+
+
+def fetch_record(records, number):
+    run = number // RUN * RECORD_WORDS
+    prefetch_kept(records, run)
+    prefetch_kept(records, run + RECORD_WORDS - 1)  # the record may lie in two cache lines
+
+
+def fetch_packed_words(edges, e):
+    if edges[4] <= e < edges[5]:  # else e is where the list of a vertex of another page begins, or an empty one
+        fetch_words(edges[:4], e - edges[4])
+
+
+def fetch_all_packed_words(edges, e):
+    if edges[4] <= e < edges[5]:
+        fetch_words(edges[:4], e - edges[4])
+        fetch_words(edges[8:12], e - edges[4])
+
+
+def fetch_words(packed, number):
+    records, widths, words, first_word = packed
+    position = place(records, widths, number // RUN, number % RUN // GROUP) - first_word
+    prefetch_kept(words, position)
+    prefetch_kept(words, position + 16)
 
 
 class Arguments(Protocol):

@@ -40,7 +40,7 @@ from .out_edges import OutEdges
 from .parents import Parents
 from .program import kernels
 from .pull import UNFINISHED, Pull
-from .pull_tiled import TiledPull
+from .pull_tiled import TiledPull, in_lines
 from .push import Push
 from .push_deltas import DeltaPush
 from .reentry import Reentry
@@ -127,7 +127,7 @@ class CpuExecutor(StepByParts):
             if self.bound.updates_all_vertices:  # every iteration reads all; the disks begin while code is compiled
                 self.source.prefetch(self.source.pages)
         if plan.deltas:
-            self._pull_tiled.sums = self._push_deltas.sums = np.empty(self._arrays.n, self.bound.accumulator)
+            self._pull_tiled.sums = self._push_deltas.sums = in_lines(self._arrays.n, self.bound.accumulator)
         if state is None:
             return self.initialize(plan.synchronous)
         self.load(state)

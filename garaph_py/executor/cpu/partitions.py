@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...native import PerCall
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..protocol import PageResult
@@ -25,6 +26,8 @@ class Partitions:
         to `merge_partial_sums`.
     partials : ndarray, shape (count + 1,)
         Partial totals; the last one belongs to `merge_partial_sums`.
+    arguments : dict of str to PerCall
+        These arrays, but for `sums`, as the arguments of the kernels that pull.
     """
 
     def __init__(self, count: int, bound: BoundProgram) -> None:
@@ -32,6 +35,10 @@ class Partitions:
         self.sums = np.empty((count, 64), bound.accumulator)
         self.cuts, self.counts = np.empty((count, 2), np.int64), np.zeros((count + 1, 4), np.int64)
         self.partials = np.zeros(count + 1, partial_dtype(bound.total))
+        self.arguments = {
+            "head": PerCall(self.heads), "tail": PerCall(self.tails), "cuts": PerCall(self.cuts),
+            "counts": PerCall(self.counts), "partial": PerCall(self.partials),
+        }  # fmt: skip
         self.merge_counts, self.merge_partial = self.counts[count], self.partials[count:]
 
     def clear_merge(self) -> None:

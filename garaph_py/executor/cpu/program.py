@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from ...program import BoundProgram
-from ...program.monoids import largest
 from .chain import make_push_few
 from .components import make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
@@ -47,7 +46,7 @@ class Kernels:
         self._words = bound.value.itemsize // 4
         self._has_priority = "priority" in bound.arguments
         self._finds_parents = bound.finds_parents
-        self._highest = None if bound.value.names else largest(bound.value)
+        self._kind = bound.value
 
     @cached_property
     def init(self) -> RecordKernel:
@@ -109,7 +108,7 @@ class Kernels:
 
     @cached_property
     def push_few(self) -> RecordKernel:
-        return make_push_few(self._functions, self._reader, self._has_priority, self._highest)
+        return make_push_few(self._functions, self._reader, self._has_priority, self._kind)
 
     @cached_property
     def reenter(self) -> RecordKernel:

@@ -442,8 +442,7 @@ class Pull:
         kept: dict[str, Any] = {"sums": self.sums} if task.kernel is self._kernels.pull_keeping else {}
         launch(
             task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(ends_early),
-            head=PerCall(own.heads), tail=PerCall(own.tails), cuts=PerCall(own.cuts), counts=PerCall(own.counts),
-            partial=PerCall(own.partials), **task.span, **kept,
+            **own.arguments, **task.span, **kept,
         )  # fmt: skip
         own.clear_merge()
         if calls > 1:

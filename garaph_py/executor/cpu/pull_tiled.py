@@ -16,6 +16,7 @@ from ...codec.arrays import PACKED
 from ...graph.arrays import GraphArrays
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import PerCall, no_unroll, prefetch
+from ...native.kernel import address_of
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
@@ -31,6 +32,8 @@ from .walk import insert_word
 Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
+LINE_BYTES = 64
+"""Bytes in a cache line."""
 UNPACKED = 1 << 24
 """Edges unpacked at a time while tiles are made of a packed graph in memory: enough work for several threads."""
 
@@ -44,7 +47,7 @@ def tiles_of(arrays: GraphArrays, weighted: bool, stored: PageSource, pool: Thre
 
     def made(source: PageSource) -> Tiles:
         offsets, dtype = arrays.out_edges.offsets, arrays.edge_dtype if weighted else None
-        return make_tiles(offsets, partial(plain, source, offsets, pool), dtype, pool)
+        return make_tiles(offsets, arrays.in_edges.offsets, partial(plain, source, offsets, pool), dtype, pool)
 
     def made_in_memory() -> Tiles:
         edges = arrays.valued_out_edges(pool) if weighted else arrays.out_edges
@@ -53,14 +56,23 @@ def tiles_of(arrays: GraphArrays, weighted: bool, stored: PageSource, pool: Thre
     return made(stored) if arrays.on_disk else arrays.tiles(weighted, made_in_memory)
 
 
+def in_lines(n: int, dtype: np.dtype[Any]) -> Array:
+    """An array of `n` elements that begins with a cache line. Blocks of 16 vertices then share no line, which threads
+    that add to hubs would take from each other all the time."""
+    room = np.empty(n * dtype.itemsize + LINE_BYTES, np.uint8)
+    skipped = -address_of(room) % LINE_BYTES
+    return room[skipped : skipped + n * dtype.itemsize].view(dtype)
+
+
 def make_pull_tiled(f: Functions) -> RecordKernel:
     gather, combine, identity, edge, load = f.gather, f.sum, f.identity, f.edge_at, f.value.load
     load_sum, store_sum, update = f.accumulator.load, f.accumulator.store, make_update(f)
     zero, add, leave = make_tally(f)
 
     def pull_tiled(t):
-        """Update the destinations of one `block`; `sums` has room for one sum for each vertex."""
-        first, last = t.block << BITS, min(t.n, (t.block + 1) << BITS)
+        """Update the destinations of one `block`, the vertices [first_vertex, last_vertex); `sums` has room for one
+        sum for each vertex."""
+        first, last = t.first_vertex, t.last_vertex
         for v in range(first, last):
             store_sum(t.sums, v, identity(t.parameters))
         for source_block in range(t.tile_blocks):
@@ -76,7 +88,7 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
         tally = zero()
         for w in range(first >> 6, ((last - 1) >> 6) + 1):
             flags = np.uint64(0)
-            for v in range(w << 6, min(last, (w + 1) << 6)):
+            for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
                 done = update(t, v, load_sum(t.sums, v), load(t.values, v))
                 tally = add(tally, done)
                 flags |= np.uint64(done[0]) << np.uint64(v & 63)
@@ -84,7 +96,10 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
         leave(t, t.in_offsets[last] - t.in_offsets[first], tally)
         return 0
 
-    names = (*CONTEXT, "tiles", "tile_values", "tile_starts", "tile_blocks", "sums", "block", "counts", "partial")
+    names = (
+        *CONTEXT, "tiles", "tile_values", "tile_starts", "tile_blocks", "sums", "block", "first_vertex", "last_vertex",
+        "counts", "partial",
+    )  # fmt: skip
     return RecordKernel("pull_tiled", pull_tiled, names, f)
 
 
@@ -121,13 +136,14 @@ class TiledPull:
         if self._tiles is None:
             self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
         if self.sums is None:
-            self.sums = np.empty(arrays.n, bound.accumulator)
+            self.sums = in_lines(arrays.n, bound.accumulator)
         tiles = self._tiles
-        own = self._launch.partitions(tiles.blocks)
+        largest_first = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
+        own = self._launch.partitions(len(largest_first))
         self._launch(
-            kernel, tiles.blocks, state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
-            tile_blocks=tiles.blocks, sums=self.sums, block=np.arange(tiles.blocks), counts=PerCall(own.counts),
-            partial=PerCall(own.partials),
+            kernel, len(largest_first), state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
+            tile_blocks=tiles.blocks, sums=self.sums, block=largest_first, first_vertex=tiles.bounds[largest_first],
+            last_vertex=tiles.bounds[largest_first + 1], counts=PerCall(own.counts), partial=PerCall(own.partials),
         )  # fmt: skip
         own.clear_merge()
         return own.result(bound)

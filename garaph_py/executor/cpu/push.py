@@ -35,6 +35,8 @@ Array = npt.NDArray[Any]
 
 AHEAD = 4
 """Prefetch distance for the first targets of active vertices, in words of the frontier."""
+WORDS_AHEAD = 2
+"""The same for what packed targets are decoded from, which takes their records."""
 
 
 def make_relax(f: Functions):
@@ -81,21 +83,31 @@ def make_push_along(f: Functions, priorities: bool):
 
 
 def make_fetch_ahead(reader: Reader):
-    """Prefetch the first targets of a later word's vertices."""
-    fetch = reader.fetch
+    """Prefetch the first targets of a later word's vertices; of packed ones the records first, and then the words."""
 
-    def fetch_vertex(acc, v, context):
-        edges, t = context
-        fetch(edges, t.out_offsets[v])
-        return acc
+    def make_fetch(fetch, distance):
+        def fetch_vertex(acc, v, context):
+            edges, t = context
+            fetch(edges, t.out_offsets[v])
+            return acc
 
-    fetch_word = make_for_each_bit(fetch_vertex)
+        fetch_word = make_for_each_bit(fetch_vertex)
 
-    def fetch_ahead(acc, w, words, context):
-        ahead = min(w + AHEAD, words - 1)
-        return fetch_word(acc, context[1].frontier[ahead], ahead, context)
+        def fetch_ahead(acc, w, words, context):
+            ahead = min(w + distance, words - 1)
+            return fetch_word(acc, context[1].frontier[ahead], ahead, context)
 
-    return fetch_ahead
+        return fetch_ahead
+
+    first = make_fetch(reader.fetch, AHEAD)
+    if reader.fetch_words is None:
+        return first
+    second = make_fetch(reader.fetch_words, WORDS_AHEAD)
+
+    def fetch_both(acc, w, words, context):
+        return second(first(acc, w, words, context), w, words, context)
+
+    return fetch_both
 
 
 def make_push_lists(f: Functions, reader: Reader, priorities: bool):

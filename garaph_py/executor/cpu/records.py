@@ -115,11 +115,15 @@ class RecordTable:
         """Fill the table with the arguments from the state, the reader's arguments, and all others by name."""
         if len(others) != len(self._places):
             raise TypeError(f"{self._table.kernel.name} takes {sorted(self._places)}, not {sorted(others)}")
-        put, places = self._table.put, self._places
+        table, places = self._table, self._places
+        held, put = table.held, table.put
         for place, value in enumerate(edges):
-            put(place, value)
+            if held[place] is not value:  # most arguments are the same as in the last launch, and `put` is a call
+                put(place, value)
         for place, of in self._of_state:
-            put(place, of(state))
+            if held[place] is not (array := of(state)):
+                put(place, array)
         for name, value in others.items():
-            put(places[name], value)
-        return self._table
+            if held[place := places[name]] is not value:
+                put(place, value)
+        return table

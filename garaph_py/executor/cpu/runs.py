@@ -23,6 +23,9 @@ WHOLE_PAGE: tuple[Any, ...] = (0, 0, 0, TO_THE_END)
 """One run with all edges of a set in a page: block, position, start and stop, as `Runs.of_set` returns them."""
 MIN_RUN_EDGES = 1 << 12
 """Smallest size of a run, in edges or vertices: handing out a call costs about as much as visiting that many."""
+VERTEX_EDGES = 4
+"""Cost of a vertex in a pass over all edges, apart from its edges, in units of an edge: 2.9 ns and 0.67 ns (PageRank,
+R-MAT of scale 21 in degree order; docs/results/cpu.md)."""
 RANDOM_ACCESS_EDGES = 8
 """Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access."""
 MAX_KEPT_CUTS = 1 << 12
@@ -74,14 +77,16 @@ class Runs:
         return bounds[:-1], bounds[1:]
 
     def of_page(self, page: Page) -> tuple[Array, ...]:
-        """Equal runs of a page's edges: first and last edge of each run, and first and last of the vertices whose edges
-        begin in it."""
+        """Runs of a page's edges that cost the same: first and last edge of each run, and first and last of the
+        vertices whose edges begin in it. As in the paper, one run for each thread has the same number of edges."""
         if page not in self._cuts:
             if len(self._cuts) >= MAX_KEPT_CUTS:
                 self._cuts.clear()
-            bounds = page.first_edge + np.array(split(page.edges, self.count(page.edges)), np.int64)
-            offsets = self._arrays.in_edges.offsets[page.first_vertex : page.last_vertex]
-            cuts = np.searchsorted(offsets, bounds) + page.first_vertex
+            vertex_edges = 0 if self.one_per_thread else VERTEX_EDGES
+            cost = page.edges + vertex_edges * page.vertices
+            offsets = self._arrays.in_edges.offsets[page.first_vertex : page.last_vertex + 1]
+            bounds, cuts = cut_lists(offsets, vertex_edges, split(cost, self.count(cost)))
+            cuts += page.first_vertex
             cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
             self._cuts[page] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
         return self._cuts[page]
@@ -144,6 +149,22 @@ class Runs:
             if count and prefix[-1]:
                 found[page] = prefix
         return found
+
+
+def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Array, Array]:
+    """Where passing over lists of edges has cost so much, from 0 to the cost of all, in ascending order.
+
+    A vertex costs `vertex_edges`, after its edges, which cost 1 each. Returns, for each cost, the edge that comes next,
+    and the next vertex whose edges have not begun.
+    """
+    last, wanted = len(offsets) - 1, np.array(costs, np.int64) + offsets[0]
+    v, beyond = np.zeros_like(wanted), np.full_like(wanted, last + 1)
+    while (beyond - v > 1).any():  # the last vertex that begins at this cost or before
+        middle = (v + beyond) // 2
+        begins = offsets[middle] + vertex_edges * middle <= wanted
+        v, beyond = np.where(begins, middle, v), np.where(begins, beyond, middle)
+    begun = wanted > offsets[v] + vertex_edges * v
+    return np.minimum(wanted - vertex_edges * v, offsets[np.minimum(v + 1, last)]), v + begun
 
 
 def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.dispatch.observation import Observation
@@ -12,6 +14,8 @@ from garaph_py.errors import ParameterError
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from garaph_py.graph import tiles as making_tiles
+from garaph_py.native.kernel import address_of
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
@@ -22,6 +26,41 @@ from ...support.runs import run_with
 N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last words none or part
 
 
+@given(degrees=st.lists(st.integers(0, 3000), min_size=1, max_size=300), scale=st.sampled_from([1, 64, 400]))
+def test_blocks_of_destinations_have_few_edges_or_few_vertices(degrees, scale):
+    degrees = np.repeat(degrees, scale)
+    offsets = np.append(0, np.cumsum(degrees))
+    bounds = making_tiles.destination_bounds(offsets)
+    sizes, edges = np.diff(bounds), np.diff(offsets[bounds])
+    most = max(offsets[-1] * making_tiles.SHARE, making_tiles.FEW_EDGES)
+    assert (bounds[0], bounds[-1]) == (0, len(degrees))
+    assert (sizes > 0).all()
+    assert (sizes <= 1 << 16).all()
+    assert ((edges <= most) | (sizes <= 16)).all()
+    assert (bounds[:-1] % 16 == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", [("a", "f4"), ("b", "f8")]], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_sums_begin_with_a_cache_line(n, kind):
+    sums = pull_tiled.in_lines(n, np.dtype(kind))
+    assert (len(sums), sums.dtype) == (n, np.dtype(kind))
+    assert not n or address_of(sums) % 64 == 0
+
+
+@pytest.mark.slow
+def test_order_does_not_change_the_sums(graph_of, monkeypatch):
+    """A sum has the same terms in the same order however destinations are divided."""
+    graph = graph_of(twins.skewed(67, N, 120_000), directed=False)
+    rank = gp.apps.PageRank(weighted=False)
+    whole = run_with(rank, graph, mode="pull-tiled", threads=2, iterations=4)
+    graph.release()
+    monkeypatch.setattr(making_tiles, "FEW_EDGES", 700)
+    for threads in 1, 3:
+        divided = run_with(rank, graph, mode="pull-tiled", threads=threads, iterations=4)
+        np.testing.assert_allclose(divided.values, whole.values, rtol=1e-12)  # but for the order of the total's parts
+
+
 def example(graph_of, case, n=N, m=120_000):
     edges = twins.skewed(61, n, m, case.weights)
     if getattr(case, "symmetric", False):
@@ -30,14 +69,18 @@ def example(graph_of, case, n=N, m=120_000):
 
 
 @pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("size", [1, 3])
-def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
+@pytest.mark.parametrize(("size", "few"), [(1, 1 << 16), (3, 1 << 16), (3, 500)])
+def test_tiles_hold_every_edge_once_and_in_order(graph_of, monkeypatch, weighted, size, few):
+    """Also where blocks of destinations are divided, down to 16 vertices, because they have many edges."""
+    monkeypatch.setattr(making_tiles, "FEW_EDGES", few)
     edges = twins.skewed(62, N, 50_000, "int32")
     graph = graph_of(edges, weighted=weighted)
     with ThreadPool(size) as pool:
         tiles = tiles_of(graph._arrays, weighted, None, pool)
-    tile = np.repeat(np.arange(9), np.diff(tiles.starts))
-    targets = ((tile // 3) << 16) + (tiles.edges >> 16)
+    rows = len(tiles.bounds) - 1
+    assert (rows == 3) == (few > graph.m)
+    tile = np.repeat(np.arange(3 * rows), np.diff(tiles.starts))
+    targets = tiles.bounds[tile // 3] + (tiles.edges >> 16)
     sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
     assert (np.lexsort((targets, sources, tile)) == np.arange(graph.m)).all()
     columns = [sources, targets, tiles.values] if weighted else [sources, targets]

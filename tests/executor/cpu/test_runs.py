@@ -51,3 +51,25 @@ def test_of_many_vertices_the_lists_of_whole_words_are_wanted(monkeypatch):
     monkeypatch.setattr(runs, "FEW_RANGES", 2)
     assert edges_of(ranges_of([5, 60], 0, N)) == [*range(OFFSETS[5], OFFSETS[6]), *range(OFFSETS[60], OFFSETS[61])]
     assert edges_of(ranges_of([5, 9, 60], 0, N)) == list(range(OFFSETS[64]))
+
+
+@pytest.mark.parametrize("vertex_edges", [0, 1, 4])
+@given(degrees=st.lists(st.integers(0, 9), min_size=1), parts=st.integers(1, 9), first=st.integers(0, 3))
+def test_runs_cost_the_same(degrees, parts, first, vertex_edges):
+    """By a walk over the lists, one unit of cost after the other."""
+    offsets = np.append(0, np.cumsum(degrees)) + first
+    whole = int(offsets[-1] - offsets[0]) + vertex_edges * len(degrees)
+    costs = runs.split(whole, parts)
+    places = [(int(offsets[0]), 0)]  # at each cost: the edges and the lists that have begun
+    for v, degree in enumerate(degrees):
+        places += [(int(offsets[v]) + k + 1, v + 1) for k in range(degree)]
+        places += [(int(offsets[v + 1]), v + 1)] * vertex_edges
+    bounds, cuts = runs.cut_lists(offsets, vertex_edges, costs)
+    if vertex_edges:
+        assert list(zip(bounds.tolist(), cuts.tolist(), strict=True)) == [places[cost] for cost in costs]
+    assert bounds.tolist() == sorted(bounds.tolist())
+    assert cuts.tolist() == sorted(cuts.tolist())
+    for edge, cut in zip(bounds.tolist(), cuts.tolist(), strict=True):
+        assert offsets[cut - 1] <= edge if cut else edge == offsets[0]
+        assert edge <= offsets[cut]
+    assert (bounds[0], cuts[0], bounds[-1]) == (offsets[0], 0, offsets[-1]) or not vertex_edges

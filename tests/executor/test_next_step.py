@@ -1,0 +1,35 @@
+"""One function adapts the step of buckets, called from Python and compiled: the same numbers from both."""
+
+import numpy as np
+import pytest
+
+from garaph_py.executor.next_step import make_next_step
+from garaph_py.native import Kernel
+
+BUCKETS = [(10, 12, 0), (200, 300, 0), (10, 90, 0), (10, 12, 4), (10, 12, 5), (31, 93, 0), (31, 94, 0), (0, 0, 0)]
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "float32"])
+def test_compiled_as_called(kind):
+    dtype = np.dtype(kind)
+    next_step = make_next_step(dtype)
+    highest = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+    def adapt(steps, edges, followed, before, enough):
+        steps[1] = next_step(steps[0], edges, followed, before, enough)
+        return 0
+
+    kernel = Kernel(f"{dtype.kind}{8 * dtype.itemsize}* i64 i64 i64 i64", adapt)
+    for step in (1, 3, 64, highest // 2 + 1 if dtype.kind == "i" else 1e38):
+        for edges, followed, before in BUCKETS:
+            steps = np.array([step, 0], dtype)
+            kernel(steps, edges, followed, before, 32)
+            assert steps[1] == next_step(step, edges, followed, before, 32)
+            assert 0 < steps[1] <= highest
+
+
+def test_it_does_not_double_beyond_the_largest_number():
+    next_step = make_next_step(np.dtype(np.int32))
+    largest = np.iinfo(np.int32).max
+    assert next_step(largest // 2, 1, 1, 0, 32) == largest // 2
+    assert next_step(largest // 2 - 1, 1, 1, 0, 32) == largest - 3
