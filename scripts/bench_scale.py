@@ -1,11 +1,11 @@
 """Are the answers over a graph far larger than memory right, and what do they take? Prints a Markdown table.
 
     garaph generate rmat big --scale 28 --edge-factor 34 --undirected --encoding packed --memory 8GiB
-    python scripts/bench_scale.py big --memory 8GiB [--answers /dev/shm]
+    python scripts/bench_scale.py big --memory 8GiB [--device gpu --gpu-memory 11GiB] [--answers /dev/shm]
 
 The graph is undirected. PageRank (two iterations), ConnectedComponents, and BFS from the vertex with the most edges
-each run on the CPU in a process of its own; "peak" is the most memory of that process, Python included. Then two passes
-over all edges check the answers, with all cores and code of their own:
+each run in a process of its own, on the CPU by default; "peak" is the most memory of that process, Python included.
+Then two passes over all edges check the answers, with all cores and code of their own:
 
 - BFS: the source alone has level 0, no edge skips a level, and each other reached vertex has a neighbour one level
   below, which is its parent.
@@ -59,14 +59,13 @@ def programs(graph: gp.Graph) -> dict[str, tuple[gp.VertexProgram, int | None]]:
     }
 
 
-def one(path: str, name: str, memory: str, answers: Path) -> None:
+def one(path: str, name: str, memory: str, device: str, gpu_memory: str | None, answers: Path) -> None:
     """Run a program, keep its answer in `answers`, and print its figures in JSON."""
     graph = gp.open(path, memory=memory)
     program, iterations = programs(graph)[name]
     started = time.perf_counter()
-    found = gp.run(
-        program, graph, device="cpu", iterations=iterations, options=gp.Options(sync=name == "PageRank" or None)
-    )
+    options = gp.Options(sync=name == "PageRank" or None, gpu_memory=gpu_memory)
+    found = gp.run(program, graph, device=device, iterations=iterations, options=options)
     call = time.perf_counter() - started
     columns = found.values.dtype.names
     for column in columns or ["value"]:
@@ -185,25 +184,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph")
     parser.add_argument("--memory", default="8GiB")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "gpu", "hybrid"])
+    parser.add_argument("--gpu-memory")
     parser.add_argument("--answers", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        return one(given.graph, given.one, given.memory, given.answers)
+        return one(given.graph, given.one, given.memory, given.device, given.gpu_memory, given.answers)
     with tempfile.TemporaryDirectory(dir=given.answers) as folder:
         graph, done = gp.open(given.graph, memory=given.memory), dict[str, dict[str, Any]]()
         for name in programs(graph):
-            command = [
-                sys.executable,
-                __file__,
-                given.graph,
-                "--memory",
-                given.memory,
-                "--answers",
-                folder,
-                "--one",
-                name,
-            ]
+            how = [given.graph, "--memory", given.memory, "--device", given.device, "--answers", folder, "--one", name]
+            how += ["--gpu-memory", given.gpu_memory] if given.gpu_memory else []
+            command = [sys.executable, __file__, *how]
             done[name] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             print(name, done[name], file=sys.stderr, flush=True)
         started = time.perf_counter()
