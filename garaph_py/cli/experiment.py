@@ -130,13 +130,15 @@ def report(document: dict[str, Any], as_json: bool, resumed: bool = False) -> No
     for one in document["combinations"]:
         settings = one["settings"].items()
         what = " ".join(f"{name}={value}" for name, value in settings if value not in (None, "")) or "all"
-        if one["error"] is None:
+        if one["error"] is not None:
+            say(f"{what}: {one['error']}")
+        elif one["seconds"] is None:
+            say(f"{what}: counted")
+        else:
             middle, least, most = map(show_seconds, one["seconds"].values())
             over = f" over {one['sources']} sources" * (one["sources"] > 1)
             notes = "".join(f"; {note}" for note in one["notes"])
             say(f"{what}: {middle} ({least} to {most}){over}{notes}")
-        else:
-            say(f"{what}: {one['error']}")
     new = ", 0 of them new" * (resumed and made == 0)
     failed = f", {document['failed']} of them failed" * bool(document["failed"])
     say(f"{document['folder']}: {counted(document['measurements'], 'measurement')}{new}{failed}")

@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import events
+from ..codec.arrays import RAW
 from ..errors import ParameterError
 from ..graph import Graph
 from ..graph.generate import rmat, uniform, weight_range, whole
 from ..io.load import LoadOptions, load
 from ..io.write import write
+from ..storage import directory as store
+from ..system.sizes import parse_bytes
 
 GENERATORS: dict[str, Callable[..., Graph]] = {"rmat": rmat, "uniform": uniform}
-SYMMETRIC = "symmetric"
+SYMMETRIC, MEMORY = "symmetric", "memory"
+BOUND = re.compile(rf"(.+):{MEMORY}=([^:=]+)")
 WEIGHT_RANGE = (1, 255)
 """The lowest and the highest weight, if a name has only ``:weights``."""
 RANGE = re.compile(r"weights(?:=(-?\d{1,10})\.\.(-?\d{1,10}))?", re.ASCII)
 FORM = (
     "write a file, a directory, or rmat:SCALE:EDGE_FACTOR or uniform:..., with :symmetric and :weights or "
-    ":weights=LOW..HIGH behind it"
+    ":weights=LOW..HIGH behind it, and last perhaps :memory=SIZE"
 )
 
 
@@ -44,6 +48,8 @@ class GraphName:
         The graph has every edge in both directions.
     weights : tuple of int or None
         Edges have random integer values from the first to the second; None if they have no values.
+    memory : int or None
+        Bytes of memory for a run over the graph, whose edges stay on disk if they take more; None if all are in memory.
     """
 
     text: str
@@ -53,12 +59,26 @@ class GraphName:
     edge_factor: int = 0
     symmetric: bool = False
     weights: tuple[int, int] | None = None
+    memory: int | None = None
 
-    def load(self, on_event: events.Listener) -> Graph:
-        """Load or generate the graph."""
+    def load(self, on_event: events.Listener, folder: Path | None = None) -> Graph:
+        """Load or generate the graph; if its memory is bounded, by opening a graph directory that is made in `folder`.
+
+        Raises
+        ------
+        ParameterError
+            If its memory is bounded, and there is no folder.
+        """
+        if self.memory is not None and folder is None:
+            raise ParameterError(f"{self.text!r}: only experiments of runs bound the memory; leave :{MEMORY} out")
         if self.path is not None:
-            return load(self.path, LoadOptions(symmetrize=self.symmetric), on_event=on_event)
-        return self._generate(not self.symmetric, on_event)
+            graph = load(self.path, LoadOptions(symmetrize=self.symmetric), on_event=on_event)
+        else:
+            graph = self._generate(not self.symmetric, on_event)
+        if self.memory is None or folder is None:
+            return graph
+        store.save(graph, folder / "graph", encoding=RAW, on_event=on_event)
+        return store.open(folder / "graph", memory=self.memory, on_event=on_event)
 
     def file(self, folder: Path, on_event: events.Listener) -> Path:
         """A file with the graph's edges; for a generated graph, a text file in `folder` that has every edge once."""
@@ -81,6 +101,8 @@ def named(text: str, folder: Path) -> GraphName:
     ParameterError
         If there is no such file, or the name is invalid.
     """
+    if found := BOUND.fullmatch(text):
+        return replace(named(found[1], folder), text=text, memory=parse_bytes(found[2], f"{text!r}: {MEMORY}"))
     kind, *rest = text.split(":")
     if kind not in GENERATORS:
         symmetric = text.endswith(f":{SYMMETRIC}")

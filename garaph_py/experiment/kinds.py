@@ -1,4 +1,4 @@
-"""The kinds of experiments: running a program, or importing a file.
+"""The kinds of experiments: running a program, importing a file, timing pages on a GPU, and counting a graph.
 
 The settings of a kind are the parameters of the functions that it measures, read from their signatures.
 """
@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import events
+from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
+from ..executor.gpu.gather import REPLICATED
+from ..executor.modes import GPU
 from ..graph import Graph
+from ..graph.build import rebuilt
 from ..graph.order import ORDERS
 from ..io.read import read
 from ..output.history import History
@@ -27,15 +31,20 @@ from ..runtime import options
 from ..runtime import run as runtime
 from ..runtime.options import RunOptions
 from ..storage import directory as store
-from . import sources
+from . import page_times, sources
 from .graphs import GraphName
 
 Row = dict[str, Any]
+
+ITERATIONS = "iterations"
+"""The table of the parts of a run."""
 
 SCALARS = (bool, int, float, str)
 """Types of settings that a TOML file can express."""
 CHOICES = options.CHOICES | {"order": ORDERS}
 EACH_WRITES = "each measurement would write it anew; leave it out, and run one combination with `garaph run --{name}`"
+PAGES = 33
+"""The pages of Garaph's Figure 8."""
 KEEPS = "writing checkpoints would be measured, too, and no measurement goes on from another; leave it out"
 REFUSED = {
     "trace": EACH_WRITES,
@@ -97,15 +106,17 @@ class Kind:
         The settings, by name.
     columns : dict
         The types of the measured columns, by name.
-    iteration_columns : dict
-        The types of the columns of an iteration, by name.
     prepare : callable
         ``prepare(graph name, folder, on_event)`` makes the object that all measurements on a graph share; it writes
         files to `folder` only.
     measure : callable
-        ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its iterations.
+        ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its parts.
     forget : callable
         ``forget(prepared)`` gives up what measurements have kept in it.
+    parts : str
+        The name of the second table, which has the parts of each measurement.
+    part_columns : dict
+        The types of the columns of a part, by name.
     check : callable
         ``check(combination)`` raises the error that a measurement would, as far as that is known without the graph.
     refused : dict
@@ -116,7 +127,8 @@ class Kind:
     columns: dict[str, type]
     prepare: Callable[[GraphName, Path, events.Listener], Any]
     measure: Callable[[Combination, Any, Path], tuple[Row, list[Row]]]
-    iteration_columns: dict[str, type] = field(default_factory=dict)
+    parts: str = ITERATIONS
+    part_columns: dict[str, type] = field(default_factory=dict)
     forget: Callable[[Any], None] = lambda prepared: None
     check: Callable[[Combination], None] = lambda combination: None
     refused: dict[str, str] = field(default_factory=dict)
@@ -165,7 +177,7 @@ class Prepared:
 
 def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> Prepared:
     """Load the graph that measurements share."""
-    return Prepared(name.load(on_event))
+    return Prepared(name.load(on_event, folder))
 
 
 def forget_runs(prepared: Prepared) -> None:
@@ -251,6 +263,53 @@ def measure_import(combination: Combination, path: Path, folder: Path) -> tuple[
     return row, []
 
 
+@dataclass(frozen=True)
+class Orders:
+    """A graph, and its copies with the vertices in another order."""
+
+    graph: Graph
+    made: dict[str, Graph] = field(default_factory=dict)
+
+    def of(self, order: str) -> Graph:
+        """The graph in an order of its vertices."""
+        if order not in self.made:
+            self.made[order] = self.graph if order == ORDERS[0] else rebuilt(self.graph, order=order)
+        return self.made[order]
+
+
+def prepare_pages(name: GraphName, folder: Path, on_event: events.Listener) -> Orders:
+    """Load the graph that measurements share."""
+    return Orders(name.load(on_event))
+
+
+def check_pages(combination: Combination) -> None:
+    """Refuse factors that there are not, and a GPU that is missing."""
+    settings = combination.settings
+    RunOptions(device=GPU, gather=REPLICATED, replication=settings["replication"])
+    if settings["pages"] < 1:
+        raise ParameterError(f"pages={settings['pages']}: give 1 or more")
+    gpu_device.find()
+
+
+def measure_pages(combination: Combination, prepared: Orders, folder: Path) -> tuple[Row, list[Row]]:
+    """Time each page of a graph once."""
+    settings = combination.settings
+    return page_times.measure(prepared.of(settings["order"]), settings["replication"], settings["pages"])
+
+
+def prepare_graph(name: GraphName, folder: Path, on_event: events.Listener) -> Graph:
+    """Load a graph."""
+    return name.load(on_event)
+
+
+def measure_graph(combination: Combination, graph: Graph, folder: Path) -> tuple[Row, list[Row]]:
+    """The numbers of a graph."""
+    largest = {name: int(degrees.max(initial=0)) for name, degrees in
+               (("largest_in_degree", graph.in_degrees), ("largest_out_degree", graph.out_degrees))}  # fmt: skip
+    average = graph.m / graph.n if graph.n else 0.0
+    return {"vertices": graph.n, "graph_edges": graph.m, **largest, "average_degree": average}, []
+
+
 GRAPH = {"graph": Parameter((str,))}
 KINDS = {
     "run": Kind(
@@ -264,6 +323,7 @@ KINDS = {
         },
         prepare_run,
         measure_run,
+        ITERATIONS,
         columns_of_iterations(),
         forget_runs,
         check_run,
@@ -277,5 +337,26 @@ KINDS = {
         },
         prepare_import,
         measure_import,
+    ),
+    "pages": Kind(
+        GRAPH | {"order": OF_READ["order"], "replication": OF_RUN["replication"], "pages": Parameter((int,), PAGES)},
+        {
+            "seconds": float, "slowest_page_over_fastest": float, "mean_factor": float, "factors": str,
+            "pages_made": int, "vertices": int, "graph_edges": int, "error": str,
+        },
+        prepare_pages,
+        measure_pages,
+        "page_times",
+        {"page": int, "seconds": float, "page_edges": int, "largest_in_degree": int},
+        check=check_pages,
+    ),
+    "graphs": Kind(
+        GRAPH,
+        {
+            "vertices": int, "graph_edges": int, "largest_in_degree": int, "largest_out_degree": int,
+            "average_degree": float, "error": str,
+        },
+        prepare_graph,
+        measure_graph,
     ),
 }  # fmt: skip

@@ -1,133 +1,170 @@
-"""Plots of an experiment: medians of the repeats, with error bars from the minimum to the maximum.
+"""Draws the figures of an experiment, as PNG and as SVG, and tables also as Markdown.
 
-Below each it says what else the medians are over, and what could not be measured.
+Below each it says what the medians are over, how sure they are, and what could not be measured.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import statistics
 import textwrap
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..system.files import write_whole
+from .figure import BAR, LINE, TABLE, Figure
+from .grid import grids_of, markdown, put
 from .kinds import Row
-from .spec import LINE, MACHINE, RESULTS, Plot, Spec
-from .summary import failures, shown_value
+from .labels import shown
+from .points import ABSENT, Point, Series, caption, known, panels_of
+from .spec import RESULTS, Spec
 
 log = logging.getLogger("garaph_py")
 
-Series = dict[str, dict[Any, list[float]]]
-"""The values by label and by x; none where the measurements failed."""
-ABSENT = "not measured"
+COLORS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00"
+"""Those of Okabe and Ito (2008), which colour-blind people can tell apart; without yellow, which is faint on white."""
+MARKERS, HATCHES = "osD^vPX*", ("", "//", "..", "xx", "\\\\", "oo", "--", "++")
+"""What tells lines, and rows of bars, apart in black and white. There is one more than colours, so that both together
+repeat after 56."""
+SUFFIXES = "png", "svg"
+DPI = 120
+"""Dots per inch of a PNG: 660 across a panel."""
+PANEL_INCHES = 5.5, 4.0
 LINE_INCHES, LABEL = 0.16, 30
 """Height of a line below a plot, and characters in a line of a legend."""
+LETTERS = 75
+"""Characters of a caption across a panel."""
 
 
 def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
-    """Draw the plots of a spec, and return their files. Without matplotlib it draws none, and logs a warning."""
-    if not spec.plots:
-        return []
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        log.warning("no plots: matplotlib is missing; pip install 'garaph_py[plots]', then --resume draws them")
-        return []
-    made = []
-    for plot in spec.plots:
-        panels = panels_of(plot, rows[plot.table])
+    """Draw the figures of a spec, and return their files. Without matplotlib it writes tables, and logs a warning."""
+    made: list[Path] = []
+    is_missing = False
+    for figure in spec.plots:
+        panels = panels_of(figure, rows[figure.table])
         if not panels and rows[RESULTS] and all(row["error"] is not None for row in rows[RESULTS]):
             panels = {"": {}}  # the plot is empty, and its caption says why
         if not panels:
-            log.warning("plot %s: nothing to draw, no measurement has %s and %s", plot.name, plot.x, plot.y)
+            what = f"{figure.x} and {' and '.join(figure.y)}"
+            log.warning("plot %s: nothing to draw, no measurement has %s", figure.name, what)
             continue
-        across = math.ceil(math.sqrt(len(panels)))
-        down = -(-len(panels) // across)
-        below = "\n".join(textwrap.fill(line, 75 * across) for line in caption(plot, spec, rows))
-        height = 4 * down + LINE_INCHES * (below.count("\n") + 1)
-        figure = Figure(figsize=(5.5 * across, height), layout="constrained")
-        grid = list(figure.subplots(down, across, squeeze=False).flat)
-        for axes, (title, series) in zip(grid, panels.items(), strict=False):
-            (lines if plot.kind == LINE else bars)(axes, series)
-            axes.set(xlabel=shown(plot.x), ylabel=shown(plot.y), title=title or plot.name)
-            if any(values for points in series.values() for values in points.values()):
-                axes.set(**{f"{axis}scale": "log" for axis in plot.log})  # which needs values
-            if plot.by:
-                handles, labels = axes.get_legend_handles_labels()
-                wrapped = [textwrap.fill(label, LABEL) for label in labels]
-                axes.legend(handles, wrapped, fontsize=8, title=", ".join(map(shown, plot.by)))
-        for axes in grid[len(panels) :]:
-            axes.remove()
-        figure.supxlabel(below, x=0.02, ha="left", fontsize=8)
-        made.append(folder / f"{plot.name}.png")
-        write_whole(made[-1], partial(figure.savefig, format="png", dpi=120))
+        below = caption(figure, spec, rows)
+        if figure.kind == TABLE:
+            made.append(folder / f"{figure.name}.md")
+            write_whole(made[-1], partial(write_text, markdown(grids_of(figure, panels), below)))
+        try:
+            made += pictures(figure, panels, below, folder)
+        except ImportError:
+            is_missing = True
+    if is_missing:
+        log.warning("no plots: matplotlib is missing; pip install 'garaph_py[plots]', then --resume draws them")
     return made
 
 
-def panels_of(plot: Plot, rows: list[Row]) -> dict[str, Series]:
-    """The measured ``y`` values by panel, by value of ``by`` and by value of ``x``, in the order of the spec."""
-    panels: dict[str, Series] = {}
-    for row in sorted(rows, key=lambda row: row["combination"]):
-        x, y, has_failed = row[plot.x], row[plot.y], row.get("error") is not None
-        if x is not None and (y is not None or has_failed):
-            title, label = (", ".join(str(row[name]) for name in names) for names in (plot.panels, plot.by))
-            values = panels.setdefault(title, {}).setdefault(label, {}).setdefault(x, [])
-            values += [] if has_failed else [y]
-    return panels
+def write_text(text: str, file: IO[bytes]) -> None:
+    file.write(text.encode())
 
 
-def caption(plot: Plot, spec: Spec, rows: dict[str, list[Row]]) -> list[str]:
-    """What the medians are over, and what was not measured and why."""
-    over = pooled(plot, spec, rows[plot.table])
-    if settings := [what for what in over if what != "sources"]:
-        advice = f"name {' and '.join(settings)} in x, by or panels to tell them apart"
-        log.warning("plot %s: its medians are over %s; %s", plot.name, " and ".join(over.values()), advice)
-    every = " and ".join([f"{spec.repeats} repeats", *over.values()])
-    lines = [f"Medians over {every}; whiskers from the least to the most."]
-    return lines + [f"{ABSENT.capitalize()}: {failure}" for failure in failures(spec, rows[RESULTS])]
+def pictures(figure: Figure, panels: dict[str, Series], below: list[str], folder: Path) -> list[Path]:
+    """Draw a figure, write its files, and return them."""
+    import matplotlib
+
+    drawn = table_of(figure, panels, below) if figure.kind == TABLE else plot_of(figure, panels, below)
+    made = []
+    with matplotlib.rc_context({"svg.hashsalt": f"figure {figure.name}"}):  # the same figure is the same file
+        for suffix in SUFFIXES:
+            made.append(folder / f"{figure.name}.{suffix}")
+            more = {"metadata": {"Date": None}} if suffix == "svg" else {"dpi": DPI}
+            write_whole(made[-1], partial(drawn.savefig, format=suffix, **more))
+    return made
 
 
-def pooled(plot: Plot, spec: Spec, rows: Iterable[Row]) -> dict[str, str]:
-    """What differs within a point besides the repeats, by name, and in words: settings, and random sources."""
-    named = {plot.x, *plot.by, *plot.panels}
-    settings = [name for name in (MACHINE, *spec.settings) if name not in named]
-    points: dict[tuple[Any, ...], dict[tuple[Any, ...], set[int]]] = {}
-    for row in sorted(rows, key=lambda row: row["combination"]):
-        if row[plot.x] is not None and row[plot.y] is not None:
-            point = points.setdefault(tuple(row[name] for name in (plot.x, *plot.by, *plot.panels)), {})
-            point.setdefault(tuple(row[name] for name in settings), set()).add(row["combination"])
-    found = {}
-    for place, name in enumerate(settings):
-        values = [list(dict.fromkeys(chosen[place] for chosen in point)) for point in points.values()]
-        if any(len(those) > 1 for those in values):
-            every = dict.fromkeys(value for those in values for value in those)
-            found[name] = f"{shown(name)} ({', '.join(map(shown_value, every))})"
-    picked = {combination.number for combination in spec.combinations if combination.picks}
-    sources = max((len(numbers & picked) for point in points.values() for numbers in point.values()), default=0)
-    return found | ({"sources": f"{sources} sources"} if sources > 1 else {})
+def table_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
+    """The picture of a table."""
+    from matplotlib.figure import Figure as Picture
+
+    grids = grids_of(figure, panels)
+    width = max(grid.inches[0] for grid in grids)
+    text = wrapped(below, int(width / PANEL_INCHES[0] * LETTERS))
+    heights = [*(grid.inches[1] for grid in grids), LINE_INCHES * (text.count("\n") + 2)]
+    drawn = Picture(figsize=(width, sum(heights)), layout="constrained")
+    *every, last = drawn.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights}).flat
+    for axes, grid in zip(every, grids, strict=True):
+        put(axes, grid)
+    last.axis("off")
+    last.text(0, 1, text, fontsize=8, va="top", transform=last.transAxes)
+    return drawn
 
 
-def spread(values: list[list[float]]) -> tuple[list[float], list[list[float]]]:
-    """The median of each list of values, and its distances to the minimum and to the maximum."""
-    middle = [statistics.median(those) for those in values]
-    below = [median - min(those) for median, those in zip(middle, values, strict=True)]
-    above = [max(those) - median for median, those in zip(middle, values, strict=True)]
-    return middle, [below, above]
+def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
+    """The picture of a plot."""
+    from matplotlib.figure import Figure as Picture
+
+    across = math.ceil(math.sqrt(len(panels)))
+    down = -(-len(panels) // across)
+    text = wrapped(below, LETTERS * across)
+    height = PANEL_INCHES[1] * down + LINE_INCHES * (text.count("\n") + 1)
+    drawn = Picture(figsize=(PANEL_INCHES[0] * across, height), layout="constrained")
+    grid = list(drawn.subplots(down, across, squeeze=False).flat)
+    for axes, (title, series) in zip(grid, panels.items(), strict=False):
+        {LINE: lines, BAR: bars}[figure.kind](axes, series)
+        axes.set(xlabel=shown(figure.x), ylabel=shown(figure.y[0]), title=title or figure.name)
+        if any(known(points) for points in series.values()):
+            axes.set(**{f"{axis}scale": "log" for axis in figure.log})  # which needs values
+        whole_ticks(axes, series, figure)
+        if figure.by and series:
+            handles, labels = axes.get_legend_handles_labels()
+            wrapping = [textwrap.fill(label, LABEL) for label in labels]
+            axes.legend(handles, wrapping, fontsize=8, title=", ".join(one.replace("_", " ") for one in figure.by))
+    for axes in grid[len(panels) :]:
+        axes.remove()
+    drawn.supxlabel(text, x=0.02, ha="left", fontsize=8)
+    return drawn
+
+
+def wrapped(below: list[str], letters: int) -> str:
+    return "\n".join(textwrap.fill(line, letters) for line in below)
+
+
+def whole_ticks(axes: Any, series: Series, figure: Figure) -> None:
+    """Number an axis of whole numbers, such as iterations, by whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    xs = [x for points in series.values() for x in points]
+    if xs and "x" not in figure.log and figure.kind == LINE and all(type(x) is int for x in xs):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def lines(axes: Any, series: Series) -> None:
-    """Draw a line for each series."""
-    for label, points in series.items():
-        known = {x: values for x, values in points.items() if values}
-        numeric = not any(isinstance(x, (str, bool)) for x in known)
-        xs = sorted(known) if numeric else list(known)
-        middle, errors = spread([known[x] for x in xs])
-        label = label if known else f"{label} ({ABSENT})"
-        axes.errorbar(xs if numeric else [str(x) for x in xs], middle, errors, label=label, marker="o", capsize=2)
+    """Draw a line for each series; points of different graphs are not joined."""
+    for number, (label, points) in enumerate(series.items()):
+        measured = known(points)
+        numeric = not any(isinstance(x, (str, bool)) for x in measured)
+        xs = sorted(measured) if numeric else list(measured)
+        places, own = [x if numeric else str(x) for x in xs], [measured[x] for x in xs]
+        graphs = {frozenset(point.graphs) for point in own}
+        joined = {"linestyle": "-" if len(graphs) < 2 and numeric else ""}
+        look = {"marker": MARKERS[number % len(MARKERS)], "color": COLORS[number % len(COLORS)], "markersize": 5}
+        label = label if own else f"{label} ({ABSENT})"
+        middle, errors = whiskers(own)
+        axes.errorbar(places, middle, errors, label=label, capsize=2, **joined, **look)
+        mark_changes(axes, places, own, label)
+
+
+def mark_changes(axes: Any, places: list[Any], points: list[Point], label: str) -> None:
+    """Ring the points of a line from which on the marked column has another value, and write the value there."""
+    words = [point.marks.most_common(1)[0][0] if point.marks else "" for point in points]
+    if set(words) <= {"", label}:
+        return  # it is what the line's name says all along
+    for place, point, word, before in zip(places, points, words, ["", *words], strict=False):
+        if word == before:
+            continue
+        at = place, point.estimate.median
+        if before:
+            axes.plot(*at, marker="o", markersize=13, markerfacecolor="none", markeredgecolor="black", zorder=3)
+        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+        axes.annotate(word, at, (0, -11), textcoords="offset points", fontsize=8, ha="center", va="top", bbox=box)
 
 
 def bars(axes: Any, series: Series) -> None:
@@ -135,18 +172,21 @@ def bars(axes: Any, series: Series) -> None:
     xs = list(dict.fromkeys(x for points in series.values() for x in points))
     width = 0.8 / max(len(series), 1)
     for number, (label, points) in enumerate(series.items()):
-        known = {x: values for x, values in points.items() if values}
-        middle, errors = spread(list(known.values()))
+        measured = known(points)
+        middle, errors = whiskers(list(measured.values()))
         left = (number - (len(series) - 1) / 2) * width
-        places, color = [xs.index(x) + left for x in known], f"C{number}"
-        axes.bar(places, middle, width, yerr=errors, label=label, capsize=2, color=color)
-        for x in points.keys() - known.keys():
+        look: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "hatch": HATCHES[number % len(HATCHES)]}
+        look |= {"edgecolor": "white", "linewidth": 0, "error_kw": {"elinewidth": 1}, "capsize": 2}
+        axes.bar([xs.index(x) + left for x in measured], middle, width, yerr=errors, label=label, **look)
+        for x in points.keys() - measured.keys():
             place = {"rotation": 90, "ha": "center", "va": "bottom", "transform": axes.get_xaxis_transform()}
             axes.text(xs.index(x) + left, 0.02, ABSENT, fontsize=8, **place)
     axes.set_xlim(-0.5, max(len(xs), 1) - 0.5)
     axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=20, ha="right")
 
 
-def shown(column: str) -> str:
-    """A column's name as a label."""
-    return column.replace("_", " ")
+def whiskers(points: list[Point]) -> tuple[list[float], list[list[float]]]:
+    """The median of each point, and its distances to the ends of its interval."""
+    found = [point.estimate for point in points]
+    middle = [one.median for one in found]
+    return middle, [[one.median - one.low for one in found], [one.high - one.median for one in found]]

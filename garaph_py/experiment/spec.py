@@ -16,37 +16,20 @@ from ..dispatch.engines import engine_of
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
 from . import sources, toml
+from .figure import Figure, figure, listed
 from .graphs import named
+from .interval import LEAST
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
 
 KEYS = ("kind", "repeats", "warmups", "fresh", "seed", "sweep", "runs", "plots")
-PLOT_KEYS = ("name", "table", "kind", "x", "y", "by", "panels", "log")
-TABLES = RESULTS, ITERATIONS = "results", "iterations"
-LINE, BAR = "line", "bar"
+RESULTS = "results"
+"""The table with a row for each measurement; a second one has the parts of each, such as its iterations."""
 REQUIRED = ("program", "graph")
 COUNTED = ("measurement", "combination", "repeat")
 """The first columns of the results."""
 MACHINE = "machine"
 """The next one: processor and GPU of the machine that measured."""
 NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string", dict: "a table"}
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A plot: medians of column `y` over column `x`.
-
-    The plot has a panel for each value of the columns `panels`. Each panel has a line or a row of bars for each value
-    of the columns `by`.
-    """
-
-    name: str
-    table: str
-    kind: str
-    x: str
-    y: str
-    by: tuple[str, ...]
-    panels: tuple[str, ...]
-    log: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,7 @@ class Spec:
         Whether every measurement gives up first what earlier ones have kept of the graph, in memory and on the GPU.
     seed : int
         The seed of the random order of measurements.
-    plots : tuple of Plot
+    plots : tuple of Figure
     """
 
     text: bytes
@@ -75,7 +58,7 @@ class Spec:
     warmups: int
     fresh: bool
     seed: int
-    plots: tuple[Plot, ...]
+    plots: tuple[Figure, ...]
 
     @property
     def settings(self) -> list[str]:
@@ -88,7 +71,7 @@ class Spec:
         types = {name: column_type(parameter.types) for name, parameter in self.kind.parameters.items()}
         first = dict.fromkeys(COUNTED, int) | {MACHINE: str}
         settings = first | {name: types.get(name, str) for name in self.settings}
-        return {RESULTS: settings | self.kind.columns, ITERATIONS: settings | self.kind.iteration_columns}
+        return {RESULTS: settings | self.kind.columns, self.kind.parts: settings | self.kind.part_columns}
 
 
 def read(path: str | os.PathLike[str]) -> Spec:
@@ -130,11 +113,11 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
         made = combinations(kind, of_block, folder, programs, instances, seed)
         found += [replace(one, number=number) for number, one in enumerate(made, len(found))]
     spec = Spec(
-        text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
+        text, kind, tuple(found), count(document, "repeats", LEAST, 1), count(document, "warmups", 1, 0),
         toml.flag(document, "fresh", False), seed, (),
     )  # fmt: skip
     plots = of(list, "list of tables", document, "plots")
-    drawn = tuple(plot(entry, f"plots {number}", number, spec) for number, entry in enumerate(plots, 1))
+    drawn = tuple(figure(entry, f"plots {number}", number, spec.columns) for number, entry in enumerate(plots, 1))
     if len({one.name for one in drawn}) < len(drawn):
         raise ParameterError("plots: two have the same name; give them different ones")
     return replace(spec, plots=drawn)
@@ -222,8 +205,10 @@ def combinations(
             shown = {"program": name, "parameters": ", ".join(f"{one}={value}" for one, value in parameters.items())}
             with naming(name):
                 described = list(sources.picks(programs[name], parameters, seed))
-        elif graph.path is not None and graph.path.is_dir():
+        elif kind is KINDS["import"] and graph.path is not None and graph.path.is_dir():
             raise ParameterError(f"graph={graph.text!r}: a graph directory is imported already; name a file")
+        if graph.memory is not None and "program" not in shown:
+            raise ParameterError(f"graph={graph.text!r}: only runs have their memory bounded; leave :memory out")
         for picks in described:
             yield Combination(0, shown | {"graph": graph.text} | defaults | given, given, graph, program, picks)
 
@@ -265,28 +250,3 @@ def naming(program: str) -> Iterator[None]:
 def text_of(value: Any) -> str:
     """A parameter as text, in the form that the command line accepts."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
-    """The plot that a table of the spec describes."""
-    if not isinstance(given, dict):
-        raise ParameterError(f"{where}: write [[plots]] and below it x and y")
-    toml.known(given, PLOT_KEYS, f"{where}: ")
-    table = toml.chosen(f"{where}: table", given.get("table", RESULTS), TABLES)
-    kind = toml.chosen(f"{where}: kind", given.get("kind", LINE), (LINE, BAR))
-    log = toml.chosen(f"{where}: log", given.get("log", ""), ("", "x", "y", "xy"))
-    columns = tuple(spec.columns[table])
-    x, y = (toml.chosen(f"{where}: {key}", given.get(key), columns) for key in ("x", "y"))
-    by, panels = (
-        tuple(toml.chosen(f"{where}: {key}", column, columns) for column in listed(given.get(key, [])))
-        for key in ("by", "panels")
-    )
-    name = given.get("name", f"plot{number}")
-    if not isinstance(name, str) or not name or Path(name).name != name:
-        raise ParameterError(f"{where}: name={name!r}: give the name of a file, without folder and suffix")
-    return Plot(name, table, kind, x, y, by, panels, log)
-
-
-def listed(given: Any) -> list[Any]:
-    """Return a list unchanged, and any other value as a list of one element."""
-    return given if isinstance(given, list) else [given]

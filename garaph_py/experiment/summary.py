@@ -13,6 +13,8 @@ from .spec import MACHINE, Spec
 def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
     """For each combination: the settings that vary, and its times, or its error if all its measurements failed.
 
+    What counts a graph takes no time; its ``seconds`` are None.
+
     Combinations that differ in their random sources only are summarized together, those of each machine apart.
     """
     names = [*varied(spec), *([MACHINE] if len({row[MACHINE] for row in rows}) > 1 else [])]
@@ -21,14 +23,15 @@ def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
     for row in sorted(rows, key=lambda row: row["combination"]):  # a stable sort: machines stay in their order
         alike.setdefault(tuple(row[name] for name in names), []).append(row)
     for key, own in alike.items():
-        took = [row["seconds"] for row in own if row["error"] is None]
+        done = [row for row in own if row["error"] is None]
+        took = [row["seconds"] for row in done if "seconds" in row]
         times = {"median": statistics.median(took), "least": min(took), "most": max(took)} if took else None
         yield {
             "settings": dict(zip(names, key, strict=True)),
             "sources": max(len({row["combination"] for row in own} & picked), 1),
             "seconds": times,
             "notes": list(dict.fromkeys(row["note"] for row in own if row.get("note"))),
-            "error": None if took else own[0]["error"],
+            "error": None if done else own[0]["error"],
         }
 
 

@@ -1,4 +1,4 @@
-"""The Parquet tables of an experiment: one has a row for each measurement, the other has a row for each iteration."""
+"""The Parquet tables of an experiment: one has a row for each measurement, the other for each part, as an iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import FormatError
 from ..io.formats.format import malformed
 from ..system.files import write_whole
 from .kinds import Combination, Row
-from .spec import COUNTED, ITERATIONS, MACHINE, RESULTS, Spec
+from .spec import COUNTED, MACHINE, RESULTS, Spec
 
 
 class Tables:
@@ -26,8 +26,8 @@ class Tables:
     """
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        self._columns, self._folder = spec.columns, folder
-        self.rows: dict[str, list[Row]] = {RESULTS: [], ITERATIONS: []}
+        self._columns, self._folder, self._parts = spec.columns, folder, spec.kind.parts
+        self.rows: dict[str, list[Row]] = {RESULTS: [], self._parts: []}
         self.machine: str | None = None
 
     @property
@@ -41,18 +41,18 @@ class Tables:
         for row in itertools.chain(*self.rows.values()):
             row[MACHINE] = machine
 
-    def add(self, combination: Combination, repeat: int, row: Row, iterations: list[Row]) -> None:
+    def add(self, combination: Combination, repeat: int, row: Row, parts: list[Row]) -> None:
         """Add the measurement of a combination."""
         numbers = len(self.rows[RESULTS]), combination.number, repeat
         settings = dict(zip(COUNTED, numbers, strict=True)) | {MACHINE: self.machine} | combination.settings
         for name, those in (
-            (ITERATIONS, iterations),
+            (self._parts, parts),
             (RESULTS, [row]),
-        ):  # `load` drops iterations without a measurement, left by an interrupt
+        ):  # `load` drops parts without a measurement, left by an interrupt
             self.rows[name] += [converted(settings | one, self._columns[name]) for one in those]
 
     def load(self) -> None:
-        """Read the files; iterations whose measurement is missing are dropped.
+        """Read the files; parts whose measurement is missing are dropped.
 
         Raises
         ------
@@ -68,14 +68,14 @@ class Tables:
                     assert not any(table[column].null_count for column in COUNTED), "rows without a number"
                     self.rows[name] = table.to_pylist()
         done = self.done
-        self.rows[ITERATIONS] = [row for row in self.rows[ITERATIONS] if (row["combination"], row["repeat"]) in done]
+        self.rows[self._parts] = [row for row in self.rows[self._parts] if (row["combination"], row["repeat"]) in done]
 
     def save(self) -> None:
-        """Replace the files: first the iterations, so that they are on disk for every measurement in the results."""
+        """Replace the files: first the parts, so that they are on disk for every measurement in the results."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for name in (ITERATIONS, RESULTS):
+        for name in (self._parts, RESULTS):
             table = pa.Table.from_pylist(self.rows[name], self._schema(name))
             write = partial(pq.write_table, table, write_page_checksum=True)
             write_whole(self._folder / f"{name}.parquet", write)

@@ -14,8 +14,9 @@ from ..dispatch.engines import engine_of
 from ..errors import ParameterError
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
+from ..experiment.figure import listed
 from ..experiment.graphs import named
-from ..experiment.spec import build, find, listed, program_of
+from ..experiment.spec import build, find, program_of
 from ..graph import Graph
 from ..runtime.options import ANY, HYBRID
 from .machine import HINT, Machine, read_machine

@@ -20,7 +20,8 @@ import garaph_py as gp
 from garaph_py import experiment
 from garaph_py.errors import FormatError, Interrupted, ParameterError
 from garaph_py.experiment import kinds, measure
-from garaph_py.experiment.spec import COUNTED, ITERATIONS, RESULTS
+from garaph_py.experiment.kinds import ITERATIONS
+from garaph_py.experiment.spec import COUNTED, RESULTS
 from garaph_py.runtime import run as runtime
 from garaph_py.runtime.options import DEVICES
 from tests.support.command import garaph
@@ -143,7 +144,7 @@ def test_everything_that_run_takes_can_be_set() -> None:
 def test_no_two_columns_have_one_name() -> None:
     for kind in kinds.KINDS.values():
         names = [*COUNTED, *kind.parameters]
-        for measured in (kind.columns, kind.iteration_columns):
+        for measured in (kind.columns, kind.part_columns):
             assert len({*names, *measured}) == len(names) + len(measured)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from garaph_py import experiment
-from garaph_py.experiment.plots import caption, panels_of, pooled
-from garaph_py.experiment.spec import ITERATIONS, RESULTS
+from garaph_py.experiment.kinds import ITERATIONS
+from garaph_py.experiment.points import caption, panels_of, pooled
+from garaph_py.experiment.spec import RESULTS
 
 SPEC = """
 repeats = 2
@@ -61,7 +62,9 @@ def test_settings_that_are_pooled_are_named(measured: Any, tmp_path: Path, caplo
     assert pooled(none, spec, rows[RESULTS]) == {"sources": "3 sources"}  # its x tells the threads apart
     assert pooled(iterations, spec, rows[ITERATIONS]) == {"threads": "threads (1, 2)", "sources": "3 sources"}
     assert caption(few, spec, rows) == [
-        "Medians over 2 repeats and threads (1, 2) and 3 sources; whiskers from the least to the most.",
+        "Medians over threads (1, 2) and 3 sources, of the medians of each over 2 repeats.",
+        "Intervals: 95% confidence intervals of the median, from order statistics (n = 6); where n is only 2, from the "
+        "least to the most, as a 95% interval takes 6.",
         "Not measured: device=gpu: no GPU here; buy one",
     ]
     assert "plot few: its medians are over threads (1, 2) and 3 sources; name threads in x, by or panels" in caplog.text
@@ -74,11 +77,13 @@ def test_what_was_not_measured_has_its_place(measured: Any, tmp_path: Path) -> N
     pytest.importorskip("matplotlib")
     spec, rows = measured
     (series,) = panels_of(spec.plots[0], rows[RESULTS]).values()
-    assert {label: {x: len(values) for x, values in points.items()} for label, points in series.items()} == {
-        "cpu": {"PageRank": 4, "BFS": 12}, "gpu": {"PageRank": 0, "BFS": 0},
-    }  # fmt: skip
+    counts = {label: {x: sum(map(len, point.values.values())) for x, point in points.items()}
+              for label, points in series.items()}  # fmt: skip
+    assert counts == {"cpu": {"PageRank": 4, "BFS": 12}, "gpu": {"PageRank": 0, "BFS": 0}}
+    assert {x: point.estimate.n for x, point in series["cpu"].items()} == {"PageRank": 2, "BFS": 6}
     for name in ("few", "all", "none", "iterations"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / "out" / f"{name}.svg").read_text()[:1000]
 
 
 def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu: None, tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""How figures call columns and values: with units, and graphs without the folders of their files."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+from .graphs import GENERATORS
+from .kinds import Row
+
+NAMES = {
+    "f": "f, the share of edges that leave active vertices",
+    "active": "active vertices",
+    "edges": "edges visited",
+    "graph_edges": "edges of the graph",
+    "to_device": "bytes to the device",
+    "from_device": "bytes from the device",
+    "from_disk": "bytes from the disk",
+    "average_degree": "average degree, edges per vertex",
+    "largest_in_degree": "largest in-degree, edges",
+    "largest_out_degree": "largest out-degree, edges",
+    "mean_factor": "mean replication factor",
+}
+"""Columns whose name does not say the unit, as `seconds` and `stored_bytes` do."""
+
+
+def shown(column: str) -> str:
+    """A column's name as the label of an axis."""
+    return NAMES.get(column, column.replace("_", " "))
+
+
+def short(graph: str) -> str:
+    """The name of a graph without the folders and the suffixes of its file."""
+    kind, *flags = graph.split(":")
+    return graph if kind in GENERATORS else ":".join([PurePath(kind).name.split(".")[0], *flags])
+
+
+def value_of(row: Row, column: str) -> Any:
+    """The value of a column as figures have it."""
+    value = row[column]
+    return short(value) if column == "graph" else value
+
+
+def label_of(row: Row, columns: tuple[str, ...]) -> str:
+    """The values of some columns, as a label."""
+    return ", ".join(str(value_of(row, column)) for column in columns)
+
+
+def number(value: float) -> str:
+    """A number in a table: counts in full, others with three digits."""
+    return f"{value:,.0f}" if value == int(value) and abs(value) >= 10 else f"{value:.3g}"

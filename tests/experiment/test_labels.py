@@ -1,0 +1,24 @@
+"""How figures call things."""
+
+from __future__ import annotations
+
+from garaph_py.experiment.labels import label_of, number, short, shown
+
+
+def test_names() -> None:
+    assert shown("mean_factor") == "mean replication factor"
+    assert shown("total_seconds") == "total seconds"
+    assert short("../../data/debian-sid-deps.tsv.xz") == "debian-sid-deps"
+    assert short("data/web.npz:symmetric") == "web:symmetric"
+    assert short("rmat:16:16:weights=1..64") == "rmat:16:16:weights=1..64"
+    assert label_of({"graph": "a/b.tsv", "threads": 2}, ("graph", "threads")) == "b, 2"
+
+
+def test_numbers() -> None:
+    assert [number(value) for value in (41e6, 12.0, 2.0, 0.01234, 1335.29)] == [
+        "41,000,000",
+        "12",
+        "2",
+        "0.0123",
+        "1.34e+03",
+    ]

@@ -1,0 +1,22 @@
+"""Times of single pages on a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.experiment import page_times
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("replication", [1, "custom"])
+def test_each_page_has_a_time(replication: int | str) -> None:
+    graph = gp.rmat(12, 8, seed=1)
+    total, rows = page_times.measure(graph, replication, 7)
+    assert total["pages_made"] == len(rows)
+    assert 5 <= len(rows) <= 8
+    assert sum(row["page_edges"] for row in rows) == graph.m == total["graph_edges"]
+    assert all(0 < row["seconds"] < 1 for row in rows)
+    assert max(row["largest_in_degree"] for row in rows) == graph.in_degrees.max()
+    assert total["seconds"] == pytest.approx(sum(row["seconds"] for row in rows))
