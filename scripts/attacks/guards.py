@@ -102,10 +102,15 @@ class Guards:
 
 def arrays_of(table: kernel.ArgumentTable, k: int) -> Iterator[tuple[int, int, int, bool]]:
     """The arrays that call `k` of the table gets: begin, end, which argument, and whether it may be written to."""
-    for argument, (array, each) in table._held.items():
-        if array is not None:
-            begin = int(table.words[k, argument])
-            yield begin, begin + (array.strides[0] if each else array.nbytes), argument, array.flags.writeable
+    for argument, held in enumerate(table.held):
+        begin = int(table.words[k, argument])
+        if isinstance(held, np.ndarray):
+            yield begin, begin + held.nbytes, argument, held.flags.writeable
+        elif isinstance(held, kernel.PerCall):
+            yield begin, begin + held.array.strides[0], argument, held.array.flags.writeable
+        elif isinstance(held, tuple):  # a `kernel.From`
+            array = held[0].array
+            yield begin, kernel.address_of(array) + array.nbytes, argument, array.flags.writeable
 
 
 def merged(arrays: Iterator[tuple[int, int, int, bool]]) -> list[tuple[int, int, list[int], bool]]:
