@@ -96,4 +96,5 @@ def put(axes: Any, grid: Grid) -> None:
     table.set_fontsize(FONT)
     for (row, column), cell in table.get_celld().items():
         cell.set_text_props(ha="left" if column == 0 else "right", fontweight="bold" if row == 0 else "normal")
+        cell.set_linewidth(0.8 if row == 0 else 0.3)
         cell.PAD = 0.02

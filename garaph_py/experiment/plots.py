@@ -177,7 +177,8 @@ def bars(axes: Any, series: Series) -> None:
         left = (number - (len(series) - 1) / 2) * width
         look: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "hatch": HATCHES[number % len(HATCHES)]}
         look |= {"edgecolor": "white", "linewidth": 0, "error_kw": {"elinewidth": 1}, "capsize": 2}
-        axes.bar([xs.index(x) + left for x in measured], middle, width, yerr=errors, label=label, **look)
+        axes.bar([xs.index(x) + left for x in measured], middle, width, yerr=errors, **look)
+        axes.bar(0, math.nan, label=label, **look)  # for the legend, even if nothing was measured
         for x in points.keys() - measured.keys():
             place = {"rotation": 90, "ha": "center", "va": "bottom", "transform": axes.get_xaxis_transform()}
             axes.text(xs.index(x) + left, 0.02, ABSENT, fontsize=8, **place)

@@ -238,7 +238,7 @@ def test_end_to_end(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     assert (out / "spec.toml").read_text() == SWEEP + PLOTS
     assert json.loads((out / "machine.json").read_text()) == MACHINE
     assert (heard[-1].done, heard[-1].total, heard[-1].unit) == (24, 24, "measurements")
-    assert {path.name for path in out.iterdir()} - {"bars.png", "plot2.png"} == {
+    assert {path.name for path in out.iterdir()} - {"bars.png", "bars.svg", "plot2.png", "plot2.svg"} == {
         "results.parquet", "iterations.parquet", "spec.toml", "machine.json",
     }  # fmt: skip
     with pytest.raises(ParameterError, match="is there already"):
