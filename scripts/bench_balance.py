@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graphs import hub
 
 import garaph_py as gp
 from garaph_py.native.kernel import ArgumentTable
@@ -30,7 +31,7 @@ KERNELS = {"pull": "pull", "pull-tiled": "pull_tiled", "bfs": "pull_active"}
 def run(graph: gp.Graph, what: str, threads: int | None) -> float:
     """Milliseconds of all iterations."""
     if what == "bfs":
-        search = gp.apps.BFS(graph.ids.take(np.array([np.argmax(graph.out_degrees)]))[0])
+        search = gp.apps.BFS(hub(graph))
         return 1e3 * gp.run(search, graph, device="cpu", threads=threads).stats.seconds
     options = gp.Options(mode=what)
     ranks = gp.run(PAGERANK, graph, iterations=ITERATIONS, device="cpu", threads=threads, options=options)

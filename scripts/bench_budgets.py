@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from graphs import load
+from graphs import hub, load
 
 import garaph_py as gp
 
@@ -74,7 +74,7 @@ def program_of(called: str, graph: gp.Graph) -> tuple[gp.VertexProgram | None, i
         return (None if graph.directed else made()), 0
     if called in ("SSSP", "SSWP") and not weighted:
         return None, 0
-    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    source = hub(graph)
     return made(source), graph.edge_dtype.itemsize if called != "BFS" and graph.edge_dtype else 0
 
 

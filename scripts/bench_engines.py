@@ -15,7 +15,7 @@ import argparse
 import statistics
 import time
 
-import numpy as np
+from graphs import hub
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
@@ -41,7 +41,7 @@ def main() -> None:
     copied = host_to_device_bandwidth(devices.find()) / 1e9
     print(f"{graph!r}; pinned memory is copied to the GPU at {copied:.1f} GB/s\n")
     print(f"| program | engine | iterations | ms | call, ms | first, ms | placing, ms |\n{'|---' * 7}|")
-    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    source = hub(graph)
     for called in options.programs:
         made = getattr(gp.apps, called)
         arguments = {} if called == "ConnectedComponents" else {"source": source}

@@ -48,7 +48,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from graphs import load
+from graphs import hub, load
 
 import garaph_py as gp
 from garaph_py.codec.arrays import PACKED
@@ -302,7 +302,7 @@ def host(options: argparse.Namespace) -> None:
 
 def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
     """The programs of the tables of calls that suit the graph, and their limits of iterations."""
-    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    source = hub(graph)
     pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
     components: list[tuple[VertexProgram, int | None]] = [(gp.apps.ConnectedComponents(), None)]
     return [

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graphs import hub
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
@@ -46,7 +47,7 @@ def main() -> None:
     print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n")
     heads = "bytes per edge | edges that stay | GPU memory | iterations | iterations, ms | call, ms | first, s"
     print(f"| program | {heads} |\n{'|---' * 8}|")
-    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    source = hub(graph)
     for program, iterations in (
         (gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10),
         (gp.apps.BFS(source), None),

@@ -32,6 +32,7 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
+from graphs import hub
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -51,11 +52,10 @@ RANKS_DIFFER = 1e-3
 
 def programs(graph: gp.Graph) -> dict[str, tuple[gp.VertexProgram, int | None]]:
     """The programs, with the number of their iterations."""
-    hub = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
     return {
         "PageRank": (gp.apps.PageRank(damping=DAMPING, stop="never", weighted=False, dtype=np.float32), 2),
         "ConnectedComponents": (gp.apps.ConnectedComponents(), None),
-        "BFS": (gp.apps.BFS(source=hub), None),
+        "BFS": (gp.apps.BFS(source=hub(graph)), None),
     }
 
 

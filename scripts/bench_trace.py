@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from graphs import grid
+from graphs import grid, hub
 
 import garaph_py as gp
 from garaph_py.native.threads import available_cores
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=available_cores())
     options = parser.parse_args()
     graph = gp.rmat(options.scale, 16).symmetrized()
-    source = int(graph.ids.take(np.array([np.argmax(graph.out_degrees)]))[0])
+    source = int(hub(graph))
     road, how = grid(256), {"threads": options.threads, "device": "cpu"}
     pagerank = gp.apps.PageRank(dtype=np.float32, stop="never")
     with tempfile.TemporaryDirectory() as name:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graphs import hub
 
 import garaph_py as gp
 from garaph_py.events import ignore
@@ -63,7 +64,7 @@ def main() -> None:
 
 def reached(graph: gp.Graph) -> Any:
     """The superstep in which BFS reaches each vertex; -1 for one that it does not reach."""
-    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    source = hub(graph)
     return gp.run(gp.apps.BFS(source), graph).values["level"]
 
 

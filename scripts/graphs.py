@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,11 @@ def load(name: str, weighted: bool = False) -> gp.Graph:
         values = np.random.default_rng(1).integers(*WEIGHTS, graph.m, np.int32, endpoint=True)
         return graph._replace(in_edges=replace(graph._arrays.in_edges, value_array=RawArray(values)))
     return graph
+
+
+def hub(graph: gp.Graph) -> Any:
+    """The id of the vertex with the most out-edges."""
+    return graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
 
 
 def grid(side: int) -> gp.Graph:

@@ -93,7 +93,7 @@ def figure(given: Any, where: str, number: int, tables: Mapping[str, Mapping[str
     columns = tuple(tables[table])
     x = toml.chosen(f"{where}: x", given.get("x"), columns)
     y, by, panels = (
-        tuple(toml.chosen(f"{where}: {key}", column, columns) for column in listed(given.get(key, otherwise)))
+        tuple(toml.chosen(f"{where}: {key}", column, columns) for column in toml.listed(given.get(key, otherwise)))
         for key, otherwise in (("y", None), ("by", []), ("panels", []))
     )
     if len(y) != 1 and (kind != TABLE or by or not y):
@@ -136,8 +136,3 @@ def reference(given: Row, where: str) -> Reference:
     panel = toml.string(given, "panel", where) if "panel" in given else ""
     values_of = {name: [None if one == UNFINISHED else float(one) for one in values] for name, values in rows.items()}
     return Reference(panel, tuple(columns), values_of)
-
-
-def listed(given: Any) -> list[Any]:
-    """Return a list unchanged, and any other value as a list of one element."""
-    return given if isinstance(given, list) else [given]

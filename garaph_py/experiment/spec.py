@@ -16,7 +16,7 @@ from ..dispatch.engines import engine_of
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
 from . import sources, toml
-from .figure import Figure, figure, listed
+from .figure import Figure, figure
 from .graphs import named
 from .interval import LEAST
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
@@ -147,7 +147,7 @@ def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
     toml.known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
-        values[key] = listed(given)
+        values[key] = toml.listed(given)
         if not values[key]:
             raise ParameterError(f"{where}: {key} is an empty list; give at least one value, or leave it out")
         for value in values[key]:

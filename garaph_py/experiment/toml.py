@@ -73,6 +73,11 @@ def tables(document: Table, key: str) -> list[Table]:
     return value
 
 
+def listed(value: Any) -> list[Any]:
+    """Return a list unchanged, and any other value as a list of one element."""
+    return value if isinstance(value, list) else [value]
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

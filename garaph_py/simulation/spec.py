@@ -14,7 +14,6 @@ from ..dispatch.engines import engine_of
 from ..errors import ParameterError
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
-from ..experiment.figure import listed
 from ..experiment.graphs import named
 from ..experiment.spec import build, find, program_of
 from ..graph import Graph
@@ -84,7 +83,7 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     toml.known(document, KEYS, "")
     layout, graphs = toml.table(document, "layout"), toml.table(document, "graphs")
     toml.known(layout, LAYOUT_KEYS, "layout: ")
-    devices = tuple(toml.one_of({"device": one}, "device", DEVICES) for one in listed(document.get("device", CPU)))
+    devices = tuple(toml.one_of({"device": one}, "device", DEVICES) for one in toml.listed(document.get("device", CPU)))
     if "machine" not in document:
         raise ParameterError('machine is missing; add machine = "machine.toml", a file that `garaph calibrate` writes')
     machine = read_machine(folder / toml.string(document, "machine"))
@@ -163,7 +162,7 @@ def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
 
     After the last listed share, each share is `fade` times the previous one.
     """
-    listed_shares = listed(given.get("active", 1.0))
+    listed_shares = toml.listed(given.get("active", 1.0))
     if not listed_shares:
         raise ParameterError(f"{where}active is an empty list; give at least one share")
     shares = [toml.share({"active": one}, "active", 1.0, where) for one in listed_shares]

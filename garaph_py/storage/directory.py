@@ -75,9 +75,9 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-READ_LATER = ("out_values",)
-"""Arrays that are not read yet if edges are raw in memory: the first push that needs them reads them, or makes them of
-the others. Made of packed edges, they would take several times their memory meanwhile."""
+READ_LATER = "out_values"
+"""The array that is not read yet if edges are raw in memory: the first push that needs it reads it, or makes it of the
+others. Made of packed edges, it would take several times its memory meanwhile."""
 
 
 @explained
@@ -246,7 +246,7 @@ def read_graph(
         manifest = read_manifest(folder)
         sweep_opened(folder, manifest)
         readers = readers_of(folder, manifest)
-        arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in READ_LATER}
+        arrays_raw = {name: array for name, array in manifest.arrays.items() if name != READ_LATER}
         total = sum(array.raw_bytes for array in arrays_raw.values())
         if manifest.directed and manifest.edge_dtype is not None:
             total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
@@ -295,17 +295,16 @@ def read_graph(
 
 def read_out_values(path: str, graph_id: str | None, pool: ThreadPool) -> Array | None:
     """The values of the out-edges in the directory `path`; None if there are none that can be read, or no longer."""
-    name = READ_LATER[0]
     try:
         with GraphDirectory(path) as folder:
             manifest = read_manifest(folder)
-            if str(manifest.graph_id) != graph_id or name not in manifest.arrays:
+            if str(manifest.graph_id) != graph_id or READ_LATER not in manifest.arrays:
                 return None
-            reader = reader_of(folder, manifest, name)
+            reader = reader_of(folder, manifest, READ_LATER)
             if damage := reader.truncation():
                 raise damage
             values = np.empty(reader.array.length, reader.array.dtype)
-            scan(reader, expectations(manifest)[name], pool, refuse, lambda nbytes: None, target=values)
+            scan(reader, expectations(manifest)[READ_LATER], pool, refuse, lambda nbytes: None, target=values)
             return values
     except (FormatError, GraphError, OSError) as error:
         log.warning("%s; the values of out-edges are made of those of in-edges", error)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...codec.arrays import PACKED
 from ...graph.arrays import GraphArrays
 from ...graph.tiles import BITS, Tiles, make_tiles
-from ...native import PerCall, no_unroll, prefetch
+from ...native import no_unroll, prefetch
 from ...native.kernel import address_of
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
@@ -103,6 +103,15 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
     return RecordKernel("pull_tiled", pull_tiled, names, f)
 
 
+def calls_of(tiles: Tiles) -> dict[str, Any]:
+    """The arguments of the calls of a pull by tiles: the blocks of destinations, and their vertices.
+
+    The block with the most edges comes first.
+    """
+    block = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
+    return {"block": block, "first_vertex": tiles.bounds[block], "last_vertex": tiles.bounds[block + 1]}
+
+
 class TiledPull:
     """Runs the pull-tiled kernel over the whole graph, and keeps its tiles.
 
@@ -123,6 +132,7 @@ class TiledPull:
         self._launch, self._arrays, self._reads_values = launcher, arrays, reads_values
         self.sums: Array | None = None
         self._tiles: Tiles | None = None
+        self._calls: dict[str, Any] = {}  # the arguments that tell calls apart, a block of destinations each
 
     def release(self) -> None:
         """Free the tiles."""
@@ -135,15 +145,16 @@ class TiledPull:
         state.next_frontier.clear()
         if self._tiles is None:
             self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
+            self._calls = calls_of(self._tiles)
         if self.sums is None:
             self.sums = in_lines(arrays.n, bound.accumulator)
         tiles = self._tiles
-        largest_first = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
-        own = self._launch.partitions(len(largest_first))
+        count = len(self._calls["block"])
+        own = self._launch.partitions(count)
         self._launch(
-            kernel, len(largest_first), state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
-            tile_blocks=tiles.blocks, sums=self.sums, block=largest_first, first_vertex=tiles.bounds[largest_first],
-            last_vertex=tiles.bounds[largest_first + 1], counts=PerCall(own.counts), partial=PerCall(own.partials),
+            kernel, count, state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
+            tile_blocks=tiles.blocks, sums=self.sums, counts=own.arguments["counts"],
+            partial=own.arguments["partial"], **self._calls,
         )  # fmt: skip
         own.clear_merge()
         return own.result(bound)

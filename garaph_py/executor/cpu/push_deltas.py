@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...native import PerCall, compare_and_swap
+from ...native import compare_and_swap
 from ...pages.source import PageSource
 from ..protocol import PageResult
 from ..state import State
@@ -155,7 +155,7 @@ class DeltaPush:
         own = self._launch.partitions(len(first))
         self._launch(
             kernels.apply_sums, len(first), replace(state, next_values=state.values), sums=self.sums,
-            counts=PerCall(own.counts), partial=PerCall(own.partials), first_vertex=first, last_vertex=last,
+            counts=own.arguments["counts"], partial=own.arguments["partial"], first_vertex=first, last_vertex=last,
         )  # fmt: skip
         own.clear_merge()
         return replace(own.result(self._launch.bound), edges=followed)
