@@ -46,6 +46,22 @@ def test_the_paper_switches_at_one_over_two_k(active_edges: int, k: float, mode:
     assert decide(seen(active_edges, k=k)).mode == mode
 
 
+@pytest.mark.parametrize(("active_edges", "dual", "more", "mode"), [
+    (500, True, {}, NOTIFY_PULL), (501, True, {}, PULL), (500, False, {}, PULL),
+    (50, True, {"k": 10.0}, NOTIFY_PULL), (51, True, {"k": 10.0}, PULL),
+    (500, True, {"updates_all_vertices": True}, PULL), (500, True, {"forced_mode": "pull"}, PULL),
+])  # fmt: skip
+def test_beside_the_gpu_the_cpu_s_mode_follows_f(
+    active_edges: int, dual: bool, more: dict[str, Any], mode: str
+) -> None:
+    observation, _ = seen(active_edges, ratio=1e3, **more)
+    decision = policies.GaraphPolicy(dual=dual).decide(observation)
+    assert (decision.device, decision.mode) == ("both", mode)
+    assert decision.alpha is not None
+    assert decision.alpha >= 1
+    assert ("<= 0." in decision.why) == (mode == NOTIFY_PULL)
+
+
 def test_the_reason_names_the_threshold() -> None:
     assert decide(seen(501)).why == "f = 0.501 > 0.5"
     assert decide(seen(51, k=10)).why == "f = 0.051 > 0.05"
