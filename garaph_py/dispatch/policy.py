@@ -21,6 +21,10 @@ DELTAS_THRESHOLD = 1 / 10
 pull (measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
+FEW_EDGES = 1 << 12
+"""Out-edges of the active vertices up to which a CPU that works alone pushes whatever f is, in the ``auto`` engine, for
+relaxations: one compiled call then does several supersteps, and Python takes 65 microseconds to begin each of them
+otherwise (measured: docs/results/cpu.md)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
 """Upper bound on f for a push on a GPU whose gathers end early, in the ``auto`` engine: such a pull of BFS took 0.5 ms,
 a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs as much as a pull."""
@@ -268,7 +272,7 @@ class AutoPolicy(_Rules):
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
                 why += WORKED_OFF * seen.reenters
                 return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters)
-            if seen.device == GPU and suits_device_push(seen):
+            if seen.ratio is None and ahead is not None and seen.active_edges <= ahead.push_edges:
                 why = f"only {seen.active_edges} edges lead from active vertices"
                 return Decision(PUSH, why, seen.device, ahead=ahead)
             return Decision(PULL, above(seen, bound), seen.device, ahead=ahead)
@@ -310,7 +314,7 @@ def ahead_of(seen: Observation) -> Ahead | None:
     if seen.device == CPU and seen.ratio is None:
         begins = seen.in_buckets and seen.step is None  # the first bucket says how far the next ones reach
         goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not (seen.reenters or begins)
-        return Ahead(int(PUSH_THRESHOLD * seen.edges), False, seen.step) if goes_on else None
+        return Ahead(max(int(PUSH_THRESHOLD * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
         return None

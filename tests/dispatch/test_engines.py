@@ -212,7 +212,7 @@ def test_engines_differ_in_where_lists_are_and_how_they_are_divided():
 
 
 def test_every_superstep_pushes_until_the_gpu_fails():
-    seen = {"is_relaxation": True, "vertices": 100, "edges": 1000, "active": 100, "active_edges": 1000}
+    seen = {"is_relaxation": True, "vertices": 100, "edges": 10**6, "active": 100, "active_edges": 10**6}
     for engine in gp.Emogi(), gp.EtaGraph(), gp.Grus():
         assert engine.decide(Observation(**seen, device="gpu")).mode == PUSH
         assert engine.decide(Observation(**seen, device="cpu")).mode == PULL
