@@ -322,10 +322,11 @@ class SimulatedHybrid:
         """
         workload, machine, cores = self.cpu.workload, self.cpu.machine, self.cpu.cores
         work, overhead = machine.work_of(CPU, workload.traits.name, mode), machine.overhead(workload.traits.name)
-        size, share, notifying = workload.vertex_data, 1.0, 0.0
+        size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
         if mode == NOTIFY_PULL:
+            followed = activity.active_edges
             share = workload.gathered(activity) / max(workload.edges, 1)
-            notifying = work.seconds(activity.active_edges, activity.active, size, cores)
+            notifying = work.seconds(followed, activity.active, size, cores)
 
         def measure(edges: int, seconds: float) -> None:
             nonlocal sharing
@@ -340,6 +341,8 @@ class SimulatedHybrid:
             handover=overhead.page,
         )
         pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure)
+        edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
+        pulled = replace(pulled, step=replace(pulled.step, edges=edges))
         return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)
 
 
