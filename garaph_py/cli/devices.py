@@ -53,7 +53,7 @@ def devices(
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
     """The lines about the CPU and the memory."""
-    from ..experiment.memory_speed import TABLE_BYTES
+    from ..executor.cpu.measure import TABLE_BYTES
 
     places = f"the same, 4 bytes at random places in {show_bytes(TABLE_BYTES)}"
     return [

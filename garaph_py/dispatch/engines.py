@@ -34,7 +34,7 @@ from ..executor.protocol import Decision
 from ..system.user_files import class_in_file
 from .hytgraph import COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
 from .observation import Observation
-from .policy import POLICIES, AutoPolicy, Policy
+from .policy import POLICIES, AutoPolicy, Policy, check_flags
 
 MOST_DEGREE_LIMIT = 48
 """Edges of a shadow vertex at most: 256 threads with 48 words each fill the 48 KiB of shared memory that every block
@@ -311,13 +311,6 @@ class HyTGraph(ListPolicy):
         """The tasks of a superstep, in their order (Algorithm 1)."""
         tasks = combine_tasks(choose_transfers(counts, self.ways), self.combined)
         return by_change(tasks, counts) if self.priority else tasks
-
-
-def check_flags(engine: ListPolicy) -> None:
-    """Refuse a switch that is neither True nor False."""
-    for field in fields(engine):
-        if isinstance(field.default, bool) and not isinstance(getattr(engine, field.name), bool):
-            raise ParameterError(f"{engine.name}: {field.name}={getattr(engine, field.name)!r}: give True or False")
 
 
 SUFFIX = ".py"

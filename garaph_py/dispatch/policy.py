@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -20,6 +21,10 @@ DELTAS_THRESHOLD = 1 / 10
 pull (measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
+FEW_EDGES = 1 << 12
+"""Out-edges of the active vertices up to which a CPU that works alone pushes whatever f is, in the ``auto`` engine, for
+relaxations: one compiled call then does several supersteps, and Python takes 65 microseconds to begin each of them
+otherwise (measured: docs/results/cpu.md)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
 """Upper bound on f for a push on a GPU whose gathers end early, in the ``auto`` engine: such a pull of BFS took 0.5 ms,
 a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs as much as a pull."""
@@ -63,6 +68,8 @@ class Policy:
         Where a run needs few of these edges, the GPU reads them from host memory instead.
     lists : ListPush or None
         The engine works on a GPU only, where every iteration pushes along lists of out-edges in this way.
+    hardware : bool
+        The rates of a hybrid run begin with the speeds of this machine's hardware, which are measured before the run.
 
     Examples
     --------
@@ -93,6 +100,7 @@ class Policy:
     gather: ClassVar[str] = "auto"
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
+    hardware: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -168,7 +176,7 @@ class _Rules(Policy):
         if on_gpu and seen.forced_mode in (None, PULL):
             why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
             if seen.cpu_helps and alpha >= 1:
-                return Decision(PULL, why, BOTH, alpha)
+                return self.together(solo, why)._replace(device=BOTH, alpha=alpha)
             why = f"{why}, the CPU would not help" if alpha >= 1 else why
             return Decision(PULL, why, GPU, alpha, ahead=ahead_of(seen))
         return solo._replace(alpha=alpha)
@@ -176,6 +184,10 @@ class _Rules(Policy):
     def alone(self, seen: Observation) -> Decision:
         """The decision for one processor that works alone."""
         raise NotImplementedError
+
+    def together(self, solo: Decision, why: str) -> Decision:
+        """The decision for both processors, where the CPU alone would do what `solo` says."""
+        return Decision(PULL, why)
 
 
 def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
@@ -193,7 +205,21 @@ def saving(alpha: float) -> float:
 
 @dataclass(frozen=True)
 class GaraphPolicy(_Rules):
-    """Garaph's rules to the letter (sections 3.2, 4.2 and 5.1)."""
+    """Garaph's rules (sections 2.1 to 5.2). Each technique has a switch; docs/garaph.md says which are to the letter.
+
+    Parameters
+    ----------
+    hardware : bool
+        T_pull / T_GPU begins with the measured speeds of this machine (section 5.1). False: with those of one host.
+    page_times : bool
+        It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
+    dual : bool
+        Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+    """
+
+    hardware: bool = True
+    page_times: bool = True
+    dual: bool = True
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
@@ -203,9 +229,18 @@ class GaraphPolicy(_Rules):
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        check_flags(self)
+
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Rates with which an idle processor takes the next page, and with the paper's costs."""
-        return Rates.expected(threads, *load, reactive=True)
+        by_f = self.page_times and self.dual  # a CPU that pulls takes as long whatever f is
+        return Rates.expected(threads, *load, reactive=True)._replace(by_f=by_f)
+
+    def together(self, solo: Decision, why: str) -> Decision:
+        """The GPU pulls, and the CPU does as section 4.2 says."""
+        notifies = self.dual and solo.mode == NOTIFY_PULL
+        return Decision(NOTIFY_PULL, f"{why}, and {solo.why}") if notifies else Decision(PULL, why)
 
     def alone(self, seen: Observation) -> Decision:
         """Notify-pull if f <= 1 / (2 k) (section 4.2); the GPU only pulls (section 2.2)."""
@@ -237,7 +272,7 @@ class AutoPolicy(_Rules):
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
                 why += WORKED_OFF * seen.reenters
                 return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters)
-            if seen.device == GPU and suits_device_push(seen):
+            if seen.ratio is None and ahead is not None and seen.active_edges <= ahead.push_edges:
                 why = f"only {seen.active_edges} edges lead from active vertices"
                 return Decision(PUSH, why, seen.device, ahead=ahead)
             return Decision(PULL, above(seen, bound), seen.device, ahead=ahead)
@@ -279,7 +314,7 @@ def ahead_of(seen: Observation) -> Ahead | None:
     if seen.device == CPU and seen.ratio is None:
         begins = seen.in_buckets and seen.step is None  # the first bucket says how far the next ones reach
         goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not (seen.reenters or begins)
-        return Ahead(int(PUSH_THRESHOLD * seen.edges), False, seen.step) if goes_on else None
+        return Ahead(max(int(PUSH_THRESHOLD * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
         return None
@@ -315,6 +350,13 @@ def notify_bound_after(bound: float, f: float, skipped: int, pages: int, edges: 
     """
     least = pages / max(edges, 1)
     return bound if 2 * skipped >= pages else least if f > least else 0.0
+
+
+def check_flags(engine: Any) -> None:
+    """Refuse a switch that is neither True nor False."""
+    for field in fields(engine):
+        if isinstance(field.default, bool) and not isinstance(getattr(engine, field.name), bool):
+            raise ParameterError(f"{engine.name}: {field.name}={getattr(engine, field.name)!r}: give True or False")
 
 
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AutoPolicy(), GaraphPolicy())}

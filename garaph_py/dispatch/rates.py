@@ -42,6 +42,22 @@ LEAST_SHARE = 0.12
 about 5 % slower meanwhile (docs/results/gpu.md)."""
 
 
+class Speeds(NamedTuple):
+    """What a machine's hardware does, measured before a run (`runtime.speeds`).
+
+    Attributes
+    ----------
+    cpu, gpu : float
+        Edges per second that all threads of the CPU together, and the GPU, gather from their memories.
+    link : float
+        Bytes per second that are copied to the GPU.
+    """
+
+    cpu: float
+    gpu: float
+    link: float
+
+
 class Rates(NamedTuple):
     """Estimated rates, in edges/s unless stated otherwise.
 
@@ -67,6 +83,10 @@ class Rates(NamedTuple):
         The edges that are copied come from disk. Whoever takes a page waits for it there, and one processor keeps up.
     reactive : bool
         An idle processor takes the next page, and costs are the paper's (Garaph section 5.1), not measured ones.
+    by_f : bool
+        T_pull / T_GPU is the paper's t_cpu / (f t_gpu), from iterations in which both processors work (section 5.1).
+    f : float
+        Then: the share of the vertices that the iteration updates.
     """
 
     edges: int
@@ -82,6 +102,8 @@ class Rates(NamedTuple):
     notified: float = 0.0
     from_disk: bool = False
     reactive: bool = False
+    by_f: bool = False
+    f: float = 1.0
 
     @classmethod
     def expected(cls, threads: int, edges: int, streamed: int, width: float, reactive: bool) -> Rates:
@@ -90,6 +112,16 @@ class Rates(NamedTuple):
         seconds = (0.0 if reactive else GPU_START) + edges / GPU_RATE + streamed / copied
         gpu = max(edges, 1) / max(seconds, 1e-9)
         return cls(edges, streamed, CPU_RATE * threads, gpu, copied, reactive=reactive)
+
+    def on(self, speeds: Speeds, width: float) -> Rates:
+        """Initial rates of hardware with these speeds; copied edges have `width` bytes."""
+        copied = speeds.link / width
+        seconds = self.edges / speeds.gpu + self.streamed / copied
+        return self._replace(cpu=speeds.cpu, gpu=max(self.edges, 1) / max(seconds, 1e-9), copied=copied)
+
+    def at(self, f: float) -> Rates:
+        """The rates in an iteration that updates a share `f` of the vertices."""
+        return self._replace(f=f) if self.by_f else self
 
     @property
     def ratio(self) -> float:
@@ -134,10 +166,19 @@ class Rates(NamedTuple):
 
     def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Rates:
         """The rates updated after an iteration of the CPU alone, in which it gathered or pushed along `edges` edges."""
+        if self.by_f:
+            return self
         if mode == PULL:
             return self.measured(edges, seconds)
         known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
         return known.alone(active_edges + VERTEX_EDGES * active, seconds)
+
+    def paged(self, edges: int, gathered: int, seconds: float) -> Rates:
+        """The rates updated after the CPU did a page beside the GPU, and gathered so many of the page's `edges`.
+
+        The paper takes the page's time divided by f for the time of a pull (Garaph section 5.1).
+        """
+        return self.measured(round(edges * self.f) if self.by_f else gathered, seconds)
 
     def alone(self, counted: float, seconds: float) -> Rates:
         """The rates updated after a push or notify-pull iteration of the CPU alone.

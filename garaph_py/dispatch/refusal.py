@@ -27,13 +27,14 @@ def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
 
 def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:
     """The modes that an iteration on this processor may have."""
-    if processor == BOTH:
-        return [PULL]
+    notifies = NOTIFY_PULL in can.modes and not (seen.updates_all_vertices or seen.only_pushes)
+    if processor == BOTH:  # the GPU pulls then, too
+        return [PULL, NOTIFY_PULL] if notifies else [PULL]
     is_guest = processor == GPU and seen.ratio is not None  # a GPU that works alone for once
     pushes = seen.device_pushes if is_guest else PUSH in can.modes
     may = {
         PULL: (is_guest or PULL in can.modes) and not seen.only_pushes,
-        NOTIFY_PULL: NOTIFY_PULL in can.modes and not is_guest and not (seen.updates_all_vertices or seen.only_pushes),
+        NOTIFY_PULL: notifies and not is_guest,
         PUSH: pushes and may_push(seen, can) and not seen.updates_all_vertices,
         PULL_TILED: seen.tiles and processor == CPU,
         COMPONENTS: seen.components,

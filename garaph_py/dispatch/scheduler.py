@@ -12,6 +12,7 @@ from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
 from .push_cost import PushCost
+from .rates import Speeds
 from .reentry import DiskPushes
 from .refusal import refusal
 
@@ -54,6 +55,8 @@ class Schedule:
         Changed vertices may stay pending until their bucket is opened: less work, in more iterations.
     pass_bytes : int
         Bytes of all out-edges on disk, if pushes may work off whole pages; else 0.
+    speeds : Speeds or None
+        The hardware's measured speeds, from which rates begin; None: from the policy's estimates.
     """
 
     policy: Policy
@@ -65,6 +68,7 @@ class Schedule:
     ends_early: bool = False
     buckets: bool = True
     pass_bytes: int = 0
+    speeds: Speeds | None = None
 
     def pushes(self, modes: tuple[str, ...]) -> bool:
         """Whether an executor that supports `modes` may push, if the program is a relaxation."""
@@ -132,8 +136,7 @@ class Scheduler:
             self.own = schedule.policy.start()
         except Exception as error:
             raise failed(schedule.policy.name, None, error) from error
-        first = (schedule.policy.first_rates(can.threads, load) for load in can.loads)
-        self.rates = tuple(rates._replace(from_disk=can.reads_disk) for rates in first)
+        self.rates = tuple(self._first_rates(load) for load in can.loads)
         self._facts = {
             "device": can.name,
             "forced_mode": schedule.mode,
@@ -147,6 +150,12 @@ class Scheduler:
             "components": schedule.components and COMPONENTS in can.modes,
             "k": schedule.k,
         }
+
+    def _first_rates(self, load: tuple[int, int, float]) -> Sharing:
+        """The rates with which the run begins, for a device with this `load`."""
+        rates, speeds = self.schedule.policy.first_rates(self.can.threads, load), self.schedule.speeds
+        rates = rates._replace(from_disk=self.can.reads_disk)
+        return rates if speeds is None else rates.on(speeds, load[2])
 
     def observe(self, active: int, active_edges: int, missing: int = 0, has_sums: bool = False) -> Observation:
         """The observation at the beginning of an iteration.
@@ -184,7 +193,8 @@ class Scheduler:
             raise PolicyError(f"policy {policy.name!r}, iteration {self.number}: {why}")
         if type(policy).observe is not Policy.observe:  # it is to see each iteration
             decision = decision._replace(ahead=None)
-        return decision._replace(sharing=self.rates) if self.rates else decision
+        f = 1.0 if seen.updates_all_vertices or seen.forced_mode else seen.f
+        return decision._replace(sharing=tuple(rates.at(f) for rates in self.rates)) if self.rates else decision
 
     def done(self, seen: Observation, decision: Decision, record: Iteration) -> None:
         """Learn from the record of an iteration, and let the policy do so."""

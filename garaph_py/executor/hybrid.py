@@ -87,6 +87,7 @@ class HybridExecutor:
         self.note: str | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
         self._host_helps, self._pushes = True, True
+        self._shares = False  # the decision is that host and devices share the iteration
         self._differ: str | None = None  # where the host's two arrays of values differ; `_make_equal` before it works
         self._landing: Array | None = None  # staging buffer for a device's new values in asynchronous runs, if needed
 
@@ -154,6 +155,7 @@ class HybridExecutor:
     def step(self, state: State, decision: Decision) -> StepResult:
         """Do one iteration; if a device fails, the host processes the device's remaining pages."""
         self.device, self._host_helps = decision.device, decision.device != GPU
+        self._shares = decision.device == BOTH
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
         if self.device == GPU and len(self._working) > 1 and decision.mode not in (PUSH, COMPONENTS):
@@ -194,7 +196,7 @@ class HybridExecutor:
     def begin(self, state: State, mode: str) -> int:
         """Get the processors of this iteration ready; return the number of out-edges followed to notify."""
         state.to_host()
-        if self.device == CPU:
+        if self.device == CPU or mode == NOTIFY_PULL:
             state.frontier.tighten()
         self._make_equal(state)
         if self.device == CPU:
@@ -269,7 +271,7 @@ class HybridExecutor:
             if part.error is not None:
                 self._lose(part.member, part.error)
             else:
-                measure(part.member, part.results.values(), part.seconds if mode == PULL else None)
+                measure(part.member, part.results.values(), part.seconds if mode == PULL or self._shares else None)
         if len(shared) > 1 or shared[0].error is not None:
             return self._redo(self.source.pages, done, state, mode)
         return list(done.values())
@@ -341,12 +343,12 @@ class HybridExecutor:
         while self._host_helps and (page := next(filter(None, (part.steal() for part in shared)), None)) is not None:
             started = work_clock()
             results[page] = self._alone(page, state, mode)
-            if mode == PULL:
-                seconds = work_clock() - started
+            if mode == PULL or self._shares:
+                seconds, gathered = work_clock() - started, page.edges if mode == PULL else results[page].edges
                 for member in self._working:
-                    member.sharing = member.rates.measured(cpu_edges=page.edges, cpu_seconds=seconds)
-                if not state.synchronous:
-                    send_all(shared, [page])
+                    member.sharing = member.rates.paged(page.edges, gathered, seconds)
+            if mode == PULL and not state.synchronous:
+                send_all(shared, [page])
         if mode == PULL and state.synchronous:  # no device reads them before the iteration ends
             send_all(shared, results)
         how = PageDecision(mode, CPU)

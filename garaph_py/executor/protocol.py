@@ -73,6 +73,12 @@ class Sharing(Protocol):
     def gathered(self, edges: int, seconds: float) -> Sharing:
         """A copy updated after the host gathered `edges` edges for notified vertices in `seconds`."""
 
+    def at(self, f: float) -> Sharing:
+        """A copy for an iteration that updates a share `f` of the vertices."""
+
+    def paged(self, edges: int, gathered: int, seconds: float) -> Sharing:
+        """A copy updated after the host did a page beside the device, and gathered so many of the page's `edges`."""
+
     def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Sharing:
         """A copy updated after an iteration that the host did alone."""
 

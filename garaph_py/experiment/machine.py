@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from .. import events
 from ..errors import DeviceError
+from ..executor.cpu import measure as memory_speed
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.measure import Measured, measure
 from ..native import prepare
@@ -19,7 +20,6 @@ from ..native.threads import ThreadPool, available_cores
 from ..system import machine
 from ..system.machine import Disk
 from ..system.versions import versions
-from . import memory_speed
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..dispatch.rates import Speeds
 from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.compiler import is_compiled
@@ -14,7 +15,7 @@ from ..executor.gpu.memory_plan import FREE_SHARE
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..program import BoundProgram
-from . import learned
+from . import learned, speeds
 from .options import RunOptions
 from .reckoning import OnDevice, Past, Rates, edge_bytes
 
@@ -38,6 +39,8 @@ class Machine:
         ``past(bound, graph, options, threads)``: earlier calls like this one.
     on_device : callable
         ``on_device(bound, graph, options)``: what is done already of preparing this call on the GPU.
+    speeds : callable
+        ``speeds(threads)``: what the hardware does, if that can be measured.
     """
 
     cores: int
@@ -46,11 +49,12 @@ class Machine:
     rates: Callable[[], Rates] = Rates
     past: Callable[[BoundProgram, Graph, RunOptions, int], Past] = lambda *_: Past()
     on_device: Callable[[BoundProgram, Graph, RunOptions], OnDevice] = lambda *_: OnDevice()
+    speeds: Callable[[int], Speeds | None] = lambda threads: None
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this process runs on."""
-        return cls(available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device)
+        return cls(available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured)
 
 
 def has_gpu() -> bool:

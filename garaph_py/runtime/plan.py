@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..codec.arrays import PACKED
+from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
@@ -125,7 +126,15 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         synchronous=synchronous,
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
-        schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores, pass_bytes),
+        schedule=schedule_of(
+            bound,
+            graph,
+            options,
+            synchronous,
+            threads or machine.cores,
+            pass_bytes,
+            speeds_of(options, executor, machine, threads or machine.cores),
+        ),
         memory=memory if follows_out(bound, options) else memory.pulling(),
         page_edges=options.page_edges,
         pushes=pushes,
@@ -237,8 +246,9 @@ def reverses(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def schedule_of(
-    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int, pass_bytes: int
-) -> Schedule:
+    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int, pass_bytes: int,
+    speeds: Speeds | None,
+) -> Schedule:  # fmt: skip
     """The run's policy and the limits of its decisions."""
     return Schedule(
         policy=options.policy,
@@ -250,7 +260,17 @@ def schedule_of(
         ends_early="done" in bound.arguments,
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
         pass_bytes=pass_bytes,
+        speeds=speeds,
     )
+
+
+def speeds_of(options: RunOptions, executor: str, machine: Machine, threads: int) -> Speeds | None:
+    """The measured speeds with which the rates of a run begin; None if the policy's own estimates do.
+
+    They are not measured for a deterministic run, whose answer must not depend on them.
+    """
+    measures = executor == HYBRID and options.policy.hardware and not options.deterministic
+    return machine.speeds(threads) if measures else None
 
 
 def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:

@@ -300,7 +300,8 @@ class SimulatedHybrid:
         if decision.device == GPU:
             pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs())
         else:
-            pulled, sharing, overhead = self._pull_together(sharing)
+            pulled, sharing, overhead = self._work_together(activity, decision.mode, sharing)
+            self._gpu_has_values = decision.mode == PULL  # else it lacks those of the CPU's pages
             before += overhead
         sharing = sharing.measured(
             gpu_edges=pulled.gpu_edges, gpu_seconds=pulled.gpu_seconds, copied_edges=pulled.copied_edges
@@ -314,23 +315,35 @@ class SimulatedHybrid:
         self._gpu_has_values = True
         return self.gpu.workload.vertex_data / self.gpu.link.to_device
 
-    def _pull_together(self, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
-        """Simulate an iteration in which the CPU steals pages: its result, the rates, and the seconds for sharing."""
+    def _work_together(self, activity: Activity, mode: str, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
+        """Simulate an iteration in which the CPU steals pages, and pulls them or does what has been notified.
+
+        Returns its result, the rates, and the seconds for sharing and for notifying.
+        """
         workload, machine, cores = self.cpu.workload, self.cpu.machine, self.cpu.cores
-        work, overhead = machine.work_of(CPU, workload.traits.name, PULL), machine.overhead(workload.traits.name)
-        size = workload.vertex_data
+        work, overhead = machine.work_of(CPU, workload.traits.name, mode), machine.overhead(workload.traits.name)
+        size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
+        if mode == NOTIFY_PULL:
+            followed = activity.active_edges
+            share = workload.gathered(activity) / max(workload.edges, 1)
+            notifying = work.seconds(followed, activity.active, size, cores)
 
         def measure(edges: int, seconds: float) -> None:
             nonlocal sharing
-            sharing = sharing.measured(edges, seconds)
+            sharing = sharing.paged(edges, round(share * edges), seconds)
+
+        def on_cpu(page: Page) -> float:
+            return work.seconds(share * page.edges, page.vertices if mode == PULL else 0, size, cores) + work.page
 
         costs = replace(
-            self.gpu.costs(lambda page: work.seconds(page.edges, page.vertices, size, cores) + work.page),
+            self.gpu.costs(on_cpu),
             staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
             handover=overhead.page,
         )
         pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure)
-        return pulled, sharing, overhead.iteration + overhead.seconds(0, workload.vertices, size)
+        edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
+        pulled = replace(pulled, step=replace(pulled.step, edges=edges))
+        return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)
 
 
 def expected_pages(pages: list[Page], notified: int) -> list[Page]:

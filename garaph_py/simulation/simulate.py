@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
 from ..events import Iteration
-from ..executor.modes import CPU, GPU, PUSH
+from ..executor.modes import CPU, GPU, PULL, PUSH
 from ..pages.layout import Page
 from ..runtime.options import HYBRID, RunOptions
 from ..runtime.plan import cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid
 from .machine import Machine
 from .workload import Workload
+
+LEAST_SECONDS = 1e-15
+"""Least cost (s) of an edge in a model, where a division by it follows."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
     buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
-    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets)
+    speeds = speeds_of(workload, machine) if options.device == HYBRID and options.policy.hardware else None
+    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets, speeds=speeds)
     can = executor.capabilities
     scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
     scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
@@ -79,6 +84,17 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         done.owners.append(step.owners)
         started += step.seconds
     return done
+
+
+def speeds_of(workload: Workload, machine: Machine) -> Speeds:
+    """What `runtime.speeds` would measure on the modelled machine, if its gathers were those of this program."""
+    assert machine.link is not None
+    cpu, gpu = (
+        machine.work_of(processor, workload.traits.name, PULL).seconds(1, 0, workload.vertex_data)
+        for processor in (CPU, GPU)
+    )
+    cores = cores_beside_gpu(machine.cores)
+    return Speeds(cores / max(cpu, LEAST_SECONDS), 1 / max(gpu, LEAST_SECONDS), machine.link.to_device)
 
 
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:

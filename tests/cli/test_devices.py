@@ -16,9 +16,9 @@ import pytest
 
 from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
+from garaph_py.executor.cpu import measure as memory_speed
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
-from garaph_py.experiment import memory_speed
 from garaph_py.experiment.machine import measured_disks, measured_gpu
 from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine

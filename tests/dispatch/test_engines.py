@@ -6,7 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.engines import engine_of, text_of
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
 from garaph_py.executor.gpu.settings import (
     ACCESSED_BY,
@@ -37,6 +37,7 @@ from garaph_py.executor.partitions import PartitionCounts
         gp.HyTGraph(transfers="zero-copy", partition_bytes=4096, combine=False, overlap=False),
         POLICIES["auto"],
         POLICIES["garaph"],
+        GaraphPolicy(hardware=False, dual=False),
     ],
     ids=text_of,
 )
@@ -49,7 +50,9 @@ def test_an_engine_is_named_by_its_text(engine):
     [
         ("emogy", "choose from auto, garaph, emogi, etagraph, grus"),
         ("emogi:aline=no", "has the switches merge, align.*not 'aline'"),
-        ("garaph:align=no", "has no switches"),
+        ("auto:align=no", "has no switches"),
+        ("garaph:align=no", "has the switches hardware, page_times, dual.*not 'align'"),
+        ("garaph:dual=perhaps", "give yes or no"),
         ("emogi:align=perhaps", "give yes or no"),
         ("emogi:element_bytes=5", "choose 4 or 8"),
         ("emogi:element_bytes=x", "give a number"),
@@ -78,6 +81,7 @@ def test_wrong_switches(text, problem):
     "make",
     [
         lambda: gp.Emogi(align=1),
+        lambda: GaraphPolicy(dual=1),
         lambda: gp.EtaGraph(smp="no"),
         lambda: gp.Grus(byte_map=None),
         lambda: gp.HyTGraph(combine=0),
@@ -208,7 +212,7 @@ def test_engines_differ_in_where_lists_are_and_how_they_are_divided():
 
 
 def test_every_superstep_pushes_until_the_gpu_fails():
-    seen = {"is_relaxation": True, "vertices": 100, "edges": 1000, "active": 100, "active_edges": 1000}
+    seen = {"is_relaxation": True, "vertices": 100, "edges": 10**6, "active": 100, "active_edges": 10**6}
     for engine in gp.Emogi(), gp.EtaGraph(), gp.Grus():
         assert engine.decide(Observation(**seen, device="gpu")).mode == PUSH
         assert engine.decide(Observation(**seen, device="cpu")).mode == PULL

@@ -13,6 +13,7 @@ from garaph_py.dispatch.policy import (
     DELTAS_THRESHOLD,
     DEVICE_FEW_EDGES,
     DEVICE_PUSH_THRESHOLD,
+    FEW_EDGES,
     POLICIES,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
@@ -44,6 +45,22 @@ def decide(seen: tuple[Observation, str]) -> Decision:
 )
 def test_the_paper_switches_at_one_over_two_k(active_edges: int, k: float, mode: str) -> None:
     assert decide(seen(active_edges, k=k)).mode == mode
+
+
+@pytest.mark.parametrize(("active_edges", "dual", "more", "mode"), [
+    (500, True, {}, NOTIFY_PULL), (501, True, {}, PULL), (500, False, {}, PULL),
+    (50, True, {"k": 10.0}, NOTIFY_PULL), (51, True, {"k": 10.0}, PULL),
+    (500, True, {"updates_all_vertices": True}, PULL), (500, True, {"forced_mode": "pull"}, PULL),
+])  # fmt: skip
+def test_beside_the_gpu_the_cpu_s_mode_follows_f(
+    active_edges: int, dual: bool, more: dict[str, Any], mode: str
+) -> None:
+    observation, _ = seen(active_edges, ratio=1e3, **more)
+    decision = policies.GaraphPolicy(dual=dual).decide(observation)
+    assert (decision.device, decision.mode) == ("both", mode)
+    assert decision.alpha is not None
+    assert decision.alpha >= 1
+    assert ("<= 0." in decision.why) == (mode == NOTIFY_PULL)
 
 
 def test_the_reason_names_the_threshold() -> None:
@@ -102,11 +119,35 @@ def test_auto_switches_earlier() -> None:
 
 
 def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
-    few, many = int(1000 * PUSH_THRESHOLD), int(1000 * PUSH_THRESHOLD) + 1
-    assert decide(seen(few, "auto", is_relaxation=True)).mode == PUSH
-    assert decide(seen(many, "auto", is_relaxation=True)).mode == PULL
-    assert decide(seen(many, "auto", is_relaxation=True, in_buckets=True)).mode == PUSH
-    assert decide(seen(few, "garaph", is_relaxation=True)).mode == NOTIFY_PULL
+    def of_a_million(active_edges: int, engine: str, **more: Any) -> str:
+        observation = Observation(100, 10**6, 10, active_edges, is_relaxation=True, **more)
+        return decide((observation, engine)).mode
+
+    few, many = int(10**6 * PUSH_THRESHOLD), int(10**6 * PUSH_THRESHOLD) + 1
+    assert of_a_million(few, "auto") == PUSH
+    assert of_a_million(many, "auto") == PULL
+    assert of_a_million(many, "auto", in_buckets=True) == PUSH
+    assert of_a_million(few, "garaph") == NOTIFY_PULL
+
+
+@pytest.mark.parametrize(("active_edges", "more", "why"), [
+    (FEW_EDGES, {}, "only 4096 edges lead from active vertices"),
+    (FEW_EDGES + 1, {}, "f = 0.41 > 0.0667"),
+    (500, {}, "f = 0.05 <= 0.0667"),
+    (FEW_EDGES, {"only_pushes": True}, "values are not final"),
+    (FEW_EDGES, {"in_buckets": True}, "the vertices of the open bucket push"),
+    (FEW_EDGES, {"pushes": False}, "f = 0.41 > 0.001"),
+    (FEW_EDGES, {"reenters": True}, "f = 0.41 > 0.0667"),
+    (FEW_EDGES, {"ratio": 1e-9}, "f = 0.41 > 0.0667"),
+    (FEW_EDGES, {"ratio": 1e-9, "device_pushes": True}, "f = 0.41 > 0.0667"),
+])  # fmt: skip
+def test_a_cpu_that_works_alone_pushes_few_edges_whatever_f_is(
+    active_edges: int, more: dict[str, Any], why: str
+) -> None:
+    """In a hybrid run, and where each page is worked off, it does not go on by itself, so f decides."""
+    decision = decide((Observation(100, 10**4, 10, active_edges, is_relaxation=True, **more), "auto"))
+    assert (decision.mode, decision.why) == (PULL if " > " in why else PUSH, why)
+    assert decision.device == "cpu"
 
 
 def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
@@ -206,6 +247,8 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
     (GPU_ALONE | {"device_pulls_end_early": True}, 10**8, Ahead(2_000_000, True)),
     (GPU_ALONE | {"device_push_cost": 0.5}, 10**8, Ahead(10**8, True)),
     (GPU_ALONE | {"device": "cpu", "step": 3}, 15 * 10**6, Ahead(10**6, False, 3)),
+    (GPU_ALONE | {"device": "cpu", "step": 3}, 1000, Ahead(4096, False, 3)),
+    (GPU_ALONE | {"device": "cpu", "in_buckets": True}, 1000, None),
     (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
     (GPU_ALONE | {"pushes": False, "device_pushes": True}, 10**8, None),
     (GPU_ALONE | {"device": "cpu", "reenters": True}, 10**8, None),

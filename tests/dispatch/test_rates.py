@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.policy import POLICIES, alpha_of, decide
-from garaph_py.dispatch.rates import LEAST_SECONDS, Rates, blend
+from garaph_py.dispatch.policy import POLICIES, GaraphPolicy, alpha_of, decide
+from garaph_py.dispatch.rates import LEAST_SECONDS, Rates, Speeds, blend
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
 from garaph_py.pages.layout import Page
 from garaph_py.pages.queue import PageQueue
@@ -250,3 +250,29 @@ def test_a_share_ends_with_the_rest(waiting, cpu, copied):
     share = rates.share(waiting)
     assert 0 <= share <= waiting
     assert share / cpu <= (waiting - share) / copied * (1 + 1e-9) + 1e-9
+
+
+def test_rates_begin_with_the_speeds_of_the_hardware():
+    speeds = Speeds(cpu=3e8, gpu=1e11, link=4e10)
+    rates = POLICIES["garaph"].first_rates(2, (1000, 500, 8.0)).on(speeds, 8.0)
+    assert (rates.cpu, rates.copied) == (3e8, 5e9)
+    assert rates.ratio == pytest.approx(1000 / (1000 / 1e11 + 500 / 5e9) / 3e8)
+    assert (rates.reactive, rates.by_f, rates.edges, rates.streamed) == (True, True, 1000, 500)
+    assert Rates.expected(1, 0, 0, 4.0, True).on(speeds, 4.0).ratio > 0
+
+
+def test_t_pull_over_t_gpu_is_t_cpu_over_f_t_gpu():
+    """Section 5.1: the CPU took 2 s for a page of 1000 edges, the GPU 0.5 s, and a quarter was to be updated."""
+    rates = POLICIES["garaph"].first_rates(2, (4000, 4000, 4.0)).at(0.25).paged(1000, 400, 2.0)
+    rates = rates._replace(gpu=1000 / 0.5)
+    assert rates.ratio == pytest.approx(2 / (0.25 * 0.5))
+    for mode in (PULL, NOTIFY_PULL):  # both processors must have begun
+        assert rates.without_gpu(mode, 10, 1 << 20, 10**9, 7.0) is rates
+
+
+@pytest.mark.parametrize("policy", [GaraphPolicy(page_times=False), GaraphPolicy(dual=False)])
+def test_without_it_the_cpu_s_rate_is_that_of_the_edges_that_it_gathered(policy):
+    rates = policy.first_rates(2, (4000, 4000, 4.0)).at(0.25)
+    assert rates.f == 1.0
+    assert rates.paged(1000, 400, 2.0).cpu == 200
+    assert rates.without_gpu(PULL, 10, 10, 4000, 2.0).cpu == 2000

@@ -76,13 +76,13 @@ RELAXATION = SimpleNamespace(is_relaxation=True, updates_all_vertices=False)
 
 def scheduled(ends_early):
     schedule = Schedule(POLICIES["auto"], ends_early=ends_early, pass_bytes=1000)
-    return Scheduler(schedule, 100, 1000, RELAXATION, Capabilities(CPU, (PULL, PUSH), threads=2))
+    return Scheduler(schedule, 100, 10**6, RELAXATION, Capabilities(CPU, (PULL, PUSH), threads=2))
 
 
 def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
     for ends_early in (True, False):
         scheduler = scheduled(ends_early)
-        assert scheduler.decide(scheduler.observe(1, 900)).mode == PULL
+        assert scheduler.decide(scheduler.observe(1, 900_000)).mode == PULL
         for read, followed in many(1000, 10):
             scheduler.read(Decision(PUSH, ""), read, followed)
         decision = scheduler.decide(scheduler.observe(1, 1))
@@ -90,7 +90,7 @@ def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
         assert "worked off" in decision.why
         scheduler.read(decision, 1000, 1)  # too few: it is given up
         assert not scheduler.decide(scheduler.observe(1, 1)).reenters
-        assert scheduler.decide(scheduler.observe(1, 900)).mode == (PUSH if ends_early else PULL)
+        assert scheduler.decide(scheduler.observe(1, 900_000)).mode == (PUSH if ends_early else PULL)
 
 
 def test_only_pushes_count():

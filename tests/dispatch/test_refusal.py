@@ -63,7 +63,11 @@ def test_what_is_not(mode, facts, said):
 def test_processors():
     assert why(PULL, "gpu") == "device='gpu' does not work in this run; choose from cpu"
     assert why(PULL, "cpu", ON_GPU, device="gpu") == "device='cpu' does not work in this run; choose from gpu"
-    assert "choose from pull" in why(PUSH, "both", ratio=2.0)
+    assert "choose from pull, notify-pull" in why(PUSH, "both", ratio=2.0)
+    assert why(NOTIFY_PULL, "both", ratio=2.0) is None
+    assert "every vertex is to be updated; choose from pull" in why(
+        NOTIFY_PULL, "both", ratio=2.0, updates_all_vertices=True
+    )
     assert "choose from pull" in why(NOTIFY_PULL, "gpu", ratio=2.0)
     assert "choose from push" in why(PULL, "gpu", LISTS, device="gpu")
 

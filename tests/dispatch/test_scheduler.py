@@ -6,7 +6,7 @@ import pytest
 
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.push_cost import PushCost
-from garaph_py.dispatch.rates import Rates
+from garaph_py.dispatch.rates import Rates, Speeds
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import PUSH_COST, Capabilities, Decision
@@ -16,8 +16,8 @@ ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 LOAD = (1000, 500, 4.0)
 
 
-def scheduler(schedule=None, name=CPU, modes=ALL, relaxes=True, **can):
-    program = SimpleNamespace(is_relaxation=relaxes, updates_all_vertices=False)
+def scheduler(schedule=None, name=CPU, modes=ALL, relaxes=True, updates_all=False, **can):
+    program = SimpleNamespace(is_relaxation=relaxes, updates_all_vertices=updates_all)
     return Scheduler(schedule or Schedule(AUTO), 100, 1000, program, Capabilities(name, modes, **can))
 
 
@@ -64,6 +64,20 @@ def test_each_device_has_rates():
     assert seen.sparse == first.sparse == 2.0  # the first one's costs
     assert both.decide(seen).sharing == both.rates
     assert scheduler().decide(scheduler().observe(1, 1)).sharing == ()
+
+
+def test_rates_begin_with_measured_speeds_if_there_are_any():
+    speeds = Speeds(cpu=3e8, gpu=1e11, link=4e10)
+    (rates,) = scheduler(Schedule(GARAPH, speeds=speeds), loads=(LOAD,), threads=2).rates
+    assert rates == GARAPH.first_rates(2, LOAD).on(speeds, 4.0)
+    assert scheduler(Schedule(GARAPH, speeds=speeds)).rates == ()
+
+
+@pytest.mark.parametrize(("updates_all", "mode", "f"), [(False, None, 0.25), (True, None, 1.0), (False, PULL, 1.0)])
+def test_rates_know_how_many_vertices_an_iteration_updates(updates_all, mode, f):
+    hybrid = scheduler(Schedule(GARAPH, mode=mode), loads=(LOAD,), updates_all=updates_all)
+    (sharing,) = hybrid.decide(hybrid.observe(10, 250)).sharing
+    assert sharing.f == f
 
 
 @pytest.mark.parametrize(("missing", "copied"), [(400, 1200), (1, 3), (-400, -400)])

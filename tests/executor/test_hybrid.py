@@ -209,6 +209,56 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
         assert devices == {"cpu"} if ratio < 1 else ("both" if engine == "garaph" else "gpu") in devices
 
 
+DENSE = twins.skewed(3, 3000, 60000)
+"""A search in supersteps has an f of more than 1/2 in some of them, and of less in others."""
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize(
+    ("dual", "program"),
+    [
+        (True, Quiet),
+        (False, Quiet),
+        (True, Hops),
+    ],
+    ids=["notifies", "does not", "total"],
+)
+@pytest.mark.usefixtures("pending_is_poisoned")
+def test_beside_the_gpu_the_cpu_notifies(device_for, graph_of, always, dual, program, sync):
+    """Of Garaph's engine, while f is small: the GPU pulls its pages, and the CPU gathers for whom it has notified."""
+    graph, search = graph_of(DENSE), program(int(DENSE.out_degrees.argmax()))
+    driver = device_for(search, graph)
+    expected = run_with(search, graph, device="cpu", sync=True)
+    engine, memory = f"garaph:dual={'yes' if dual else 'no'}", memory_for(search, graph, 0.3)
+    result = run(search, graph, engine=engine, sync=sync, gpu_memory=memory, page_edges=500)
+    np.testing.assert_array_equal(result.values, expected.values)
+    rows = result.stats.iterations
+    assert {row.device for row in rows} == {"both"}
+    may = dual and program is Quiet  # a total needs every vertex
+    assert [row.mode for row in rows] == ["notify-pull" if may and row.f <= 0.5 else "pull" for row in rows]
+    ways = {(group.device, group.mode) for row in rows for group in row.groups if row.mode == "notify-pull"}
+    assert ways <= {("cpu", "notify-pull"), ("gpu", "pull")}
+    assert (("gpu", "pull") in ways) == may
+    if sync:
+        assert {row.f <= 0.5 for row in rows} == {True, False}
+        assert [row.active for row in rows] == [row.active for row in expected.stats.iterations]
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("at", [0, 3, 9])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_gpu_that_fails_beside_a_cpu_that_notifies(device_for, graph_of, always, monkeypatch, sync, at):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.1)
+    fail_after(at, driver, monkeypatch)
+    result = run(program, graph, engine="garaph", sync=sync, gpu_memory=memory, page_edges=500)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
+    assert "launch failure" in result.stats.note
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("worth", "how", "expected"), [
     (True, {}, {"gpu"}),

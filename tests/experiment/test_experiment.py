@@ -489,7 +489,7 @@ def test_the_command(
 
 
 def test_the_machine_is_described(spec_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from garaph_py.experiment import memory_speed
+    from garaph_py.executor.cpu import measure as memory_speed
     from garaph_py.system import machine
 
     monkeypatch.setattr(memory_speed.read_bandwidth, "__defaults__", (1 << 20,))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
-from garaph_py.dispatch.policy import decide
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from garaph_py.runtime.options import RunOptions
@@ -67,6 +66,25 @@ def test_both_by_hand():
     assert by_number(done.owners[0]) == {0: GPU, 1: GPU, 2: CPU, 3: CPU}
     assert done.iterations[0].device == BOTH
     assert done.seconds == 4.0
+
+
+def test_the_cpu_notifies_beside_the_gpu_by_hand():
+    work = workload(LABELS, [Activity(8, 256)])
+    done = simulate(work, SMALL, how("hybrid", "garaph:hardware=no"), room=2048)
+    # to notify takes 2 s; then a page takes the CPU 0.5 s, a quarter of a pull, and the GPU is done at 3.5 as before
+    (row,) = done.iterations
+    assert by_number(done.owners[0]) == {0: GPU, 1: GPU, 2: CPU, 3: CPU}
+    assert (row.device, row.mode, done.seconds) == (BOTH, NOTIFY_PULL, 5.5)
+    assert row.edges == 256 + 2 * 256 + 2 * 64  # followed, pulled, and gathered for whom it has notified
+    pulls = simulate(work, SMALL, how("hybrid", "garaph:hardware=no,dual=no"), room=2048)
+    assert (pulls.iterations[0].mode, pulls.iterations[0].edges, pulls.seconds) == (PULL, 1024, 4.0)
+
+
+def test_the_modelled_machine_s_speeds_are_what_rates_begin_with():
+    """The CPU does 128 edges/s, the GPU 512, the link 256: a pull of all pages takes the GPU 6 s, and the CPU 8."""
+    done = simulate(workload(LABELS, [Activity(8, 256)]), SMALL, how("hybrid", "garaph"), room=2048)
+    assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 8 / 6)
+    assert done.iterations[0].device == CPU
 
 
 def test_handing_a_page_to_the_cpu_takes_time():
@@ -178,7 +196,7 @@ def test_decisions_are_those_of_the_scheduler(work, options, share):
                 seen = replace(seen, ratio=row.alpha / asked)
             assert (row.device != CPU) == (row.alpha >= 1)
         if row.alpha is None or row.alpha < 1:
-            assert row.mode == decide(replace(seen, ratio=None), RULES[options.engine]).mode
+            assert row.mode == RULES[options.engine].alone(replace(seen, ratio=row.alpha)).mode
         assert row.mode in (PULL, PUSH, NOTIFY_PULL)
 
 

@@ -396,6 +396,7 @@ def device_for(monkeypatch):
         for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", FakePinned)
         monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
+        monkeypatch.setattr("garaph_py.runtime.speeds.measured", lambda threads: None)  # this driver times nothing
         monkeypatch.setattr("garaph_py.runtime.run.may_narrow", lambda *_: False)  # these kernels know 64 bits only
         return driver
 

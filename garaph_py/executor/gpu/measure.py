@@ -66,8 +66,8 @@ class Measured:
     graphs: int
 
 
-def measure(device: Device) -> Measured:
-    """Copy up to 256 MiB, five times each way, and take the medians.
+def measure(device: Device, most: int = COPIED) -> Measured:
+    """Copy up to `most` bytes, five times each way, and take the medians.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def measure(device: Device) -> Measured:
         If the device fails, or has less than 8 MiB of free memory.
     """
     driver, free = device.driver, device.free_memory()
-    size = min(COPIED, free // 8)
+    size = min(most, free // 8)
     if size < LEAST_COPIED:
         raise DeviceMemoryError(
             f"{device.name} has {free >> 20} MiB free; look at nvidia-smi for the processes that use it, {FALLBACK}"

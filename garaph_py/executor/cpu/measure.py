@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..native import Kernel
-from ..native.threads import ThreadPool, split
-from ..system.memory import available_memory
+from ...native import Kernel
+from ...native.threads import ThreadPool, split
+from ...system.memory import available_memory
 
 REPEATS = 5
 """Number of measurements of a memory speed; the median is reported."""
