@@ -13,7 +13,7 @@ Then two passes over all edges check the answers, with all cores and code of the
   search shows that the largest component is connected; of the edges elsewhere, SciPy finds the components.
 - PageRank: the formula, in double precision.
 
-The checks take 40 bytes of memory for each vertex; the answers take 16 on the disk (or in the memory) of ``--answers``.
+The checks take 64 bytes of memory for each vertex; the answers take 16 on the disk (or in the memory) of ``--answers``.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ Array = npt.NDArray[Any]
 DAMPING = 0.85
 PAGE_EDGES = 1 << 26
 """Most edges of a page of the checks."""
+PARTS = 1 << 10
+"""Parts of a page, which threads take one by one: a hub's list is one part's, and R-MAT's hubs lie close together."""
+KNOWN = np.dtype([("gives", np.float64), ("label", np.uint32), ("level", np.int32)])
+"""What the checks look up for each edge, side by side, so that it takes one cache line."""
 RANKS_DIFFER = 1e-3
 """How much a rank in single precision may differ from the one in double precision, relative to it."""
 
@@ -76,33 +80,38 @@ def one(path: str, name: str, memory: str, device: str, gpu_memory: str | None, 
 
 
 @numba.njit(parallel=True, nogil=True)
-def check_levels(first, last, offsets, neighbours, level, parent, broken, has_parent):
-    """Note whose edge skips a level, and who has its parent as a neighbour, of the vertices [first, last)."""
-    for v in numba.prange(first, last):
-        for at in range(offsets[v] - offsets[first], offsets[v + 1] - offsets[first]):
-            u = neighbours[at]
-            broken[v] |= (level[u] < 0) != (level[v] < 0) or abs(level[u] - level[v]) > 1
-            has_parent[v] |= u == parent[v] and level[u] + 1 == level[v]
+def check_lists(cuts, offsets, neighbours, known, parent, wrong, has_parent, sums):
+    """Compare the vertices [cuts[0], cuts[-1]) with their neighbours, and sum what these give.
+
+    Notes in `wrong` whose edge skips a level (1) or leads to another label (2), and who has its parent as a neighbour.
+    """
+    for part in numba.prange(len(cuts) - 1):
+        for v in range(cuts[part], cuts[part + 1]):
+            level, label, found, finds, gathered = known[v].level, known[v].label, 0, False, 0.0
+            for at in range(offsets[v] - offsets[cuts[0]], offsets[v + 1] - offsets[cuts[0]]):
+                u = known[neighbours[at]]
+                gathered += u.gives
+                found |= (u.level < 0) != (level < 0) or abs(u.level - level) > 1
+                found |= 2 * (u.label != label)
+                finds |= neighbours[at] == parent[v] and u.level + 1 == level
+            wrong[v], has_parent[v], sums[v] = found, finds, gathered
 
 
 @numba.njit(parallel=True, nogil=True)
-def check_labels(first, last, offsets, neighbours, label, broken):
-    """Note who has a neighbour with another label, of the vertices [first, last)."""
-    for v in numba.prange(first, last):
-        for at in range(offsets[v] - offsets[first], offsets[v + 1] - offsets[first]):
-            broken[v] |= label[neighbours[at]] != label[v]
+def sum_lists(cuts, offsets, neighbours, gives, sums):
+    """Sum what the neighbours of the vertices [cuts[0], cuts[-1]) give."""
+    for part in numba.prange(len(cuts) - 1):
+        for v in range(cuts[part], cuts[part + 1]):
+            gathered = 0.0
+            for at in range(offsets[v] - offsets[cuts[0]], offsets[v + 1] - offsets[cuts[0]]):
+                gathered += gives[neighbours[at]]
+            sums[v] = gathered
 
 
-@numba.njit(parallel=True, nogil=True)
-def sum_lists(first, last, offsets, neighbours, rank, degree):
-    """The sums of what the vertices [first, last) get from their neighbours."""
-    sums = np.zeros(last - first)
-    for v in numba.prange(first, last):
-        gathered = 0.0
-        for at in range(offsets[v] - offsets[first], offsets[v + 1] - offsets[first]):
-            gathered += rank[neighbours[at]] / degree[neighbours[at]]
-        sums[v - first] = gathered
-    return sums
+def even_cuts(first: int, last: int, offsets: Array) -> Array:
+    """Cuts of the vertices [first, last) into parts of about equally many edges."""
+    edges = np.linspace(offsets[first], offsets[last], PARTS + 1)[1:-1]
+    return np.unique(np.concatenate([[first], first + np.searchsorted(offsets[first:last], edges), [last]]))
 
 
 def pages_of(graph: gp.Graph) -> Iterator[tuple[int, int, Array]]:
@@ -120,28 +129,28 @@ def verify(graph: gp.Graph, answers: Path) -> dict[str, str]:
         np.load(answers / f"{name}.npy", mmap_mode="r")
         for name in ("BFS-level", "BFS-parent", "ConnectedComponents-value", "PageRank-value")
     )
-    level = level.astype(np.int8 if level.max() < 128 else np.int32)
-    parent, label = (np.where(array < 0, graph.n, array).astype(np.uint32) for array in (parent, label))
-    offsets, degree = graph._arrays.in_edges.offsets, graph.out_degrees.astype(np.float64)
-    degree[degree == 0] = 1
-    skips, splits, has_parent = (np.zeros(graph.n, bool) for _ in range(3))
-    rank, ranks = np.full(graph.n, 1 / graph.n), np.empty(graph.n)
+    parent = np.where(parent < 0, graph.n, parent).astype(np.uint32)
+    offsets, degree = graph._arrays.in_edges.offsets, np.maximum(graph.out_degrees, 1)
+    rank, sums = np.full(graph.n, 1 / graph.n), np.zeros(graph.n)
+    known, wrong, has_parent = np.empty(graph.n, KNOWN), np.zeros(graph.n, np.uint8), np.zeros(graph.n, bool)
+    known["level"], known["label"], known["gives"] = level, label, rank / degree
+    level, label = (np.ascontiguousarray(known[name]) for name in ("level", "label"))
     giant, others = np.bincount(label, minlength=1).argmax(), []
     for first, last, neighbours in pages_of(graph):
-        check_levels(first, last, offsets, neighbours, level, parent, skips, has_parent)
-        check_labels(first, last, offsets, neighbours, label, splits)
-        ranks[first:last] = sum_lists(first, last, offsets, neighbours, rank, degree)
+        cuts = even_cuts(first, last, offsets)
+        check_lists(cuts, offsets, neighbours, known, parent, wrong, has_parent, sums)
         others.append(edges_outside(giant, first, last, offsets, neighbours, label))
-    rank = iterate(graph, rank, ranks)
+    rank = iterate(graph, rank, sums)
+    gives = rank / degree
     for first, last, neighbours in pages_of(graph):
-        ranks[first:last] = sum_lists(first, last, offsets, neighbours, rank, degree)
-    rank = iterate(graph, rank, ranks)
+        sum_lists(even_cuts(first, last, offsets), offsets, neighbours, gives, sums)
+    rank = iterate(graph, rank, sums)
     return {
         "PageRank": judge(np.abs(given / rank - 1).max() < RANKS_DIFFER),
         "ConnectedComponents": judge(
-            not splits.any() and are_components(graph.n, label, np.concatenate(others), level)
+            not (wrong & 2).any() and are_components(graph.n, label, np.concatenate(others), level)
         ),
-        "BFS": judge(not skips.any() and is_tree(int(np.argmax(graph.out_degrees)), level, parent, has_parent)),
+        "BFS": judge(not (wrong & 1).any() and is_tree(int(np.argmax(graph.out_degrees)), level, parent, has_parent)),
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .figure import Figure
-from .labels import number, shown
+from .labels import number, published, shown
 from .points import ABSENT, Series
 
 UNKNOWN = "-"
@@ -45,17 +45,17 @@ def grids_of(figure: Figure, panels: dict[str, Series]) -> list[Grid]:
 
 def grid_of(figure: Figure, title: str, series: Series) -> Grid:
     """One panel of a table."""
-    published = [one for one in figure.reference if one.panel in ("", title)]
+    references = [one for one in figure.reference if one.panel in ("", title)]
     labels = {label: label or shown(figure.y[0]) for label in series}
-    columns = list(dict.fromkeys([*labels.values(), *(name for one in published for name in one.columns)]))
+    columns = list(dict.fromkeys([*labels.values(), *(name for one in references for name in one.columns)]))
     rows: dict[str, dict[str, str]] = {}
     for label, points in series.items():
         for x, point in points.items():
             cell = cell_of(point.estimate) if point.values else ABSENT
             rows.setdefault(str(x), {})[labels[label]] = cell
-    for one in published:
+    for one in references:
         for name, values in one.rows.items():
-            cells = [UNKNOWN if value is None else number(value) for value in values]
+            cells = [UNKNOWN if value is None else published(value) for value in values]
             rows.setdefault(name, {}).update(zip(one.columns, cells, strict=True))
     return Grid(
         title, [figure.x.replace("_", " "), *columns],

@@ -47,5 +47,10 @@ def label_of(row: Row, columns: tuple[str, ...]) -> str:
 
 
 def number(value: float) -> str:
-    """A number in a table: counts in full, others with three digits."""
-    return f"{value:,.0f}" if value == int(value) and abs(value) >= 10 else f"{value:.3g}"
+    """A measured number in a table: whole from 100 on, so that counts are in full; others with three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 or (value == int(value) and abs(value) >= 10) else f"{value:.3g}"
+
+
+def published(value: float) -> str:
+    """A number in a table that others have published: with all the digits that they give."""
+    return f"{value:,.15g}"

@@ -42,15 +42,23 @@ def varied(spec: Spec) -> list[str]:
 
 
 def failures(spec: Spec, rows: list[Row]) -> list[str]:
-    """Each error of measurements once, behind the settings that all measurements with this error share."""
+    """Each error of measurements once, behind the settings that all measurements with this error share.
+
+    If it is several values of a setting that fail and no measurement with one of them succeeds, they stand there too.
+    """
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row["error"] is not None:
             found.setdefault(row["error"], []).append(row)
     lines = []
     for error, those in found.items():
-        shared = [name for name in varied(spec) if len({row[name] for row in those}) == 1]
-        settings = " ".join(f"{name}={shown_value(those[0][name])}" for name in shared)
+        parts = []
+        for name in varied(spec):
+            failed = list(dict.fromkeys(row[name] for row in those))
+            others = {row[name] for row in rows if row["error"] is None}
+            if len(failed) == 1 or (others and others.isdisjoint(failed)):
+                parts.append(f"{name}={', '.join(map(shown_value, failed))}")
+        settings = " ".join(parts)
         lines.append(f"{settings}: {error}" if settings else error)
     return lines
 

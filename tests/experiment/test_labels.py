@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from garaph_py.experiment.labels import label_of, number, short, shown
+from garaph_py.experiment.labels import label_of, number, published, short, shown
 
 
 def test_names() -> None:
@@ -20,5 +20,14 @@ def test_numbers() -> None:
         "12",
         "2",
         "0.0123",
-        "1.34e+03",
+        "1,335",
+    ]
+
+
+def test_published_numbers_keep_their_digits() -> None:
+    assert [published(value) for value in (1335.29, 39.69, 0.16, 34e9)] == [
+        "1,335.29",
+        "39.69",
+        "0.16",
+        "34,000,000,000",
     ]
