@@ -25,6 +25,7 @@ Array = npt.NDArray[Any]
 IN_DEGREES, OUT_DEGREES, OUT_WEIGHTS = "in-degrees", "out-degrees", "sums of the values of out-edges"
 PACKED_IN_EDGES = "packed in-edges"
 VALUED_OUT_EDGES = "values of out-edges"
+REVERSED = {False: "the reversed graph without edge values", True: "the reversed graph"}
 TILES = {False: "tiles", True: "tiles with values"}
 """Names in `GraphArrays.derived`."""
 
@@ -170,6 +171,20 @@ class GraphArrays:
             return out.with_values(values, pool)
 
         return self.derived.get(VALUED_OUT_EDGES, make, lambda valued: valued.nbytes - out.nbytes)
+
+    def reversed(self, valued: bool) -> GraphArrays:
+        """The arrays of the graph with every edge turned round: CSC and CSR change places, and nothing is copied.
+
+        If `valued`, edges have their values, which must be there or must fit (`has_valued_out_edges`).
+        """
+
+        def make() -> GraphArrays:
+            with ThreadPool() as pool:
+                into = self.valued_out_edges(pool) if valued else self.out_edges.without_values()
+            out = self.in_edges if valued else self.in_edges.without_values()
+            return GraphArrays(into, out, self.ids, self.memory)
+
+        return self.derived.get(REVERSED[valued], make, lambda arrays: 0) if self.directed else self
 
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""

@@ -22,6 +22,8 @@ from .symmetrize import symmetrized
 
 Array = npt.NDArray[Any]
 
+TURNED = ", reversed"
+"""The end of `Graph.directory` of a reversed graph."""
 ROWS = 1 << 18
 """Edges of a batch: their sources fill a block of a graph directory, which is thus read once."""
 
@@ -251,6 +253,43 @@ class Graph:
         with ThreadPool(threads) as pool:
             edges = symmetrized(self._arrays.in_edges, self._arrays.out_edges, pool)
         return Graph(GraphArrays(edges, edges, self.ids))
+
+    def reversed(self) -> Graph:
+        """The graph with every edge turned round: u -> v becomes v -> u, with its value. It shares this graph's edges.
+
+        Values of edges are stored in the order of in-edges only, so the first call on a directed graph with edge values
+        also makes them in the order of out-edges, which stay in memory until `release`.
+
+        Returns
+        -------
+        Graph
+            This graph itself if it is undirected.
+
+        Raises
+        ------
+        GraphError
+            If the edges are on disk without values of out-edges, or these do not fit the memory.
+
+        Examples
+        --------
+        >>> graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"])
+        >>> graph.reversed().edges().to_pydict()
+        {'source': ['b', 'c', 'c'], 'target': ['a', 'a', 'b']}
+        """
+        if not self._arrays.has_valued_out_edges:
+            raise GraphError(
+                "the graph cannot be reversed: its directory has no values of out-edges; import it again"
+                if self.on_disk
+                else "the graph cannot be reversed: the values of its out-edges take more than its memory; allow more"
+            )
+        return self._reversed(valued=True)
+
+    def _reversed(self, valued: bool) -> Graph:
+        """The reversed graph, with or without edge values."""
+        if not self.directed:
+            return self
+        name = self.directory and self.directory.removesuffix(TURNED) + TURNED * (not self.directory.endswith(TURNED))
+        return Graph(self._arrays.reversed(valued), name)
 
     def subgraph(self, ids: Any, threads: int | None = None) -> Graph:
         """The graph of some vertices and of all edges between them, with their values.

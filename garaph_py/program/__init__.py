@@ -3,7 +3,8 @@
 from .bind import BoundProgram, bind
 from .fields import PerVertex, VertexId
 from .monoids import Monoid
+from .orientation import oriented
 from .update_program import UpdateProgram
 from .vertex_program import VertexProgram
 
-__all__ = ["BoundProgram", "Monoid", "PerVertex", "UpdateProgram", "VertexId", "VertexProgram", "bind"]
+__all__ = ["BoundProgram", "Monoid", "PerVertex", "UpdateProgram", "VertexId", "VertexProgram", "bind", "oriented"]

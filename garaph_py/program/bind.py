@@ -20,6 +20,7 @@ from ..graph import Graph, VertexIds
 from ..graph.adjacency import type_name
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
+from .orientation import check_gathers
 from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
@@ -224,8 +225,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     arguments = found.arguments
     asked_for = {name for asked in arguments.values() for name in asked}
     vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
-    if program.gathers not in ("in", "both"):
-        raise ProgramError(f'{kind.__name__}.gathers is {program.gathers!r}; allowed are "in" and "both"')
+    check_gathers(program)
     if program.gathers == "both" and graph.directed:
         raise GraphError(
             f"{kind.__name__} gathers over both directions, but the graph is directed; run it on "

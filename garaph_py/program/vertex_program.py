@@ -92,8 +92,10 @@ class VertexProgram:
     sum : Monoid
         A unified operation (`garaph_py.add`, ``min``, ...), which combines fields one by one, or your own `Monoid`,
         which combines whole tuples.
-    gathers : {"in", "both"}
-        The edges to gather over. ``"both"`` requires an undirected or symmetrized graph.
+    gathers : {"in", "out", "both"}
+        The edges to gather over. With ``"out"`` the program runs over `Graph.reversed`: all that is said of in-edges
+        and in-degrees holds for out-edges and out-degrees, and the other way round. ``"both"`` requires an undirected
+        or symmetrized graph.
     total : dtype or dict of name to dtype
         Type of what `aggregate` returns: ``float`` or ``int``, or named fields of these types.
     monotone : bool

@@ -15,7 +15,7 @@ from ..graph import Graph
 from ..native.threads import available_cores
 from ..pages.disk_layout import DiskLayout
 from ..pages.memory import EdgeMemory, MemoryNeeds, check_verifying, tile_page_edges
-from ..program import BoundProgram, VertexProgram, bind
+from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
 from ..system.arguments import explained
@@ -169,6 +169,7 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         raise ParameterError("debug=True: a run in plain Python has no plan; leave it out (--debug)")
     if options.lists is not None:
         raise ParameterError(f"engine={options.engine!r} has no plan; use engine='auto' or engine='garaph'")
+    graph = oriented(program, graph)
     asked = bind(program, graph)
     check_run_options(options, asked, graph)
     graph = encoded(graph, options)

@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native.compiling import notice
 from ..pages.provider import SourceFactory
-from ..program import VertexProgram, bind
+from ..program import VertexProgram, bind, oriented
 from ..program.check import check_types
 from ..program.monoids import min as minimum
 from ..system import interrupts
@@ -58,13 +58,15 @@ def to_device(
         check_program(program, "to_device")
     listener = notice if on_event is events.ignore else on_event
     options = RunOptions(device=GPU, gpu_memory=gpu_memory)
-    bound = bind(WholeGraph() if program is None else program, graph)
+    given, program = graph, WholeGraph() if program is None else program
+    graph = oriented(program, graph)
+    bound = bind(program, graph)
     check_types(bound, listener)
     chosen = plan(bound, graph, options, Machine.here())
     found, arrays = gpu_device.find(), graph._arrays
     with _one_at_a_time:
         if is_in_use(arrays, found):  # by a run, which has it there
-            return graph
+            return given
         try:
             with (
                 interrupts.deferred(),
@@ -76,7 +78,7 @@ def to_device(
         except BaseException:
             drop(arrays, found)
             raise
-    return graph
+    return given
 
 
 @explained
@@ -120,4 +122,4 @@ def on_device(
     try:
         yield graph
     finally:
-        drop(graph._arrays, found)
+        drop((graph if program is None else oriented(program, graph))._arrays, found)

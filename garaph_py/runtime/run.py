@@ -28,7 +28,7 @@ from ..output.result import Result
 from ..output.stats import Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
-from ..program import BoundProgram, VertexProgram, bind
+from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.carry import carrying, may_carry
 from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
 from ..system import interrupts
@@ -44,7 +44,7 @@ from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, plan, r
 from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
 from .runner import Opened, Runner
-from .verify import check, verifier_of
+from .verify import verifier_of
 
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
 """Advice for arguments of `Options` that are given to `run`."""
@@ -167,11 +167,12 @@ def execute(
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
     Record(options.trace, options.report)  # refuses files that cannot be written
+    graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug)
     if options.debug:
         result = result_of(bound, graph, *interpret(bound, graph, options, on_event))
         if options.verify:
-            check(program, graph, result)
+            verifier_of(program)(graph, result)
         return result
     check_run_options(options, bound, graph)
     given, graph = graph, encoded(graph, options)
@@ -210,7 +211,7 @@ def carry_out(
             record.write(result, graph, parts.pool.spans(), facts)
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
-            check(program, graph, result)
+            verifier_of(program)(graph, result)
         return result if saver is None else replace(result, checkpoints=saver.finish())
 
 

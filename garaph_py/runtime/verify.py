@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..errors import ParameterError
 from ..graph import Graph
 from ..output.result import Result
-from ..program import VertexProgram
+from ..program import VertexProgram, oriented
 from ..system.arguments import explained
 
 
@@ -22,7 +22,7 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     ParameterError
         If the program has no verifier.
     """
-    verifier_of(program)(graph, result)
+    verifier_of(program)(oriented(program, graph), result)
 
 
 def verifier_of(program: VertexProgram) -> Callable[[Graph, Result], None]:

@@ -48,7 +48,7 @@ def turned(rows):
 PUBLIC = {
     "degree", "directed", "directory", "edge_batches", "edge_dtype", "edges", "encoding", "ids", "in_degree",
     "in_degrees", "m", "memory", "n", "nbytes", "neighbors", "number_of_edges", "on_disk", "out_degree", "out_degrees",
-    "packed", "predecessors", "release", "subgraph", "symmetrized", "to_device", "unpacked",
+    "packed", "predecessors", "release", "reversed", "subgraph", "symmetrized", "to_device", "unpacked",
 }  # fmt: skip
 
 
@@ -127,6 +127,34 @@ def test_packed_and_stored_graphs_say_the_same(stored):
     assert [other.on_disk for other in others] == [False, True, True]
     with pytest.raises(GraphError, match=r"stay on disk; read them part by part with edge_batches\(\)"):
         others[1].edges()
+
+
+def test_reversed_graphs_have_every_edge_turned_round(stored):
+    graph, others = stored
+    for one in (graph, *others):
+        turned = one.reversed()
+        batches = turned.edge_batches().read_all()
+        rows = sorted(zip(*batches.to_pydict().values(), strict=True))
+        assert rows == sorted((v, u, *rest) for u, v, *rest in table_of(graph)) if graph.directed else turned is one
+        assert (turned.in_degrees == one.out_degrees).all()
+        assert turned.edge_dtype == one.edge_dtype
+        assert turned.reversed().directory == one.directory
+
+
+def test_a_reversed_graph_shares_the_edges():
+    graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"])
+    turned = graph.reversed()
+    assert turned is not graph
+    assert turned._arrays.in_edges.neighbour_array is graph._arrays.out_edges.neighbour_array
+    assert graph.reversed()._arrays is turned._arrays  # so that a GPU keeps what it has of it
+
+
+def test_a_graph_on_disk_without_values_of_out_edges_cannot_be_reversed(tmp_path):
+    gp.save(gp.rmat(6, 4, weights=(1, 9)), tmp_path / "g")
+    without = opened(tmp_path / "g", 1 << 20)
+    without = without._replace(out_edges=without._arrays.out_edges.without_values())
+    with pytest.raises(GraphError, match="has no values of out-edges; import it again"):
+        without.reversed()
 
 
 @pytest.mark.parametrize("ids", [[1, 2], ["a", "b"]], ids=["integers", "strings"])

@@ -76,7 +76,7 @@ MALFORMED = {
     ),
     "total without aggregate": ({"apply": lambda self, total: total}, "no aggregate"),
     "reports without result": ({"reports": np.int64}, "no result"),
-    "gathers": ({"gathers": "out"}, '"in" and "both"'),
+    "gathers": ({"gathers": "up"}, 'allowed are "in", "out", "both"'),
     "async": ({"gather": eval("lambda self, src: (yield src)")}, "yield"),
     "parameter called value": (parameter("value"), "parameter called 'value'"),
     "parameter called sum": (parameter("sum"), "parameter called 'sum'"),

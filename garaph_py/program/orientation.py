@@ -1,0 +1,40 @@
+"""The edges that a program gathers over, and the graph over which it therefore runs."""
+
+from __future__ import annotations
+
+import inspect
+
+from ..errors import ProgramError
+from ..graph import Graph
+from .vertex_program import VertexProgram
+
+OUT = "out"
+GATHERS = ("in", OUT, "both")
+"""What `VertexProgram.gathers` may be."""
+
+
+def oriented(program: VertexProgram, graph: Graph) -> Graph:
+    """The graph over which a program runs: `graph`, or the reversed one if the program gathers over out-edges.
+
+    It has edge values if the program's `gather` or `delta` asks for them.
+
+    Raises
+    ------
+    ProgramError
+        If `VertexProgram.gathers` is not one of the allowed words.
+    GraphError
+        As in `Graph.reversed`.
+    """
+    check_gathers(program)
+    if program.gathers != OUT:
+        return graph
+    readers = (getattr(type(program), name, None) for name in ("gather", "delta"))
+    asked = [name for reader in readers if reader is not None for name in inspect.signature(reader).parameters]
+    return graph.reversed() if "edge" in asked else graph._reversed(valued=False)
+
+
+def check_gathers(program: VertexProgram) -> None:
+    """Raise `ProgramError` if the program gathers over something else than a graph has."""
+    if program.gathers not in GATHERS:
+        allowed = ", ".join(f'"{name}"' for name in GATHERS)
+        raise ProgramError(f"{type(program).__name__}.gathers is {program.gathers!r}; allowed are {allowed}")
