@@ -62,6 +62,8 @@ class Policy:
         The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
     gather : str
         How a GPU sums if the user does not choose a gather.
+    work_items : bool
+        A GPU that sums in shared memory divides a shard of many edges among several blocks.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -101,6 +103,7 @@ class Policy:
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
     hardware: bool = False
+    work_items: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -215,11 +218,15 @@ class GaraphPolicy(_Rules):
         It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
     dual : bool
         Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+    work_items : bool
+        Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
+        shard (section 3.1).
     """
 
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
+    work_items: bool = True
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)

@@ -296,6 +296,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
+        work_items=options.policy.work_items,
         page_edges=options.page_edges,
         deterministic=options.deterministic,
         iterations=options.iterations,

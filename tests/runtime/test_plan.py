@@ -283,6 +283,13 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
     assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
 
 
+@pytest.mark.parametrize(("engine", "divides"), [
+    ("auto", True), ("garaph", True), ("garaph:work_items=no", False),
+])  # fmt: skip
+def test_whether_shards_are_divided(graph, engine, divides):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.work_items == divides
+
+
 def test_gpu_settings_follow_the_options(graph):
     given = {"gpu_memory": "6GiB", "streams": 2, "replication": "8", "page_edges": 1000, "gpu_order": "hub"}
     made = planned(gp.apps.PageRank(), graph, iterations=7, **given).gpu

@@ -240,7 +240,7 @@ class GpuExecutor(StepByParts):
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             asked, ranks = self.settings.gather, self._numbering.ranks
             kind = SEGMENTED if hub else kind_of(bound, asked, layout.encoding, synchronous)
-            self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
+            self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not self._placed.lists and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):

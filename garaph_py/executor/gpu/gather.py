@@ -23,6 +23,7 @@ from .launch import Launcher, block_count, decoding
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
+from .settings import Settings
 from .shards import ITEM_EDGES, shards, work_items
 
 Array = npt.NDArray[Any]
@@ -67,7 +68,8 @@ class Gather:
     kind : {"auto", "replicated", "segmented", "packed", "until done"}
         ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
         `MIN_MEASURED_EDGES` edges. ``"until done"``: until the program's `done` holds.
-    replication : {"custom", "calibrated"} or int
+    settings : Settings
+        Say how many copies an accumulator has, and whether shards are divided into work items.
     """
 
     def __init__(
@@ -78,13 +80,15 @@ class Gather:
         ranks: Ranks,
         pages: list[Page],
         kind: str,
-        replication: str | int,
+        settings: Settings,
     ) -> None:
         needs_share = kind not in (PACKED, UNTIL_DONE)
-        self.kind, self._replication = SEGMENTED if needs_share and not launcher.share else kind, replication
+        self.kind = SEGMENTED if needs_share and not launcher.share else kind
+        self._replication = settings.replication
+        self._item_edges = ITEM_EDGES if settings.work_items else max(int(ranks.offsets[-1]), 1)
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
-        self._known, self._key = kept.gathers, f"{bound.key} {replication}"
+        self._known, self._key = kept.gathers, f"{bound.key} {settings.replication} {settings.work_items}"
         self._launcher, self._memory, self._ranks = launcher, kept.memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
@@ -162,7 +166,7 @@ class Gather:
 
     def _make_items(self, page: Page, rule: Replication) -> Items:
         firsts, factors = shards(self._ranks.offsets, page, self._copies, rule)
-        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item)
+        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item, self._item_edges)
         address = self._memory.upload(f"items {page.number}", items)
         tickets = self._memory.allocate(f"tickets {page.number}", 4 * split)
         if self._has_total:
@@ -210,7 +214,7 @@ class Gather:
         with self._elsewhere(page, task) as trial:
             for rule in (*map(fixed, FACTORS), custom()):
                 measure(rule, trial)
-            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES), trial)
+            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, self._item_edges), trial)
         log.info("replication of page %d: %s", page.number, [f"{page.edges / s / 1e9:.1f} GE/s" for s, _ in timed])
         return min(timed, key=lambda pair: pair[0])[1]
 

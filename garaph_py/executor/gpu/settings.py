@@ -120,6 +120,8 @@ class Settings:
     replication : {"custom", "calibrated"} or int
         How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
         ``"calibrated"`` by a measurement. An int is the number itself.
+    work_items : bool
+        ``"replicated"`` divides a shard of many edges among several blocks. Otherwise each shard has one block.
     page_edges : int or None
         Bound on a page's edges; None if the plan chooses it.
     deterministic : bool
@@ -150,6 +152,7 @@ class Settings:
     streams: int = STREAMS
     gather: str = "auto"
     replication: str | int = "custom"
+    work_items: bool = True
     page_edges: int | None = None
     deterministic: bool = False
     iterations: int | None = None
