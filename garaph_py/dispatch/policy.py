@@ -64,6 +64,9 @@ class Policy:
         How a GPU sums if the user does not choose a gather.
     work_items : bool
         A GPU that sums in shared memory divides a shard of many edges among several blocks.
+    keep : bool
+        Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages, which are as large as fits
+        1/N of that memory on N streams.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -104,6 +107,7 @@ class Policy:
     zero_copy: ClassVar[bool] = True
     hardware: bool = False
     work_items: bool = True
+    keep: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -221,12 +225,16 @@ class GaraphPolicy(_Rules):
     work_items : bool
         Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
         shard (section 3.1).
+    keep : bool
+        Beyond the paper: pages that fit stay in the GPU's memory. False: every iteration copies all pages, which are as
+        large as fits 1/N_s of that memory (section 2.1).
     """
 
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
     work_items: bool = True
+    keep: bool = True
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)

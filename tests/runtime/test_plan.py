@@ -283,6 +283,14 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
     assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
 
 
+@pytest.mark.parametrize(("engine", "keeps"), [("auto", True), ("garaph", True), ("garaph:keep=no", False)])
+def test_whether_edges_stay_on_the_gpu(reckoned, graph, engine, keeps):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.keep == keeps
+    known = replace(READY, room=1 << 40)
+    there = reckoned(Machine(8, lambda: True, rates=lambda: SLOW, on_device=lambda *_: known), engine=engine).there
+    assert there == (known if keeps else OnDevice(True, True, 0, 0))
+
+
 @pytest.mark.parametrize(("engine", "divides"), [
     ("auto", True), ("garaph", True), ("garaph:work_items=no", False),
 ])  # fmt: skip

@@ -131,6 +131,8 @@ class Settings:
         Bound on the run's iterations, within which packing the edges must pay for itself; None if there is none.
     threads : int or None
         CPU threads that pack edges; None for one per available core.
+    keep : bool
+        Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     zero_copy : bool
@@ -157,6 +159,7 @@ class Settings:
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
+    keep: bool = True
     transfer: str = COPIED
     zero_copy: bool = False
     order: str = GIVEN

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from garaph_py.dispatch.policy import GaraphPolicy
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
@@ -43,6 +44,27 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
     else:
         assert copied[0] == 4 * graph.m
         assert min(copied[1:3]) > 0
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [None, 0.4])
+def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of, share, sync):
+    """As many edges as fit a stream's part of the memory are a page, also where all would fit (section 2.1)."""
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    memory = None if share is None else memory_for(program, graph, share)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    how = {"gather": "segmented", "gpu_memory": memory, "streams": 3, "sync": sync}
+    for before in range(2):
+        result = run_with(program, graph, device="gpu", engine=GaraphPolicy(keep=False), **how)
+        assert result.stats.note is None
+        np.testing.assert_array_equal(result.values, expected.values)
+        rows = result.stats.iterations
+        assert [row.to_device for row in rows] == [4 * graph.m] * len(rows)
+        assert {row.pages for row in rows} == {1} if share is None else min(row.pages for row in rows) > 3
+        assert before or result.stats.device_bytes < 4 * graph.m
+        run_with(program, graph, device="gpu", page_edges=3000, **how)  # leaves edges on the device
     assert held_after(driver, graph) == 0
 
 

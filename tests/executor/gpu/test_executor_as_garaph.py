@@ -14,6 +14,8 @@ pytestmark = pytest.mark.gpu
 
 ENGINES = {
     "work_items=no": GaraphPolicy(work_items=False),
+    "keep=no": GaraphPolicy(keep=False),
+    "both": GaraphPolicy(work_items=False, keep=False),
 }
 
 
@@ -54,3 +56,12 @@ def test_a_shard_whose_hub_has_most_edges_has_one_block(graph_of):
     right = run_with(program, graph, device="cpu", iterations=3)
     found = run_with(program, graph, device="gpu", engine=GaraphPolicy(work_items=False), iterations=3)
     np.testing.assert_allclose(found.values, right.values, rtol=1e-10)
+
+
+def test_every_iteration_copies_all_pages(graph_of, edges):
+    graph = graph_of(edges[None])
+    how = {"device": "gpu", "engine": "garaph:keep=no", "page_edges": 20_000}
+    for _ in range(2):  # the second run finds nothing on the GPU, either
+        rows = run_with(gp.apps.PageRank(), graph, iterations=3, **how).stats.iterations
+        assert [row.to_device for row in rows] == [4 * graph.m] * 3
+        assert min(row.pages for row in rows) > 8
