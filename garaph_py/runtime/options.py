@@ -133,7 +133,8 @@ class Options:
         opens it.
     checkpoint_every : int or str, optional
         Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
-        default, checkpoints take at most 2 % of the run's time.
+        default, checkpoints take at most 2 % of the run's time. ``"page"``, in asynchronous runs: after each iteration,
+        and within it after each page what the page has changed.
 
     Raises
     ------

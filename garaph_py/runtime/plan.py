@@ -12,7 +12,7 @@ from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
-from ..executor.gpu.settings import ListPush, Settings
+from ..executor.gpu.settings import GIVEN, ListPush, Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
@@ -310,7 +310,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         keep=options.policy.keep,
         transfer=options.policy.transfer,
         zero_copy=options.policy.zero_copy,
-        order=options.gpu_order,
+        order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=may_chain(options),

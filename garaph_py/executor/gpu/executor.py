@@ -22,7 +22,7 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult, sum_partials
-from ..state import State
+from ..state import OnPage, State
 from ..step import StepByParts
 from . import staging
 from .chain import Chain
@@ -49,14 +49,11 @@ from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
-from .work import PageWork, SharedWork, result_of
+from .work import SKIPPED, PageWork, SharedWork, result_of, work_and_tell
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
-
-SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
-"""The result of a page that the GPU did not process."""
 
 
 class GpuExecutor(StepByParts):
@@ -91,6 +88,8 @@ class GpuExecutor(StepByParts):
         Bytes of the graph that the device keeps after `close`, and bytes that were found there.
     placing : dict of str to float
         Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
+    on_page : callable or None
+        See `OnPage`.
     """
 
     name: ClassVar[str] = GPU
@@ -103,6 +102,7 @@ class GpuExecutor(StepByParts):
     memory_name: str = "gpu 0"
     kept_bytes: tuple[int, int] = 0, 0
     placing: dict[str, float]
+    on_page: OnPage | None = None
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
@@ -350,6 +350,10 @@ class GpuExecutor(StepByParts):
         if mode in (PUSH, COMPONENTS):
             return self._alone(state, mode)
         every, work = list(pages), self._page_work()
+        if self.on_page is not None and not state.synchronous:
+            pull = partial(self.work, self.offer(every, state, mode, False), source)
+            self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
+            return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
             if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
                 work.launch(*whole)
@@ -368,9 +372,7 @@ class GpuExecutor(StepByParts):
         """Push, or find components: the new values replace the old ones in their array."""
         self._processed = []
         with self.device, failing(self.device.driver):
-            if mode == COMPONENTS:
-                return Components(self._launches)()
-            return push(self._launches, state)
+            return Components(self._launches)() if mode == COMPONENTS else push(self._launches, state)
 
     def _page_work(self) -> PageWork:
         return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)
