@@ -67,6 +67,8 @@ class Policy:
     keep : bool
         Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages, which are as large as fits
         1/N of that memory on N streams.
+    offsets : bool
+        A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -108,6 +110,7 @@ class Policy:
     hardware: bool = False
     work_items: bool = True
     keep: bool = True
+    offsets: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -228,6 +231,9 @@ class GaraphPolicy(_Rules):
     keep : bool
         Beyond the paper: pages that fit stay in the GPU's memory. False: every iteration copies all pages, which are as
         large as fits 1/N_s of that memory (section 2.1).
+    offsets : bool
+        An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). False: a bit for
+        each edge, which the GPU makes itself, tells it.
     """
 
     hardware: bool = True
@@ -235,6 +241,7 @@ class GaraphPolicy(_Rules):
     dual: bool = True
     work_items: bool = True
     keep: bool = True
+    offsets: bool = False
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)

@@ -307,6 +307,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         deterministic=options.deterministic,
         iterations=options.iterations,
         threads=options.threads,
+        offsets=options.policy.offsets,
         keep=options.policy.keep,
         transfer=options.policy.transfer,
         zero_copy=options.policy.zero_copy,

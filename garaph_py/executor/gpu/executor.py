@@ -238,9 +238,8 @@ class GpuExecutor(StepByParts):
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            asked, ranks = self.settings.gather, self._numbering.ranks
-            kind = SEGMENTED if hub else kind_of(bound, asked, layout.encoding, synchronous)
-            self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings)
+            kind = SEGMENTED if hub else kind_of(bound, self.settings.gather, layout.encoding, synchronous)
+            self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not self._placed.lists and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
@@ -248,6 +247,8 @@ class GpuExecutor(StepByParts):
             self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(
                 pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )  # fmt: skip
+            if self.settings.offsets:
+                self.source = self.gather.offset_pages(self.edges.edges, pages, self._pool)
             if self.edges.packs:
                 self.edges.pack(self.streams, self.launcher, self._kept.memory, self.address("starts"))
             elif not graph.on_disk:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
+from ...graph.adjacency import Adjacency
 from ...pages.layout import Page, cut
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -20,6 +21,9 @@ from .device import seconds
 from .device_graph import DeviceGraph
 from .interface import gathers_until_done
 from .launch import Launcher, block_count, decoding
+from .offset_pages import OffsetPages, write_offsets
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
@@ -93,6 +97,7 @@ class Gather:
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
+        self._reads_values = bound.edge_value_bytes > 0
         size = partial_dtype(bound.total).itemsize
         blocks = [block_count(page.vertices) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
@@ -108,6 +113,15 @@ class Gather:
         hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
         hubs["rank"] = self._ranks.hub_ranks
         return hubs
+
+    def offset_pages(self, edges: Adjacency, pages: Sequence[Page], pool: PinnedPool | Pinned) -> OffsetPages:
+        """The pages with the 16-bit offsets of their destinations, which are written to memory of the `pool`."""
+        into = pool.empty(int(self._ranks.offsets[-1]), np.dtype(np.uint16))
+        rule = custom() if self._replication == CUSTOM else fixed(int(self._replication))
+        for page in pages:
+            firsts, _ = shards(self._ranks.offsets, page, self._copies, rule)
+            write_offsets(self._ranks.offsets, firsts, into)
+        return OffsetPages(edges, pages, into, self._reads_values)
 
     def write_args(self, args: Array, pages: Sequence[Page]) -> None:
         """Write the addresses of each page's hubs and of its blocks' partial totals to the pages' arguments."""

@@ -80,7 +80,7 @@ class Placement(NamedTuple):
         regions = self.edges.arrays.regions(self.residency.pages[: self.residency.resident])
         out = {} if self.out_edges is None else self.out_edges.contents
         out |= {} if self.lists is None else self.lists.contents
-        return found | {region.name: region.what for region in regions} | out
+        return found | {region.name: region.what for region in regions if region.what is not None} | out
 
     def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
         """Have the lists of out-edges where kernels read them, if the run has any apart from its pages."""
@@ -256,6 +256,7 @@ class Placer:
             lambda: self._kept.measure(graph._arrays, self._launcher, memory.budget),
             settings.iterations, settings.threads,
         )  # fmt: skip
+        edges = edges.with_offsets() if settings.offsets else edges
         residency = self._residency(given, memory, edges, sources, settings.streams)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)

@@ -131,6 +131,8 @@ class Settings:
         Bound on the run's iterations, within which packing the edges must pay for itself; None if there is none.
     threads : int or None
         CPU threads that pack edges; None for one per available core.
+    offsets : bool
+        Edges come with the 16-bit offsets of their destinations, for ``"replicated"`` over raw edges in memory.
     keep : bool
         Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages.
     transfer : str
@@ -159,6 +161,7 @@ class Settings:
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
+    offsets: bool = False
     keep: bool = True
     transfer: str = COPIED
     zero_copy: bool = False

@@ -180,7 +180,8 @@ class Streams:
         """Have later runs find the resident pages if the edges of all are on the device. All copies must have ended."""
         if all(buffer.page is not None for buffer in self._resident):
             for region in self._regions:
-                kept.keep(region.name, region.what)
+                if region.what is not None:
+                    kept.keep(region.name, region.what)
 
     def _buffer(self, addresses: list[int], stream: Any, page: Page | None = None) -> Buffer:
         copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
