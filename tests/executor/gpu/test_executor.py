@@ -5,6 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import garaph_py as gp
+from garaph_py import events
 from garaph_py.dispatch.policy import GaraphPolicy
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
@@ -12,6 +14,7 @@ from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
+from garaph_py.storage.directory import read_graph
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, Quiet, held_after, memory_for
 
@@ -66,6 +69,22 @@ def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of,
         assert before or result.stats.device_bytes < 4 * graph.m
         run_with(program, graph, device="gpu", page_edges=3000, **how)  # leaves edges on the device
     assert held_after(driver, graph) == 0
+
+
+def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    gp.save(graph, tmp_path / "graph", block_bytes=1 << 14)
+    stored = read_graph(tmp_path / "graph", "auto", 8 << 20, None, events.ignore, on_disk=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    for processors in "gpu", "hybrid":
+        how = {"device": processors, "gather": "segmented", "page_edges": 3000, "mode": "pull"}
+        result = run_with(program, stored, engine="garaph:keep=no", **how)
+        assert result.stats.note is None
+        np.testing.assert_array_equal(result.values, expected.values)
+        copied = {row.to_device for row in result.stats.iterations}
+        assert processors == "hybrid" or (len(copied) == 1 and min(copied) >= 4 * graph.m)  # with whole runs of edges
+    assert held_after(driver, stored) == 0
 
 
 @pytest.mark.parametrize("sync", [True, False])
