@@ -21,6 +21,7 @@ from garaph_py.checkpoint.saver import Saver
 from garaph_py.checkpoint.store import LOG, NAMES, Store
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedCheckpointError, NumberError, ParameterError
+from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
@@ -373,6 +374,24 @@ def test_no_page_is_written_where_a_lost_gpu_may_have_changed_it(
     if directory.exists():
         result = resumed(program, graph, directory, device="cpu", mode="pull")
         np.testing.assert_array_equal(result.values, expected.values)
+
+
+def test_nobody_is_told_of_pages_once_a_gpu_is_lost(device_for, graph, directory, monkeypatch):
+    """The CPU has values that the GPU copied, and cannot tell whether they are new."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    driver, told, lost = device_for(Quiet(HUB), graph), [], []
+    lose = HybridExecutor._lose
+    monkeypatch.setattr(HybridExecutor, "_lose", lambda *how: (lose(*how), lost.append(len(told))))
+    monkeypatch.setattr(Saver, "page", lambda self, page, *_: told.append(page))
+    how = {"gather": "segmented", "page_edges": 3000, "gpu_memory": memory_for(Quiet(HUB), graph, 0.3), "mode": "pull"}
+    failing_once(driver, "memcpy_dtoh_async")[0] = 40
+    result = run_with(Quiet(HUB), graph, device="hybrid", sync=False, checkpoint=directory, checkpoint_every="page",
+                      **how)  # fmt: skip
+    np.testing.assert_array_equal(result.values, run_with(Quiet(HUB), graph, device="cpu", sync=True).values)
+    assert lost == [len(told)]
+    assert told
+    result.close()
 
 
 @pytest.mark.gpu

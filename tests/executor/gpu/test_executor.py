@@ -11,6 +11,7 @@ from garaph_py.dispatch.policy import GaraphPolicy
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
+from garaph_py.executor.gpu import gather as gathering
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
@@ -69,6 +70,19 @@ def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of,
         assert before or result.stats.device_bytes < 4 * graph.m
         run_with(program, graph, device="gpu", page_edges=3000, **how)  # leaves edges on the device
     assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("divides", [True, False])
+def test_a_block_has_a_whole_shard_if_shards_are_not_divided(device_for, graph_of, monkeypatch, divides):
+    monkeypatch.setattr(gathering, "ITEM_EDGES", 500)
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    result = run_with(program, graph, device="gpu", engine=GaraphPolicy(work_items=divides), sync=True)
+    np.testing.assert_array_equal(result.values, expected.values)
+    launched = {name for name, _ in driver.launched}
+    assert "gather_replicated" in launched
+    assert ("initialize_sums" in launched) == divides  # where blocks add up in global memory
 
 
 def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path):
