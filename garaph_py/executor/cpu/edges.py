@@ -400,9 +400,9 @@ class RawArguments:
     def of(self, page: PageEdges) -> tuple[Any, ...]:
         sources: Any  # a `RawArray`, like `values`
         values: Any
-        first_edge, sources, values = page
+        sources, values = page.sources, page.values
         data = sources.data
-        return data, first_edge, len(data) - 1, values.data if self._reads_values else None
+        return data, page.first_edge, len(data) - 1, values.data if self._reads_values else None
 
 
 class PackedArguments:
@@ -418,7 +418,7 @@ class PackedArguments:
 
     def _sources(self, page: PageEdges) -> tuple[Any, ...]:
         sources: Any  # a `Packed`
-        first_edge, sources, _ = page
+        first_edge, sources = page.first_edge, page.sources
         self._held[:] = NONE_HELD
         window, held = PerCall(self._window), PerCall(self._held)
         return *packed_arguments(sources), first_edge, first_edge + sources.length, window, held

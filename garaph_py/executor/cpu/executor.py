@@ -28,8 +28,8 @@ from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult, sum_partials
-from ..state import State
-from ..step import StepByParts
+from ..state import OnPage, State
+from ..step import StepByParts, tell
 from .active import ActiveLists
 from .chain import Chain
 from .components import Components
@@ -71,9 +71,12 @@ class CpuExecutor(StepByParts):
         Only active vertices contribute: in a synchronous run, both arrays hold the values of all other vertices.
     out_source : PageSource
         The out-edges. If they stay on disk, `open` or `assist` opens them.
+    on_page : callable or None
+        See `OnPage`.
     """
 
     out_source: PageSource
+    on_page: OnPage | None = None
     name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
@@ -276,6 +279,7 @@ class CpuExecutor(StepByParts):
             self.pool.about = {"page": page.number, "edges": page.edges}
             results.append(self._pull.run(source.edges(page), state, task))
             source.release(page)
+            tell(self.on_page, page, state)
         self.pool.about = {}
         return results
 
