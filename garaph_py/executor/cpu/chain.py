@@ -22,7 +22,7 @@ from ..modes import CPU, PUSH
 from ..next_step import make_next_step
 from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
-from .edges import Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -131,7 +131,7 @@ def make_open_next(f: Functions, highest: Any):
 
 def make_superstep(f: Functions, reader: Reader, priorities: bool):
     """Build ``superstep(edges, t, length, place, waiting)``, which does one."""
-    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), False)
+    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
 
     def superstep(edges, t, length, place, waiting):
         """Push from the first `length` vertices of the queue's half that does not begin at `place`, to the other half.

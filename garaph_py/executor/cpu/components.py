@@ -20,7 +20,7 @@ from ...pages.source import PageSource
 from ..components import FIRST_EDGES, SAMPLE
 from ..protocol import PageResult
 from ..state import State
-from .edges import Reader, source_of
+from .edges import PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .push import make_relax
@@ -61,7 +61,7 @@ def make_link_edges(reader: Reader) -> RecordKernel:
             link(parents, source_of(sources, e - base, before), v)
         return acc, end - begin
 
-    walk = reader.walk(link_list, False)
+    walk = reader.walk(link_list, PARTS_OF_LISTS)
 
     def link_edges(edges, t):
         """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin: those of the
