@@ -169,10 +169,12 @@ class Components:
             self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=1)
             self._leave_out_largest(parents, vertices)
         wanted = partial(edge_ranges, vertices, self._arrays.in_edges.offsets)
-        for pages in batches(source.pages) if self._arrays.on_disk else [source.pages]:
+        for number, pages in enumerate(batches(source.pages) if self._arrays.on_disk else [source.pages]):
+            if number:
+                self._leave_out_largest(parents, vertices)
             source.prefetch(pages, wanted)
             self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=0)
-            self._leave_out_largest(parents, vertices)
+        self._on_vertices(FLATTEN, None, parents=parents)
         self._on_vertices(kernels.sum_trees, state, parents=parents)
         self._on_vertices(kernels.spread_sums, state, parents=parents)
         return [PageResult(edges, 0, 0, 0, None) for edges in linked.tolist()]
