@@ -19,7 +19,7 @@ from ...native import clock, prefetch_kept
 from ...pages.source import PageSource
 from ...program.monoids import largest
 from ..modes import CPU, PUSH
-from ..next_step import make_next_step
+from ..next_step import make_first_step, make_next_step
 from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
 from .edges import WHOLE_LISTS, Reader, source_of
@@ -207,7 +207,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
     superstep, settle = make_superstep(f, reader, priorities), make_settle(f, reader, priorities)
-    open_next, next_step = make_open_next(f, highest), make_next_step(kind)
+    open_next, first_step, next_step = make_open_next(f, highest), make_first_step(kind), make_next_step(kind)
 
     def enqueue(length, v, t):
         t.queue[length] = v
@@ -236,7 +236,9 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
             length, count_edges, changeable = settle(edges, t, length, place)
             bucket_followed += followed
             if priorities and length == 0 and 0 < waiting < MOST_WAITING:
-                if opened:  # what the first bucket has done is not all known here
+                if t.step[0] == 0:
+                    t.step[0] = first_step(t.least[0])
+                elif opened:  # what the bucket before the call has done is not known here
                     t.step[0] = next_step(t.step[0], bucket_edges, bucket_followed, before, ENOUGH_EDGES)
                 before = bucket_edges
                 length, count_edges, waiting = open_next(t, place, waiting)
