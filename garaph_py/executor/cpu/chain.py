@@ -69,6 +69,7 @@ def make_push_few_along(f: Functions, priorities: bool):
             new = add(old, gather(t.parameters, value, edge(edge_values, e - values_base), value, v))
             if activate(t.parameters, new, old):
                 t.values[target] = t.next_values[target] = new
+                prefetch_kept(t.out_offsets, target)  # `settle` or `open_next` reads them
                 w, bit = target >> 6, bit_of(target)
                 if priorities and priority(t.parameters, new) > t.thresholds[1]:
                     waiting = wait(t, w, bit, target, priority(t.parameters, new), waiting)
