@@ -334,8 +334,7 @@ def ahead_of(seen: Observation) -> Ahead | None:
     """How a processor may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
     can_push = seen.pushes if seen.ratio is None else seen.device_pushes
     if seen.device == CPU and seen.ratio is None:
-        begins = seen.in_buckets and seen.step is None  # the first bucket says how far the next ones reach
-        goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not (seen.reenters or begins)
+        goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not seen.reenters
         return Ahead(max(int(PUSH_THRESHOLD * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:

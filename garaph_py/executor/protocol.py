@@ -93,7 +93,8 @@ class Ahead(NamedTuple):
     pulls : bool
         Whether it may pull; if not, it stops there.
     step : number, optional
-        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority.
+        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority; None before
+        the first one.
     """
 
     push_edges: int

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..codec.arrays import PACKED
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
@@ -17,7 +15,6 @@ from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
-from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
@@ -345,8 +342,5 @@ def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
 
 def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
     """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
-    if not arrays.has_tiles(weighted):
-        return False
-    offsets = arrays.in_edges.offsets
-    largest = int(np.diff(offsets[destination_bounds(offsets)]).max())
-    return largest * threads <= MAX_TILE_SKEW * arrays.m
+    tiles = arrays.made_tiles(weighted)
+    return tiles is not None and tiles.edges_of_largest * threads <= MAX_TILE_SKEW * arrays.m
