@@ -1,0 +1,23 @@
+"""Algorithms, one per file, named as in NetworkX. Each takes a `Graph` and states its formula, its cost and its source.
+
+Some run a vertex program by `garaph_py.run`. Others need more of a vertex's neighbours than a sum, or the graph that
+others have left behind; they have kernels of their own, which run in memory, on all cores.
+"""
+
+from typing import Any
+
+from ..errors import did_you_mean
+from .core_number import core_number
+from .k_core import k_core
+
+__all__ = [
+    "core_number",
+    "k_core",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    advice = did_you_mean(name, __all__, "it has " + ", ".join(__all__))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {advice}")
