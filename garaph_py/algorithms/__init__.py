@@ -7,12 +7,20 @@ others have left behind; they have kernels of their own, which run in memory, on
 from typing import Any
 
 from ..errors import did_you_mean
+from .average_clustering import average_clustering
+from .clustering import clustering
 from .core_number import core_number
 from .k_core import k_core
+from .transitivity import transitivity
+from .triangles import triangles
 
 __all__ = [
+    "average_clustering",
+    "clustering",
     "core_number",
     "k_core",
+    "transitivity",
+    "triangles",
 ]
 
 

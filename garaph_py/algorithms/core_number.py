@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..graph import Graph
-from ..native import Kernel
 from ..output.result import Result
 from ..system.arguments import explained
 from .in_memory import in_memory
 from .peeling import Peeling, kernels
-
-
-def count_neighbours(first, last, offsets, others, counts):
-    """Add to the count of each vertex of [first, last) how many other vertices are in its list, which ascends."""
-    for v in range(first, last):
-        before, found = np.int64(-1), np.int64(0)
-        for e in range(offsets[v], offsets[v + 1]):
-            u = np.int64(others[e])
-            found += (u != before) & (u != v)
-            before = u
-        counts[v] += found
-    return 0
-
-
-COUNT_NEIGHBOURS = Kernel("i64 i64 i64* u32* i64*", count_neighbours)
+from .simple import COUNT_NEIGHBOURS, simple_degrees
 
 
 @explained
@@ -71,10 +54,9 @@ def core_number(graph: Graph, *, threads: int | None = None) -> Result:
     {'a': 2, 'b': 2, 'c': 2, 'd': 1}
     """
     with in_memory(graph, "core_number", [COUNT_NEIGHBOURS, *kernels(simple=True)], threads) as call:
-        arrays, counts = call.arrays, np.zeros(graph.n, np.int64)
+        arrays = call.arrays
         sides = [arrays.in_edges, arrays.out_edges] if graph.directed else [arrays.in_edges]
-        for side in sides:
-            call.on_vertices(COUNT_NEIGHBOURS, side.offsets, side.neighbours, counts, offsets=side.offsets)
+        counts = simple_degrees(call, sides)
         peeling = Peeling(call, sides, counts, simple=True)
         segments, level = peeling.segments(), 0
         while peeling.end[0] < graph.n:

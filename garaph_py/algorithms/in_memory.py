@@ -84,18 +84,22 @@ class Call:
         """How many pieces to cut work of so many edges or vertices into."""
         return 1 if self.pool.size == 1 else max(1, min(PIECES * self.pool.size, work // LEAST_PIECE))
 
+    def cuts(self, offsets: Array | None = None) -> Array:
+        """The bounds of pieces of the vertices, with equally many edges if `offsets` are given, or else vertices."""
+        n = self.graph.n
+        if offsets is None:
+            return np.array(split(n, self.count(n)))
+        m = int(offsets[-1])
+        cuts = np.searchsorted(offsets[:-1], split(m, self.count(n + m)))
+        cuts[0], cuts[-1] = 0, n
+        return cuts
+
     def on_vertices(self, kernel: Kernel, *arguments: Any, offsets: Array | None = None) -> Array:
         """Run ``kernel(first, last, *arguments)`` over all vertices, and return what the calls return.
 
-        The pieces have about equally many edges if `offsets` are given, else equally many vertices.
+        The pieces are those of `cuts`.
         """
-        n = self.graph.n
-        if offsets is None:
-            cuts = np.array(split(n, self.count(n)))
-        else:
-            m = int(offsets[-1])
-            cuts = np.searchsorted(offsets[:-1], split(m, self.count(n + m)))
-            cuts[0], cuts[-1] = 0, n
+        cuts = self.cuts(offsets)
         return self.pool.launch(kernel.rows(len(cuts) - 1, cuts[:-1], cuts[1:], *arguments))
 
     def by_threads(self, kernel: Kernel, *arguments: Any) -> Array:
