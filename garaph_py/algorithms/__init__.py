@@ -10,17 +10,25 @@ from ..errors import did_you_mean
 from .average_clustering import average_clustering
 from .clustering import clustering
 from .core_number import core_number
+from .is_strongly_connected import is_strongly_connected
 from .k_core import k_core
+from .number_strongly_connected_components import number_strongly_connected_components
+from .strongly_connected_components import strongly_connected_components
 from .transitivity import transitivity
 from .triangles import triangles
+from .weakly_connected_components import weakly_connected_components
 
 __all__ = [
     "average_clustering",
     "clustering",
     "core_number",
+    "is_strongly_connected",
     "k_core",
+    "number_strongly_connected_components",
+    "strongly_connected_components",
     "transitivity",
     "triangles",
+    "weakly_connected_components",
 ]
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError
 from ..events import Iteration
+from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..graph.arrays import GraphArrays
@@ -21,6 +22,8 @@ from ..native.threads import ThreadPool, split
 from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
+from ..program import VertexProgram
+from ..runtime.run import run
 
 Array = npt.NDArray[Any]
 
@@ -106,6 +109,13 @@ class Call:
         """Run ``kernel(*arguments)`` once for each thread, and return what the calls return."""
         rows: ArgumentTable = kernel.rows(self.pool.size, *arguments)
         return self.pool.launch(rows)
+
+    def run(self, program: VertexProgram, graph: Graph) -> Result:
+        """Run a vertex program on the CPU, with as many threads; what it compiles does not count as computing."""
+        result = run(program, graph, device=CPU, threads=self.pool.size)
+        self.compile_seconds += result.stats.compile_seconds
+        self.started += result.stats.compile_seconds
+        return result
 
     def result(self, values: Array, edges: int, vertex_fields: tuple[str, ...] = ()) -> Result:
         """The answer; `edges` is how many edges the kernels have visited."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import in_memory, peeling
+from tests.support.stored_graphs import opened
 
 FIRST = 10
 """The least vertex id: ids are not numbers from 0."""
@@ -57,11 +58,9 @@ def random_pair(seed, n, m, directed):
 
 
 def on_disk(graph, path):
-    """The graph, saved at `path` and opened with its edges on disk."""
+    """The graph, saved at `path` and opened with its edges on disk, and room for runs."""
     gp.save(graph, path)
-    stored = gp.open(path, memory=2048)
-    assert stored.on_disk
-    return stored
+    return opened(path, 1 << 24)
 
 
 @pytest.fixture(params=[1, 3])
