@@ -10,10 +10,14 @@ from ..errors import did_you_mean
 from .average_clustering import average_clustering
 from .clustering import clustering
 from .core_number import core_number
+from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .k_core import k_core
+from .label_propagation_communities import label_propagation_communities
+from .maximal_independent_set import maximal_independent_set
 from .number_strongly_connected_components import number_strongly_connected_components
 from .strongly_connected_components import strongly_connected_components
+from .topological_generations import topological_generations
 from .transitivity import transitivity
 from .triangles import triangles
 from .weakly_connected_components import weakly_connected_components
@@ -22,10 +26,14 @@ __all__ = [
     "average_clustering",
     "clustering",
     "core_number",
+    "is_directed_acyclic_graph",
     "is_strongly_connected",
     "k_core",
+    "label_propagation_communities",
+    "maximal_independent_set",
     "number_strongly_connected_components",
     "strongly_connected_components",
+    "topological_generations",
     "transitivity",
     "triangles",
     "weakly_connected_components",

@@ -84,13 +84,11 @@ def pop_component(stack, held, v, labels):
 LABEL_COMPONENTS = Kernel("i64 i64* u32* u32* i64* u32* u32* u32* u32*", label_components)
 
 
-def check_directed(graph: Any, function: str) -> None:
+def check_directed(graph: Any, function: str, advice: str = "call weakly_connected_components") -> None:
     """Refuse what is no directed graph in memory, in a call of `function`."""
     check_in_memory(graph, function)
     if not graph.directed:
-        raise GraphError(
-            f"{function} needs a directed graph, and this one is undirected; call weakly_connected_components"
-        )
+        raise GraphError(f"{function} needs a directed graph, and this one is undirected; {advice}")
 
 
 def label_largest(call: Call, labels: Array) -> None:
