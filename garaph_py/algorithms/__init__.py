@@ -8,8 +8,11 @@ from typing import Any
 
 from ..errors import did_you_mean
 from .average_clustering import average_clustering
+from .betweenness_centrality import betweenness_centrality
+from .closeness_centrality import closeness_centrality
 from .clustering import clustering
 from .core_number import core_number
+from .harmonic_centrality import harmonic_centrality
 from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .k_core import k_core
@@ -24,8 +27,11 @@ from .weakly_connected_components import weakly_connected_components
 
 __all__ = [
     "average_clustering",
+    "betweenness_centrality",
+    "closeness_centrality",
     "clustering",
     "core_number",
+    "harmonic_centrality",
     "is_directed_acyclic_graph",
     "is_strongly_connected",
     "k_core",
