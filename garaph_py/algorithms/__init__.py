@@ -10,9 +10,12 @@ from ..errors import did_you_mean
 from .average_clustering import average_clustering
 from .clustering import clustering
 from .core_number import core_number
+from .eigenvector_centrality import eigenvector_centrality
+from .hits import hits
 from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .k_core import k_core
+from .katz_centrality import katz_centrality
 from .label_propagation_communities import label_propagation_communities
 from .maximal_independent_set import maximal_independent_set
 from .number_strongly_connected_components import number_strongly_connected_components
@@ -26,9 +29,12 @@ __all__ = [
     "average_clustering",
     "clustering",
     "core_number",
+    "eigenvector_centrality",
+    "hits",
     "is_directed_acyclic_graph",
     "is_strongly_connected",
     "k_core",
+    "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
     "number_strongly_connected_components",
