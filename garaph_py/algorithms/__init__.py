@@ -12,10 +12,13 @@ from .betweenness_centrality import betweenness_centrality
 from .closeness_centrality import closeness_centrality
 from .clustering import clustering
 from .core_number import core_number
+from .eigenvector_centrality import eigenvector_centrality
 from .harmonic_centrality import harmonic_centrality
+from .hits import hits
 from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .k_core import k_core
+from .katz_centrality import katz_centrality
 from .label_propagation_communities import label_propagation_communities
 from .maximal_independent_set import maximal_independent_set
 from .number_strongly_connected_components import number_strongly_connected_components
@@ -31,10 +34,13 @@ __all__ = [
     "closeness_centrality",
     "clustering",
     "core_number",
+    "eigenvector_centrality",
     "harmonic_centrality",
+    "hits",
     "is_directed_acyclic_graph",
     "is_strongly_connected",
     "k_core",
+    "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
     "number_strongly_connected_components",
