@@ -20,6 +20,7 @@ from .norm import unit
 
 
 @explained
+# wide: NetworkX's parameters.
 def katz_centrality(
     graph: Graph, *, alpha: float = 0.1, beta: PerVertex = 1.0, max_iter: int = 1000, tol: float = 1e-6,
     normalized: bool = True, weight: bool = True, threads: int | None = None,
