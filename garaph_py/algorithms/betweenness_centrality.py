@@ -134,7 +134,7 @@ def betweenness_centrality(
     Notes
     -----
     A kernel of its own, in memory: each core searches from sources of its own [1]_. It takes O(n m) time, or O(k m),
-    and 40 bytes for each vertex and thread.
+    and 32 bytes for each vertex and thread.
 
     References
     ----------
