@@ -17,11 +17,13 @@ from .harmonic_centrality import harmonic_centrality
 from .hits import hits
 from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
+from .is_weakly_connected import is_weakly_connected
 from .k_core import k_core
 from .katz_centrality import katz_centrality
 from .label_propagation_communities import label_propagation_communities
 from .maximal_independent_set import maximal_independent_set
 from .number_strongly_connected_components import number_strongly_connected_components
+from .number_weakly_connected_components import number_weakly_connected_components
 from .strongly_connected_components import strongly_connected_components
 from .topological_generations import topological_generations
 from .transitivity import transitivity
@@ -39,11 +41,13 @@ __all__ = [
     "hits",
     "is_directed_acyclic_graph",
     "is_strongly_connected",
+    "is_weakly_connected",
     "k_core",
     "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
     "number_strongly_connected_components",
+    "number_weakly_connected_components",
     "strongly_connected_components",
     "topological_generations",
     "transitivity",

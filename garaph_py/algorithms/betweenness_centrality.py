@@ -115,7 +115,7 @@ def betweenness_centrality(
     endpoints : bool
         Whether a vertex also is on the paths that begin or end there.
     seed : int, optional
-        Which sources are chosen depends on this number and on `k` only; by default they differ from call to call.
+        Which sources are chosen depends on this number, on `k` and on n only; by default they differ from call to call.
     threads : int, optional
         By default every core that this process may use. The last bits of sums depend on it.
 
@@ -134,7 +134,7 @@ def betweenness_centrality(
     Notes
     -----
     A kernel of its own, in memory: each core searches from sources of its own [1]_. It takes O(n m) time, or O(k m),
-    and 40 bytes for each vertex and thread.
+    and 32 bytes for each vertex and thread.
 
     References
     ----------

@@ -130,7 +130,7 @@ def label_propagation_communities(graph: Graph, *, threads: int | None = None) -
     A kernel of its own, in memory, on all cores: the most frequent label is no sum that a vertex program could gather.
     Vertices of one colour, no two of which are neighbours, are updated together. So each change makes more edges join
     vertices of the same label, and the updates come to an end [1]_. Labels are those of [2]_. It takes O(m) time for
-    each pass, 33 bytes for each vertex, and 4 more for each vertex and thread.
+    each pass, 48 bytes for each vertex, and 4 more for each vertex and thread.
 
     References
     ----------

@@ -146,7 +146,7 @@ class Peeling:
     sides : sequence of Adjacency
         One or two lists of neighbours for each vertex, whose counts its removal lowers.
     counts : ndarray of int64, shape (n,)
-        The count of each vertex. A vertex that has been removed keeps the level at which it was.
+        The count of each vertex. Of one that has been removed, this is the level at which it was.
     simple : bool
         Whether self-loops do not count, and parallel edges count as one. If not, `generations` are numbered: that of a
         vertex is 1 more than the generation of the neighbour that was removed last.

@@ -55,7 +55,7 @@ def topological_generations(graph: Graph, *, threads: int | None = None) -> list
     Notes
     -----
     A kernel of its own, in memory, on all cores: it removes vertices without in-edges, and then those that this leaves
-    without any [1]_. It takes O(n + m) time and 24 bytes for each vertex.
+    without any [1]_. It takes O(n + m) time and 28 bytes for each vertex.
 
     References
     ----------

@@ -45,11 +45,13 @@ def bit_of(v):
 
 
 # wide: a compiled function takes its arrays one by one.
-def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, counts):
+def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, common, counts):
     """Count triangles, each at its last vertex, for all three; threads take pieces of vertices in turn.
 
     For a vertex u, the set `near` has the vertices of its list, and `places` says where in the list each of them is.
-    The array `found` counts the triangles of u by the places of their other vertices. Returns the edges followed.
+    The array `common` gets what this list and another one share: it is written at every step, and only its end depends
+    on the look-up, which no branch could predict. The array `found` counts the triangles of u by the places of their
+    other vertices. Returns the edges followed.
     """
     followed = np.int64(0)
     piece = atomic_add(taken, 0, 1)
@@ -68,9 +70,10 @@ def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, c
                 closed = np.int64(0)
                 for other in range(offsets[v], offsets[v + 1]):
                     w = np.int64(others[other])
-                    if near[w >> 6] & bit_of(w):
-                        found[places[w]] += 1
-                        closed += 1
+                    common[closed] = w
+                    closed += np.int64((near[w >> 6] >> np.uint64(w & 63)) & np.uint64(1))
+                for hit in range(closed):
+                    found[places[common[hit]]] += 1
                 found[e - begin] += closed
                 total += closed
                 followed += offsets[v + 1] - offsets[v]
@@ -87,7 +90,7 @@ def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, c
 
 
 ORIENT = Kernel("i64 i64 i64* u32* u32* bool i64* u32*", orient)
-COUNT_TRIANGLES = Kernel("i64* i64 i64* i64* u32* u64* u32* i64* i64*", count_triangles)
+COUNT_TRIANGLES = Kernel("i64* i64 i64* i64* u32* u64* u32* i64* u32* i64*", count_triangles)
 KERNELS = [COUNT_NEIGHBOURS, ORIENT, COUNT_TRIANGLES]
 """What `triangle_counts` runs."""
 
@@ -118,10 +121,10 @@ def triangle_counts(call: Call) -> tuple[Array, Array, int]:
     counts, threads = np.zeros(n, np.int64), call.pool.size
     cuts, longest = call.cuts(earlier.offsets), int(np.diff(earlier.offsets).max(initial=0))
     near, places = np.zeros((threads, n // 64 + 1), np.uint64), np.empty((threads, n), np.uint32)
-    found = np.zeros((threads, longest), np.int64)
+    found, common = np.zeros((threads, longest), np.int64), np.empty((threads, longest + 1), np.uint32)
     followed = call.by_threads(
         COUNT_TRIANGLES, cuts, len(cuts) - 1, np.zeros(1, np.int64), earlier.offsets, earlier.neighbours,
-        PerCall(near), PerCall(places), PerCall(found), counts,
+        PerCall(near), PerCall(places), PerCall(found), PerCall(common), counts,
     )  # fmt: skip
     return counts[ranks], degrees, 3 * call.graph.m + int(followed.sum())
 

@@ -1,0 +1,38 @@
+"""Whether a graph is weakly connected."""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..system.arguments import explained
+from .in_memory import check_vertices
+from .weakly_connected_components import check_undirected_on_disk, weakly_connected_components
+
+
+@explained
+def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
+    """Whether each vertex reaches all others if edges can be followed in both directions.
+
+    Parameters
+    ----------
+    graph : Graph
+        If it is undirected: whether it is connected.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Raises
+    ------
+    GraphError
+        If the graph is directed, and its edges are on disk; or if it has no vertices.
+
+    Notes
+    -----
+    `weakly_connected_components`, which says what it costs.
+
+    Examples
+    --------
+    >>> gp.algorithms.is_weakly_connected(gp.from_edges([0, 2], [1, 1]))
+    True
+    """
+    check_undirected_on_disk(graph, "is_weakly_connected")
+    check_vertices(graph, "is_weakly_connected")
+    return not weakly_connected_components(graph, threads=threads).values.any()
