@@ -40,7 +40,17 @@ class Case(NamedTuple):
     hubs: bool = False
 
 
+ALPHA = 1e-4
+"""Of Katz centrality: below 1 / the largest eigenvalue of either graph."""
+
 CASES = {
+    "hits": Case("directed", gp.algorithms.hits, nx.hits),
+    "eigenvector_centrality": Case("undirected", gp.algorithms.eigenvector_centrality, nx.eigenvector_centrality),
+    "katz_centrality": Case(
+        "directed",
+        lambda g: gp.algorithms.katz_centrality(g, alpha=ALPHA),
+        lambda g: nx.katz_centrality(g, alpha=ALPHA),
+    ),
     "core_number": Case("undirected", gp.algorithms.core_number, nx.core_number),
     "k_core": Case("undirected", gp.algorithms.k_core, nx.k_core),
     "triangles": Case("undirected", gp.algorithms.triangles, nx.triangles),
