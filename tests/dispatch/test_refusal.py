@@ -3,7 +3,7 @@
 import pytest
 
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.refusal import refusal
+from garaph_py.dispatch.refusal import modes_on, refusal
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Capabilities, Decision
 
@@ -38,6 +38,42 @@ def test_engines_that_only_push_begin_with_a_push():
 
 def test_what_the_user_asked_for_is_not_refused():
     assert why(PULL_TILED, forced_mode=PULL_TILED) is None
+    assert why(COMPONENTS, forced_mode=PULL_TILED) is not None
+    assert why(PULL_TILED, "both", forced_mode=PULL_TILED, ratio=2.0) is not None  # asked for where one works alone
+
+
+def test_a_push_that_the_user_asked_for_needs_a_relaxation_or_sums():
+    everywhere = {"forced_mode": PUSH, "updates_all_vertices": True}
+    assert why(PUSH, **everywhere) is None
+    assert why(PUSH, is_relaxation=False, **everywhere) is not None
+    assert why(PUSH, is_relaxation=False, deltas=True, **everywhere) is not None
+    assert why(PUSH, is_relaxation=False, deltas=True, has_sums=True, **everywhere) is None
+
+
+HYBRID = {"ratio": 2.0}
+ALL = {"tiles": True, "components": True}
+
+
+@pytest.mark.parametrize(("processor", "can", "facts", "modes"), [
+    ("cpu", ON_CPU, ALL, [PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS]),
+    ("cpu", ON_CPU, ALL | {"updates_all_vertices": True}, [PULL, PULL_TILED, COMPONENTS]),
+    ("cpu", ON_CPU, {"only_pushes": True}, [PUSH]),
+    ("cpu", ON_CPU, {"is_relaxation": False}, [PULL, NOTIFY_PULL]),
+    ("cpu", ON_CPU, {"is_relaxation": False, "has_sums": True}, [PULL, NOTIFY_PULL]),
+    ("cpu", Capabilities("cpu", (PULL, PUSH)), {}, [PULL, PUSH]),
+    ("cpu", Capabilities("cpu", (PULL, NOTIFY_PULL)), {}, [PULL, NOTIFY_PULL]),
+    ("gpu", ON_GPU, ALL | {"device": "gpu"}, [PULL, NOTIFY_PULL, PUSH, COMPONENTS]),
+    ("gpu", LISTS, {"device": "gpu"}, [PUSH]),
+    ("cpu", ON_CPU, HYBRID, [PULL, NOTIFY_PULL, PUSH]),
+    ("gpu", ON_CPU, HYBRID, [PULL]),
+    ("gpu", LISTS, HYBRID, [PULL]),  # what the CPU can do does not bind the device
+    ("gpu", ON_CPU, HYBRID | {"device_pushes": True}, [PULL, PUSH]),
+    ("gpu", ON_CPU, HYBRID | {"only_pushes": True}, []),
+    ("both", ON_CPU, HYBRID | ALL, [PULL, NOTIFY_PULL]),
+    ("both", Capabilities("cpu", (PULL, PUSH)), HYBRID, [PULL]),
+])  # fmt: skip
+def test_the_modes_of_a_processor(processor, can, facts, modes):
+    assert modes_on(processor, seen(**facts), can) == modes
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, Policy
 from garaph_py.dispatch.push_cost import PushCost
 from garaph_py.dispatch.rates import Rates, Speeds
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
+from garaph_py.errors import PolicyError
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import PUSH_COST, Capabilities, Decision
+from garaph_py.executor.protocol import PUSH_COST, Ahead, Capabilities, Decision
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
 ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
@@ -128,3 +129,50 @@ def test_the_times_of_a_gpu_are_learned(name):
     assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
     alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
     assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)
+
+
+class Mine(Policy):
+    """Does what it is told, and may keep what it observes."""
+
+    def __init__(self, decision=None):
+        self.decision = decision
+
+    def decide(self, seen):
+        return self.decision or {}["decide"]
+
+
+class Observant(Mine):
+    def observe(self, own, seen, decision, done):
+        return {}["observe"] if done is None else done
+
+
+class Late(Mine):
+    def start(self):
+        return {}["start"]
+
+
+AHEAD = Decision(PUSH, "", ahead=Ahead(5, False))
+
+
+def test_a_policy_that_observes_sees_each_iteration():
+    """So the executor may not go on by itself."""
+    own, watched = scheduler(Schedule(Mine(AHEAD))), scheduler(Schedule(Observant(AHEAD)))
+    assert own.decide(own.observe(1, 1)).ahead == AHEAD.ahead
+    assert watched.decide(watched.observe(1, 1)).ahead is None
+    watched.done(watched.observe(1, 1), AHEAD, "kept")
+    assert watched.observe(1, 1).own == "kept"
+
+
+def test_a_policy_s_mistake_names_the_iteration():
+    with pytest.raises(PolicyError, match="policy 'Late', before the first iteration: KeyError: 'start'; correct the"):
+        scheduler(Schedule(Late()))
+    faulty = scheduler(Schedule(Mine()))
+    assert faulty.number == 0
+    faulty.number = 7
+    with pytest.raises(PolicyError, match="policy 'Mine', iteration 7: KeyError: 'decide'; correct the policy"):
+        faulty.decide(faulty.observe(1, 1))
+    wrong = scheduler(Schedule(Observant(Decision("sideways", ""))))
+    with pytest.raises(PolicyError, match="policy 'Observant', iteration 0: mode='sideways' is not possible here"):
+        wrong.decide(wrong.observe(1, 1))
+    with pytest.raises(PolicyError, match="policy 'Observant', iteration 0: KeyError: 'observe'; correct the policy"):
+        wrong.done(wrong.observe(1, 1), AHEAD, None)
