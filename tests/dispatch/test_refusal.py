@@ -17,7 +17,8 @@ def seen(**facts):
 
 
 def why(mode, on="cpu", can=ON_CPU, **facts):
-    return refusal(Decision(mode, "", on), seen(**facts), can)
+    """A user's names are equal to ours, but other objects."""
+    return refusal(Decision("".join(mode), "", "".join(on)), seen(**facts), can)
 
 
 def test_what_is_possible():
@@ -84,6 +85,7 @@ def test_the_modes_of_a_processor(processor, can, facts, modes):
         (PUSH, {"is_relaxation": False}, "the program is no relaxation and has no delta"),
         (PUSH, {"is_relaxation": False, "deltas": True}, "no pull has made the sums"),
         (PULL_TILED, {}, "the graph has no tiles"),
+        (PULL_TILED, {"is_relaxation": False}, "the graph has no tiles"),
         (COMPONENTS, {}, "union-find does not give the answer"),
         (
             NOTIFY_PULL,
@@ -94,6 +96,12 @@ def test_the_modes_of_a_processor(processor, can, facts, modes):
 )
 def test_what_is_not(mode, facts, said):
     assert f"mode={mode!r} is not possible here, because {said}" in why(mode, **facts)
+
+
+@pytest.mark.parametrize(("mode", "facts"), [(NOTIFY_PULL, {}), (PUSH, {}), (PULL_TILED, ALL), (COMPONENTS, ALL)])
+def test_what_a_processor_cannot_do(mode, facts):
+    said = why(mode, "both", Capabilities("cpu", (PULL,)), ratio=2.0, **facts)
+    assert said == f"mode={mode!r} is not possible here, because the processor cannot do it; choose from pull"
 
 
 def test_processors():
