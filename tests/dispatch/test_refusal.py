@@ -38,9 +38,11 @@ def test_engines_that_only_push_begin_with_a_push():
 
 
 def test_what_the_user_asked_for_is_not_refused():
-    assert why(PULL_TILED, forced_mode=PULL_TILED) is None
+    for relaxes in (True, False):
+        assert why(PULL_TILED, forced_mode=PULL_TILED, is_relaxation=relaxes) is None
     assert why(COMPONENTS, forced_mode=PULL_TILED) is not None
-    assert why(PULL_TILED, "both", forced_mode=PULL_TILED, ratio=2.0) is not None  # asked for where one works alone
+    for device in "both", "gpu":  # what is asked for is done by the processor that works alone
+        assert why(PULL_TILED, device, forced_mode=PULL_TILED, ratio=2.0) is not None
 
 
 def test_a_push_that_the_user_asked_for_needs_a_relaxation_or_sums():
