@@ -7,6 +7,7 @@ import pytest
 from garaph_py.dispatch.policy import POLICIES, Policy
 from garaph_py.dispatch.push_cost import PushCost
 from garaph_py.dispatch.rates import Rates, Speeds
+from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.errors import PolicyError
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -91,7 +92,8 @@ def test_values_that_the_host_lacks_are_copied_to_both_its_arrays_and_back(missi
 
 
 def learn(hybrid, device, alpha, mode=PULL):
-    hybrid.learn(Decision(mode, "", device, alpha), 0.5, hybrid.rates, 0, 10)
+    """From a decision of a user's policy, whose names are equal to ours, but other objects."""
+    hybrid.learn(Decision("".join(mode), "", "".join(device), alpha), 0.5, hybrid.rates, 0, 10)
     return hybrid.missed
 
 
@@ -112,7 +114,7 @@ def test_what_the_faster_processor_would_have_saved_adds_up():
 
 
 @pytest.mark.parametrize(("name", "mode", "bound"), [
-    (GPU, NOTIFY_PULL, 0.01), (GPU, PULL, 0.001), (CPU, NOTIFY_PULL, 0.001),
+    (GPU, NOTIFY_PULL, 0.01), (GPU, PULL, 0.001), (GPU, COMPONENTS, 0.001), (CPU, NOTIFY_PULL, 0.001),
 ])  # fmt: skip
 def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
     alone = scheduler(name=name)
@@ -129,6 +131,22 @@ def test_the_times_of_a_gpu_are_learned(name):
     assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
     alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
     assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_what_pushes_read_from_disk_is_counted(mode):
+    alone = scheduler(Schedule(AUTO, pass_bytes=1000))
+    alone.read(Decision("".join(mode), ""), 10, 2)
+    assert alone.disk_pushes.by_lists == ((10, 2) if mode == PUSH else (0, 0))
+
+
+@pytest.mark.parametrize(("ends_early", "reentered", "only"), [
+    (True, True, True), (True, False, False), (False, True, False), (False, False, False),
+])  # fmt: skip
+def test_pulls_that_end_early_are_wrong_once_pages_were_worked_off(ends_early, reentered, only):
+    alone = scheduler(Schedule(AUTO, ends_early=ends_early, pass_bytes=1000))
+    alone.disk_pushes = DiskPushes(1000, has_reentered=reentered)
+    assert alone.observe(1, 1).only_pushes == only
 
 
 class Mine(Policy):
