@@ -13,6 +13,7 @@ from garaph_py.executor.gpu.settings import (
     BY_PRIORITY,
     MANAGED,
     PARTITIONS,
+    PREFERRED,
     PREFETCH,
     QUEUE,
     READ_MOSTLY,
@@ -143,6 +144,15 @@ def test_how_each_engine_reads_lists():
     )
     assert gp.Grus(placement="pf+ab").lists.hints == (PREFETCH, ACCESSED_BY)
     assert gp.Grus(placement="um").lists.hints == ()
+
+
+@pytest.mark.parametrize(("placement", "hints"), [
+    ("grus", (BY_PRIORITY,)), ("um", ()), ("pf", (PREFETCH,)), ("ab", (ACCESSED_BY,)), ("pl", (PREFERRED,)),
+    ("rm", (READ_MOSTLY,)), ("pf+ab", (PREFETCH, ACCESSED_BY)), ("pf+pl", (PREFETCH, PREFERRED)),
+    ("pf+rm", (PREFETCH, READ_MOSTLY)),
+])  # fmt: skip
+def test_the_columns_of_grus_table_1(placement, hints):
+    assert gp.Grus(placement).lists.hints == hints
 
 
 @pytest.mark.parametrize(("engine", "where", "ways", "combined"), [
