@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.engines import engine_of, text_of
+from garaph_py.dispatch.engines import engine_of, made, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
@@ -78,6 +78,15 @@ def test_wrong_switches(text, problem):
         gp.Options(engine=text)
 
 
+def test_a_class_is_made_without_arguments():
+    class Needy(gp.Policy):
+        def __init__(self, limit):
+            pass
+
+    with pytest.raises(ParameterError, match=r"engine='x\.py:Needy': .*limit.*; give all its parameters defaults"):
+        made(Needy, "x.py:Needy")
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -118,6 +127,7 @@ def test_words_for_yes_and_no(words, value):
 
 def test_the_text_has_what_differs():
     assert text_of(gp.Emogi()) == "emogi"
+    assert text_of(gp.Grus(placement="".join("grus"))) == "grus"  # the default, but another object
     assert text_of(gp.Grus(tau=0.25, split=False)) == "grus:tau=0.25,split=False"
     assert engine_of("grus: tau = 0.25 , split = no") == gp.Grus(tau=0.25, split=False)
     assert engine_of("hytgraph:transfers=copied").transfers == COPIED

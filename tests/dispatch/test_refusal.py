@@ -88,6 +88,7 @@ def test_the_modes_of_a_processor(processor, can, facts, modes):
         (PUSH, {"is_relaxation": False, "deltas": True}, "no pull has made the sums"),
         (PULL_TILED, {}, "the graph has no tiles"),
         (PULL_TILED, {"is_relaxation": False}, "the graph has no tiles"),
+        (PULL_TILED, {"is_relaxation": False, "deltas": True}, "the graph has no tiles"),
         (COMPONENTS, {}, "union-find does not give the answer"),
         (
             NOTIFY_PULL,
@@ -115,7 +116,7 @@ def test_processors():
         NOTIFY_PULL, "both", ratio=2.0, updates_all_vertices=True
     )
     assert "choose from pull" in why(NOTIFY_PULL, "gpu", ratio=2.0)
-    assert "choose from push" in why(PULL, "gpu", LISTS, device="gpu")
+    assert why(PULL, "gpu", LISTS, device="gpu") == "mode='pull' is not possible here; choose from push"
 
 
 def test_anything_else_than_a_decision():
