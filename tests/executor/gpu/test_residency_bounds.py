@@ -50,10 +50,11 @@ def test_what_fits_exactly_stays():
     (1 << 30, 2048 * MIB, 2, 1 << 24, 30),  # none is larger than 2 ** 24
 ])  # fmt: skip
 def test_pages_that_are_streamed(edges, left, streams, page_edges, resident):
-    found = plan(many(edges), raw_layout(), 5000, 5000 + left, streams)
+    fixed = left + 5000
+    found = plan(many(edges), raw_layout(), fixed, fixed + left, streams)
     assert {page.edges for page in found.pages} == {page_edges}
     assert (found.resident, found.streams, found.buffer_bytes) == (resident, streams, 4 * page_edges)
-    assert (found.used, found.is_short) == (5000 + left, False)
+    assert (found.used, found.is_short) == (fixed + left, False)
 
 
 def test_pages_of_a_small_graph_are_not_smaller_than_65536_edges():
