@@ -39,6 +39,7 @@ def test_a_run_that_may_not_reenter_never_does():
     pushes = after(DiskPushes(), *many(1 << 40, 1))
     assert pushes == DiskPushes()
     assert not pushes.reenters
+    assert not DiskPushes(pushes=LEAST_PUSHES, by_lists=(1, 1)).reenters
 
 
 def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
@@ -65,8 +66,8 @@ def test_what_pages_have_read_counts_half_after_the_next():
 
 
 def test_a_push_that_was_asked_for_says_nothing_about_pages():
-    pushes = after(DiskPushes(pass_bytes=1000), *many(1000, 100)).after(1000, 1, False)
-    assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 101), (0, 0), False)
+    pushes = after(DiskPushes(pass_bytes=1000), *many(1000, 100)).after(1000, 100, False)
+    assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 200), (0, 0), False)
 
 
 def test_pages_that_all_stay_in_memory_are_worked_off():
