@@ -196,6 +196,7 @@ def test_pages_are_divided_by_what_they_cost():
     assert given(20, 1, 1, 1) == [0]  # it stays
     assert given(20, 1, 60, 1) == [0, 2]  # dense
     assert given(90, 90, 90, 90) == [0, 1, 2, 3]
+    assert given(2, 100, 0, 0) == [1]  # 100 ms for 10 come before 2 ms for 1, which then save nothing
     assert given(20, 1, 1, 1, values=10**9) == []
     fast = rates._replace(streamed=0, gpu=1e14)
     assert given(2.3, 0, 0, 0, rates=fast) == [0]  # the hand-over takes 2.2 ms,
