@@ -222,8 +222,9 @@ def test_values_of_several_fields_have_no_thresholds():
     assert state.thresholds["a"].tolist() == [0, 0]
 
 
-def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch):
-    """Two iterations of 30 and 7 edges; then the next bucket is asked for, and there is none."""
+@pytest.mark.parametrize("many", [False, True])
+def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch, many):
+    """They follow 30 edges, as one superstep or as two at once, and 7; then no vertex is left for another bucket."""
     asked = []
 
     def following(self, edges):
@@ -231,10 +232,13 @@ def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch):
         return False
 
     monkeypatch.setattr(Buckets, "next", following)
-    one = made(Schedule(AUTO))
-    assert one.run(executor(result(page(30, 1, 7)), result(page(7)), has_priorities=True), State())
+    one, way = made(Schedule(AUTO)), PageDecision(PUSH, CPU)
+    ints = [np.array(column) for column in ([2, 1], [20, 7], [10, 20], [False, False])]
+    steps = Supersteps(ints[0], ints[1], np.zeros(2), ints[2], ints[3], way, way)
+    first = result(page(30, 1, 7, supersteps=steps if many else None))
+    assert one.run(executor(first, result(page(7)), has_priorities=True), State())
     assert asked == [(37, EDGES)]
-    assert [row.why for row in one.done.records()] == ["the vertices of the open bucket push"] * 2
+    assert one.done.records()[-1].why == "the vertices of the open bucket push"
 
 
 @pytest.mark.parametrize(("on_host", "holders", "missing"), [
