@@ -40,6 +40,12 @@ def test_pages_begin_at_multiples(limit: int, bounds: list[int]) -> None:
     assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == bounds
 
 
+def test_the_last_page_may_be_one_of_many_edges() -> None:
+    """Its vertices are as many as a page begins at multiples of."""
+    pages = layout(np.arange(321) * 10, 9, 32)
+    assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == list(range(0, 321, 32))
+
+
 def test_the_words_of_a_page() -> None:
     bounds = [(0, 64), (64, 129), (128, 192), (60, 70), (0, 1)]
     words = [Page(0, first, last, 0, 0).words for first, last in bounds]
