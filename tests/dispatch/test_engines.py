@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.engines import engine_of, made, text_of
+from garaph_py.dispatch.engines import are_same, engine_of, made, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
@@ -76,6 +76,24 @@ def test_an_engine_is_named_by_its_text(engine):
 def test_wrong_switches(text, problem):
     with pytest.raises(ParameterError, match=problem):
         gp.Options(engine=text)
+
+
+class Plain(gp.Policy):
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class Other(Plain):
+    """Has the same attributes, and decides otherwise."""
+
+
+def test_policies_are_the_same_if_their_class_and_attributes_are():
+    table = Plain(table=np.arange(3))  # arrays cannot be compared as a whole
+    assert are_same(table, table)
+    assert not are_same(table, Plain(table=np.arange(3)))
+    assert are_same(Plain(k=1000), Plain(k=1000))
+    assert not are_same(Plain(k=1000), Plain(k=1001))
+    assert not are_same(Plain(k=1000), Other(k=1000))
 
 
 def test_a_class_is_made_without_arguments():
