@@ -18,6 +18,8 @@ def test_one_measurement_does_not_count():
 def test_both_do():
     cost = PushCost(7.0).after(PULL, EDGES, 0.1).after(PUSH, LEAST_EDGES, 0.01)
     assert round(cost.ratio(EDGES), 9) == 10  # a hundredth of the edges took a tenth of the time
+    pull, push = ("".join(mode) for mode in (PULL, PUSH))  # a user's policy has names of its own
+    assert PushCost(7.0).after(pull, EDGES, 0.1).after(push, LEAST_EDGES, 0.01) == cost
 
 
 def test_small_pushes_and_slower_pulls_do_not():

@@ -104,13 +104,14 @@ def test_the_costs_that_an_observation_has():
 
 def test_an_iteration_of_the_cpu_alone():
     rates = Rates(10**9, 0, 1e8, 1e10, 1e10, alone_before=True)
-    pulled = rates.without_gpu(PULL, 10, 0, 10**8, 0.5)
+    pulled = rates.without_gpu("".join(PULL), 10, 0, 10**8, 0.5)  # a user's policy has names of its own
     assert pulled == rates._replace(cpu=2e8, cpu_known=True)
     pushed = rates.without_gpu(PUSH, 10**6, 10**6, 10**6, 0.0801)
     assert pushed == rates._replace(sparse=pytest.approx(2.0))  # 0.08 s at the rate of 8 million pulled edges
     dearer = rates.without_gpu(PUSH, 10**6, 10**6, 10**6, 0.1601)
     assert dearer.sparse == pytest.approx((2 + 4) / 2)
-    assert rates.without_gpu(NOTIFY_PULL, 10**6, 10**6, 10**7, 0.0801) == pushed._replace(notified=10**7 / 0.0801)
+    notified = rates.without_gpu("".join(NOTIFY_PULL), 10**6, 10**6, 10**7, 0.0801)
+    assert notified == pushed._replace(notified=10**7 / 0.0801)
 
 
 def test_a_measurement_needs_edges_and_time():
