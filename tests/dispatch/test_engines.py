@@ -1,10 +1,12 @@
 """Engines that push along lists: their switches, their names, and what they decide."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.engines import are_same, engine_of, made, text_of
+from garaph_py.dispatch.engines import are_same, engine_of, made, switches_of, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
@@ -94,6 +96,18 @@ def test_policies_are_the_same_if_their_class_and_attributes_are():
     assert are_same(Plain(k=1000), Plain(k=1000))
     assert not are_same(Plain(k=1000), Plain(k=1001))
     assert not are_same(Plain(k=1000), Other(k=1000))
+
+
+def test_switches_are_parameters_with_a_default():
+    @dataclass
+    class Mixed(gp.Policy):
+        needed: int
+        most: float = 0.5
+        learned: int = field(init=False, default=0)
+
+    assert [switch.name for switch in switches_of(Mixed(3))] == ["most"]
+    assert text_of(Mixed(3)) == "Mixed"
+    assert switches_of(Plain(most=0.5)) == ()
 
 
 def test_a_class_is_made_without_arguments():

@@ -13,7 +13,15 @@ from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision, PageDecision, PageResult, StepResult, Supersteps
+from garaph_py.executor.protocol import (
+    Capabilities,
+    Decision,
+    OpenBucket,
+    PageDecision,
+    PageResult,
+    StepResult,
+    Supersteps,
+)
 from garaph_py.executor.state import HOST, Holders
 
 VERTICES, EDGES = 100, 1000
@@ -75,7 +83,7 @@ def clock(monkeypatch):
 
 def test_a_run_ends_when_no_vertex_is_active(clock):
     seen, told, state = [], [], State()
-    one = made(began=0.5, before=1, listener=told.append, after=lambda state, done: seen.append(done))
+    one = made(began=0.5, before=1, listener=told.append, after=lambda state, done: seen.append((done, len(told))))
     first = result(
         page(40, 2, 20, to_device=8, from_device=4), page(0, skipped=True, to_device=1),
         page(60, 1, 5, from_device=2, how=PageDecision(PULL, GPU, "copied")), followed=9,
@@ -91,7 +99,7 @@ def test_a_run_ends_when_no_vertex_is_active(clock):
     ]  # fmt: skip
     assert rows[0].groups == (PageGroup(PULL, CPU, None, 1, 40), PageGroup(PULL, GPU, "copied", 1, 60))
     assert (rows[0].mode, rows[0].device, rows[0].why, rows[0].alpha) == (PULL, CPU, "as asked", None)
-    assert (told, seen) == (rows, [2, 3])
+    assert (told, seen) == (rows, [(2, 1), (3, 2)])
     assert one.heartbeat.doing == ("iteration", 2, PULL)
 
 
@@ -239,6 +247,21 @@ def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch, many):
     assert one.run(executor(first, result(page(7)), has_priorities=True), State())
     assert asked == [(37, EDGES)]
     assert one.done.records()[-1].why == "the vertices of the open bucket push"
+
+
+def test_a_bucket_that_the_executor_has_opened_goes_on(monkeypatch):
+    """It began with 20 edges and has followed 9; the next iteration follows 7 more."""
+    asked = []
+    monkeypatch.setattr(Buckets, "next", lambda self, edges: asked.append((self.step, self.edges, self.followed)))
+    first = result(page(30, 1, 7, bucket=OpenBucket(4, 20, 9)))
+    assert made(Schedule(AUTO)).run(executor(first, result(page(7)), has_priorities=True), State())
+    assert asked == [(4, 20, 16)]
+
+
+def test_an_iteration_may_have_no_page():
+    one = made()
+    assert one.run(executor(result(followed=3)), State())
+    assert [(row.pages, row.edges) for row in one.done.records()] == [(0, 3)]
 
 
 @pytest.mark.parametrize(("on_host", "holders", "missing"), [
