@@ -81,16 +81,19 @@ def clock(monkeypatch):
     monkeypatch.setattr(loop, "compile_seconds", lambda: 0.0)
 
 
-def test_a_run_ends_when_no_vertex_is_active(clock):
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_run_ends_when_no_vertex_is_active(clock, before):
     seen, told, state = [], [], State()
-    one = made(began=0.5, before=1, listener=told.append, after=lambda state, done: seen.append((done, len(told))))
+    one = made(began=0.5, before=before, listener=told.append, after=lambda state, done: seen.append((done, len(told))))
     first = result(
         page(40, 2, 20, to_device=8, from_device=4), page(0, skipped=True, to_device=1),
         page(60, 1, 5, from_device=2, how=PageDecision(PULL, GPU, "copied")), followed=9,
     )  # fmt: skip
     assert one.run(executor(first, result(page(25), followed=1)), state)
     rows = one.done.records()
-    assert [(row.number, row.active, row.f, row.edges) for row in rows] == [(1, 3, 0.03, 109), (2, 3, 0.025, 26)]
+    assert [(row.number, row.active, row.f, row.edges) for row in rows] == [
+        (before, 3, 0.03, 109), (before + 1, 3, 0.025, 26)
+    ]  # fmt: skip
     assert [(row.pages, row.pages_skipped, row.to_device, row.from_device) for row in rows] == [
         (2, 1, 9, 6), (1, 0, 0, 0)
     ]  # fmt: skip
@@ -99,8 +102,8 @@ def test_a_run_ends_when_no_vertex_is_active(clock):
     ]  # fmt: skip
     assert rows[0].groups == (PageGroup(PULL, CPU, None, 1, 40), PageGroup(PULL, GPU, "copied", 1, 60))
     assert (rows[0].mode, rows[0].device, rows[0].why, rows[0].alpha) == (PULL, CPU, "as asked", None)
-    assert (told, seen) == (rows, [(2, 1), (3, 2)])
-    assert one.heartbeat.doing == ("iteration", 2, PULL)
+    assert (told, seen) == (rows, [(before + 1, 1), (before + 2, 2)])
+    assert one.heartbeat.doing == ("iteration", before + 1, PULL)
 
 
 def test_pages_of_one_kind_are_counted_together():
