@@ -411,7 +411,9 @@ def parsed(text: str, default: object, what: str) -> object:
     try:
         if isinstance(default, bool):
             return words[text.lower()]
-        return text if isinstance(default, str) else float(text) if default is None else int(text)
+        if isinstance(default, str):
+            return text
+        return float(text) if default is None or isinstance(default, float) else int(text)
     except (KeyError, ValueError):
         wanted = "yes or no" if isinstance(default, bool) else "a number"
         raise ParameterError(f"{what}={text!r}: give {wanted}") from None

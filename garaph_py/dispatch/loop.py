@@ -108,7 +108,7 @@ class Loop:
                 for record in self.done.records()[number - self.before :]:
                     self.listener(record)
             if buckets is not None:
-                buckets.go_on(scheduler.bucket, done.edges if isinstance(done, events.Iteration) else 0)
+                buckets.go_on(scheduler.bucket, scheduler.followed)
             if self.after is not None:
                 self.after(state, self.before + len(self.done))
         return True
@@ -142,12 +142,12 @@ class Loop:
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
-        scheduler.bucket = pages[0].bucket if pages else None
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, sum(page.edges for page in pages))
         record = self._record(number, seen, decision, result, skipped, started, from_disk)
+        scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:

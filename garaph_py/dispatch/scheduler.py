@@ -102,6 +102,8 @@ class Scheduler:
         Then: how far the next bucket reaches beyond the least priority.
     bucket : OpenBucket, optional
         The one that the executor has opened last, if it has opened any in the last iteration.
+    followed : int
+        Edges that the last iteration has followed, or all that the executor did at once.
     disk_pushes : DiskPushes
         What pushes have read from disk.
     push_cost : PushCost
@@ -122,6 +124,7 @@ class Scheduler:
     in_buckets: bool = False
     step: Any = None
     bucket: OpenBucket | None = None
+    followed: int = 0
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
     push_cost: PushCost = field(init=False)

@@ -1,10 +1,12 @@
 """Engines that push along lists: their switches, their names, and what they decide."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.engines import engine_of, text_of
+from garaph_py.dispatch.engines import are_same, engine_of, made, switches_of, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
@@ -13,6 +15,7 @@ from garaph_py.executor.gpu.settings import (
     BY_PRIORITY,
     MANAGED,
     PARTITIONS,
+    PREFERRED,
     PREFETCH,
     QUEUE,
     READ_MOSTLY,
@@ -79,6 +82,45 @@ def test_wrong_switches(text, problem):
         gp.Options(engine=text)
 
 
+class Plain(gp.Policy):
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class Other(Plain):
+    """Has the same attributes, and decides otherwise."""
+
+
+def test_policies_are_the_same_if_their_class_and_attributes_are():
+    table = Plain(table=np.arange(3))  # arrays cannot be compared as a whole
+    assert are_same(table, table)
+    assert not are_same(table, Plain(table=np.arange(3)))
+    assert are_same(Plain(k=1000), Plain(k=1000))
+    assert not are_same(Plain(k=1000), Plain(k=1001))
+    assert not are_same(Plain(k=1000), Other(k=1000))
+
+
+def test_switches_are_parameters_with_a_default():
+    @dataclass
+    class Mixed(gp.Policy):
+        needed: int
+        most: float = 0.5
+        learned: int = field(init=False, default=0)
+
+    assert [switch.name for switch in switches_of(Mixed(3))] == ["most"]
+    assert text_of(Mixed(3)) == "Mixed"
+    assert switches_of(Plain(most=0.5)) == ()
+
+
+def test_a_class_is_made_without_arguments():
+    class Needy(gp.Policy):
+        def __init__(self, limit):
+            pass
+
+    with pytest.raises(ParameterError, match=r"engine='x\.py:Needy': .*limit.*; give all its parameters defaults"):
+        made(Needy, "x.py:Needy")
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -120,6 +162,7 @@ def test_words_for_yes_and_no(words, value):
 
 def test_the_text_has_what_differs():
     assert text_of(gp.Emogi()) == "emogi"
+    assert text_of(gp.Grus(placement="".join("grus"))) == "grus"  # the default, but another object
     assert text_of(gp.Grus(tau=0.25, split=False)) == "grus:tau=0.25,split=False"
     assert engine_of("grus: tau = 0.25 , split = no") == gp.Grus(tau=0.25, split=False)
     assert engine_of("hytgraph:transfers=copied").transfers == COPIED
@@ -146,6 +189,15 @@ def test_how_each_engine_reads_lists():
     )
     assert gp.Grus(placement="pf+ab").lists.hints == (PREFETCH, ACCESSED_BY)
     assert gp.Grus(placement="um").lists.hints == ()
+
+
+@pytest.mark.parametrize(("placement", "hints"), [
+    ("grus", (BY_PRIORITY,)), ("um", ()), ("pf", (PREFETCH,)), ("ab", (ACCESSED_BY,)), ("pl", (PREFERRED,)),
+    ("rm", (READ_MOSTLY,)), ("pf+ab", (PREFETCH, ACCESSED_BY)), ("pf+pl", (PREFETCH, PREFERRED)),
+    ("pf+rm", (PREFETCH, READ_MOSTLY)),
+])  # fmt: skip
+def test_the_columns_of_grus_table_1(placement, hints):
+    assert gp.Grus(placement).lists.hints == hints
 
 
 @pytest.mark.parametrize(("engine", "where", "ways", "combined"), [

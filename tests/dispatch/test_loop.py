@@ -95,6 +95,8 @@ def test_a_record_says_if_vertices_had_to_wait():
     assert [(row.f, row.edges, row.groups[0].edges) for row in rows] == [(0.25, 25, 25), (0.4, 30, 30), (0.9, 80, 80)]
     order = "at most 60 edges lead from active vertices; vertices of the least priority first"
     assert [row.why for row in rows] == ["few", order, order]
+    rows = several(LAST, SEEN, DECISION, steps((10, 1000, 0.25, 25, PUSH), (0, 0, 0.0, 1000, PUSH)))
+    assert [row.why for row in rows] == ["few", "at most 60 edges lead from active vertices"]  # all have pushed
 
 
 def program_with(answer):

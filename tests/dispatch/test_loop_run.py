@@ -13,7 +13,15 @@ from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision, PageDecision, PageResult, StepResult, Supersteps
+from garaph_py.executor.protocol import (
+    Capabilities,
+    Decision,
+    OpenBucket,
+    PageDecision,
+    PageResult,
+    StepResult,
+    Supersteps,
+)
 from garaph_py.executor.state import HOST, Holders
 
 VERTICES, EDGES = 100, 1000
@@ -73,16 +81,19 @@ def clock(monkeypatch):
     monkeypatch.setattr(loop, "compile_seconds", lambda: 0.0)
 
 
-def test_a_run_ends_when_no_vertex_is_active(clock):
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_run_ends_when_no_vertex_is_active(clock, before):
     seen, told, state = [], [], State()
-    one = made(began=0.5, before=5, listener=told.append, after=lambda state, done: seen.append(done))
+    one = made(began=0.5, before=before, listener=told.append, after=lambda state, done: seen.append((done, len(told))))
     first = result(
         page(40, 2, 20, to_device=8, from_device=4), page(0, skipped=True, to_device=1),
         page(60, 1, 5, from_device=2, how=PageDecision(PULL, GPU, "copied")), followed=9,
     )  # fmt: skip
     assert one.run(executor(first, result(page(25), followed=1)), state)
     rows = one.done.records()
-    assert [(row.number, row.active, row.f, row.edges) for row in rows] == [(5, 3, 0.03, 109), (6, 3, 0.025, 26)]
+    assert [(row.number, row.active, row.f, row.edges) for row in rows] == [
+        (before, 3, 0.03, 109), (before + 1, 3, 0.025, 26)
+    ]  # fmt: skip
     assert [(row.pages, row.pages_skipped, row.to_device, row.from_device) for row in rows] == [
         (2, 1, 9, 6), (1, 0, 0, 0)
     ]  # fmt: skip
@@ -91,8 +102,8 @@ def test_a_run_ends_when_no_vertex_is_active(clock):
     ]  # fmt: skip
     assert rows[0].groups == (PageGroup(PULL, CPU, None, 1, 40), PageGroup(PULL, GPU, "copied", 1, 60))
     assert (rows[0].mode, rows[0].device, rows[0].why, rows[0].alpha) == (PULL, CPU, "as asked", None)
-    assert (told, seen) == (rows, [6, 7])
-    assert one.heartbeat.doing == ("iteration", 6, PULL)
+    assert (told, seen) == (rows, [(before + 1, 1), (before + 2, 2)])
+    assert one.heartbeat.doing == ("iteration", before + 1, PULL)
 
 
 def test_pages_of_one_kind_are_counted_together():
@@ -222,8 +233,9 @@ def test_values_of_several_fields_have_no_thresholds():
     assert state.thresholds["a"].tolist() == [0, 0]
 
 
-def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch):
-    """Two iterations of 30 and 7 edges; then the next bucket is asked for, and there is none."""
+@pytest.mark.parametrize("many", [False, True])
+def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch, many):
+    """They follow 30 edges, as one superstep or as two at once, and 7; then no vertex is left for another bucket."""
     asked = []
 
     def following(self, edges):
@@ -231,10 +243,28 @@ def test_a_bucket_counts_the_edges_of_its_iterations(monkeypatch):
         return False
 
     monkeypatch.setattr(Buckets, "next", following)
-    one = made(Schedule(AUTO))
-    assert one.run(executor(result(page(30, 1, 7)), result(page(7)), has_priorities=True), State())
+    one, way = made(Schedule(AUTO)), PageDecision(PUSH, CPU)
+    ints = [np.array(column) for column in ([2, 1], [20, 7], [10, 20], [False, False])]
+    steps = Supersteps(ints[0], ints[1], np.zeros(2), ints[2], ints[3], way, way)
+    first = result(page(30, 1, 7, supersteps=steps if many else None))
+    assert one.run(executor(first, result(page(7)), has_priorities=True), State())
     assert asked == [(37, EDGES)]
-    assert [row.why for row in one.done.records()] == ["the vertices of the open bucket push"] * 2
+    assert one.done.records()[-1].why == "the vertices of the open bucket push"
+
+
+def test_a_bucket_that_the_executor_has_opened_goes_on(monkeypatch):
+    """It began with 20 edges and has followed 9; the next iteration follows 7 more."""
+    asked = []
+    monkeypatch.setattr(Buckets, "next", lambda self, edges: asked.append((self.step, self.edges, self.followed)))
+    first = result(page(30, 1, 7, bucket=OpenBucket(4, 20, 9)))
+    assert made(Schedule(AUTO)).run(executor(first, result(page(7)), has_priorities=True), State())
+    assert asked == [(4, 20, 16)]
+
+
+def test_an_iteration_may_have_no_page():
+    one = made()
+    assert one.run(executor(result(followed=3)), State())
+    assert [(row.pages, row.edges) for row in one.done.records()] == [(0, 3)]
 
 
 @pytest.mark.parametrize(("on_host", "holders", "missing"), [

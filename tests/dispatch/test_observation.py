@@ -11,3 +11,8 @@ def test_f_of_a_graph_without_edges():
     assert Observation(3, 0, 3, 0).f == 1
     assert Observation(3, 0, 1, 0).f == 1
     assert Observation(3, 0, 0, 0).f == 0
+
+
+def test_costs_are_the_papers_by_default():
+    seen = Observation(3, 6, 1, 2)
+    assert (seen.sparse, seen.vertex, seen.start, seen.k) == (2.0, 0.0, 0.0, 1.0)

@@ -154,7 +154,7 @@ def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
     few, many = int(1000 * DELTAS_THRESHOLD), int(1000 * DELTAS_THRESHOLD) + 1
     assert decide(seen(few, "auto", deltas=True, has_sums=True)).mode == PUSH
     assert decide(seen(many, "auto", deltas=True, has_sums=True)) == Decision(PULL, "f = 0.101 > 0.02")
-    for mode in (None, PUSH):
+    for mode in (None, PUSH, "".join(PUSH)):  # the same name from a command line is another object
         first = decide(seen(few, "auto", deltas=True, forced_mode=mode))
         assert (first.mode, first.keeps_sums) == (PULL, True)
         assert decide(seen(few, "auto", deltas=True, has_sums=True, forced_mode=mode)).mode == PUSH

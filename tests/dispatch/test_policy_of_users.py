@@ -86,9 +86,18 @@ def test_two_objects_of_one_name_are_two_engines():
     assert gp.Options(engine=one.policy) == one
 
 
+def test_a_registered_class_is_named_with_any_switches():
+    """The name comes after those of all engines in the alphabet."""
+    Zebra = type("zebra", (Switching,), {})
+    assert gp.Options(engine=Zebra(most=0.25)).engine == "zebra:most=0.25"
+    assert engines.engine_of("zebra:most=0.75") == Zebra(most=0.75)
+    with pytest.raises(ParameterError, match="most='half': give a number"):
+        engines.engine_of("zebra:most=half")
+
+
 def test_the_name_of_an_engine_is_taken():
     class Mine(gp.Policy):
-        name = "auto"
+        name = "".join("auto")
 
     with pytest.raises(ParameterError, match="'auto' is an engine of garaph_py; give the class another name"):
         gp.Options(engine=Mine())

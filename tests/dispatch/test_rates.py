@@ -104,13 +104,14 @@ def test_the_costs_that_an_observation_has():
 
 def test_an_iteration_of_the_cpu_alone():
     rates = Rates(10**9, 0, 1e8, 1e10, 1e10, alone_before=True)
-    pulled = rates.without_gpu(PULL, 10, 0, 10**8, 0.5)
+    pulled = rates.without_gpu("".join(PULL), 10, 0, 10**8, 0.5)  # a user's policy has names of its own
     assert pulled == rates._replace(cpu=2e8, cpu_known=True)
     pushed = rates.without_gpu(PUSH, 10**6, 10**6, 10**6, 0.0801)
     assert pushed == rates._replace(sparse=pytest.approx(2.0))  # 0.08 s at the rate of 8 million pulled edges
     dearer = rates.without_gpu(PUSH, 10**6, 10**6, 10**6, 0.1601)
     assert dearer.sparse == pytest.approx((2 + 4) / 2)
-    assert rates.without_gpu(NOTIFY_PULL, 10**6, 10**6, 10**7, 0.0801) == pushed._replace(notified=10**7 / 0.0801)
+    notified = rates.without_gpu("".join(NOTIFY_PULL), 10**6, 10**6, 10**7, 0.0801)
+    assert notified == pushed._replace(notified=10**7 / 0.0801)
 
 
 def test_a_measurement_needs_edges_and_time():
@@ -196,6 +197,7 @@ def test_pages_are_divided_by_what_they_cost():
     assert given(20, 1, 1, 1) == [0]  # it stays
     assert given(20, 1, 60, 1) == [0, 2]  # dense
     assert given(90, 90, 90, 90) == [0, 1, 2, 3]
+    assert given(2, 100, 0, 0) == [1]  # 100 ms for 10 come before 2 ms for 1, which then save nothing
     assert given(20, 1, 1, 1, values=10**9) == []
     fast = rates._replace(streamed=0, gpu=1e14)
     assert given(2.3, 0, 0, 0, rates=fast) == [0]  # the hand-over takes 2.2 ms,
@@ -258,7 +260,8 @@ def test_rates_begin_with_the_speeds_of_the_hardware():
     assert (rates.cpu, rates.copied) == (3e8, 5e9)
     assert rates.ratio == pytest.approx(1000 / (1000 / 1e11 + 500 / 5e9) / 3e8)
     assert (rates.reactive, rates.by_f, rates.edges, rates.streamed) == (True, True, 1000, 500)
-    assert Rates.expected(1, 0, 0, 4.0, True).on(speeds, 4.0).ratio > 0
+    for edges in (0, 1):  # in a nanosecond at least
+        assert Rates.expected(1, edges, 0, 4.0, True).on(speeds, 4.0).gpu == pytest.approx(1e9)
 
 
 def test_t_pull_over_t_gpu_is_t_cpu_over_f_t_gpu():

@@ -31,12 +31,15 @@ def test_pages_are_tried_once_many_pushes_have_read_half_as_much():
 def test_pages_are_tried_after_sixteen_pushes():
     assert not after(DiskPushes(pass_bytes=10), *[(100, 1)] * 15).reenters
     assert after(DiskPushes(pass_bytes=10), *[(100, 1)] * 16).reenters
+    assert after(DiskPushes(pass_bytes=10), *[(0, 0)] * 19, (100, 1)).reenters  # or later
+    assert after(DiskPushes(pass_bytes=2), *many(1, 1)).reenters
 
 
 def test_a_run_that_may_not_reenter_never_does():
     pushes = after(DiskPushes(), *many(1 << 40, 1))
     assert pushes == DiskPushes()
     assert not pushes.reenters
+    assert not DiskPushes(pushes=LEAST_PUSHES, by_lists=(1, 1)).reenters
 
 
 def test_pages_are_kept_while_they_follow_more_edges_for_each_byte():
@@ -55,16 +58,16 @@ def test_what_was_given_up_is_tried_again_after_twice_as_much():
 
 def test_what_pages_have_read_counts_half_after_the_next():
     lists = after(DiskPushes(pass_bytes=1000), *many(1000, 100))
-    pages = after(lists, (801, 401), (100, 50))
-    assert (pages.by_pages, pages.has_reentered, lists.has_reentered) == ((500, 250), True, False)
+    pages = after(lists, (801, 401), (160, 80))
+    assert (pages.by_pages, pages.has_reentered, lists.has_reentered) == ((560, 280), True, False)
     assert after(lists, (500, 50)).reenters  # as many edges for each byte as lists
     given_up = after(lists, (500, 49))
     assert given_up == DiskPushes(1000, 1.0, has_reentered=True)
 
 
 def test_a_push_that_was_asked_for_says_nothing_about_pages():
-    pushes = after(DiskPushes(pass_bytes=1000), *many(1000, 100)).after(1000, 1, False)
-    assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 101), (0, 0), False)
+    pushes = after(DiskPushes(pass_bytes=1000), *many(1000, 100)).after(1000, 100, False)
+    assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 200), (0, 0), False)
 
 
 def test_pages_that_all_stay_in_memory_are_worked_off():

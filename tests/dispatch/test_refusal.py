@@ -3,7 +3,7 @@
 import pytest
 
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.refusal import refusal
+from garaph_py.dispatch.refusal import modes_on, refusal
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Capabilities, Decision
 
@@ -17,7 +17,8 @@ def seen(**facts):
 
 
 def why(mode, on="cpu", can=ON_CPU, **facts):
-    return refusal(Decision(mode, "", on), seen(**facts), can)
+    """A user's names are equal to ours, but other objects."""
+    return refusal(Decision("".join(mode), "", "".join(on)), seen(**facts), can)
 
 
 def test_what_is_possible():
@@ -37,7 +38,45 @@ def test_engines_that_only_push_begin_with_a_push():
 
 
 def test_what_the_user_asked_for_is_not_refused():
-    assert why(PULL_TILED, forced_mode=PULL_TILED) is None
+    for relaxes in (True, False):
+        assert why(PULL_TILED, forced_mode=PULL_TILED, is_relaxation=relaxes) is None
+    assert why(COMPONENTS, forced_mode=PULL_TILED) is not None
+    for device in "both", "gpu":  # what is asked for is done by the processor that works alone
+        assert why(PULL_TILED, device, forced_mode=PULL_TILED, ratio=2.0) is not None
+
+
+def test_a_push_that_the_user_asked_for_needs_a_relaxation_or_sums():
+    everywhere = {"forced_mode": PUSH, "updates_all_vertices": True}
+    assert why(PUSH, **everywhere) is None
+    assert why(PUSH, is_relaxation=False, **everywhere) is not None
+    assert why(PUSH, is_relaxation=False, deltas=True, **everywhere) is not None
+    assert why(PUSH, is_relaxation=False, deltas=True, has_sums=True, **everywhere) is None
+
+
+HYBRID = {"ratio": 2.0}
+ALL = {"tiles": True, "components": True}
+
+
+@pytest.mark.parametrize(("processor", "can", "facts", "modes"), [
+    ("cpu", ON_CPU, ALL, [PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS]),
+    ("cpu", ON_CPU, ALL | {"updates_all_vertices": True}, [PULL, PULL_TILED, COMPONENTS]),
+    ("cpu", ON_CPU, {"only_pushes": True}, [PUSH]),
+    ("cpu", ON_CPU, {"is_relaxation": False}, [PULL, NOTIFY_PULL]),
+    ("cpu", ON_CPU, {"is_relaxation": False, "has_sums": True}, [PULL, NOTIFY_PULL]),
+    ("cpu", Capabilities("cpu", (PULL, PUSH)), {}, [PULL, PUSH]),
+    ("cpu", Capabilities("cpu", (PULL, NOTIFY_PULL)), {}, [PULL, NOTIFY_PULL]),
+    ("gpu", ON_GPU, ALL | {"device": "gpu"}, [PULL, NOTIFY_PULL, PUSH, COMPONENTS]),
+    ("gpu", LISTS, {"device": "gpu"}, [PUSH]),
+    ("cpu", ON_CPU, HYBRID, [PULL, NOTIFY_PULL, PUSH]),
+    ("gpu", ON_CPU, HYBRID, [PULL]),
+    ("gpu", LISTS, HYBRID, [PULL]),  # what the CPU can do does not bind the device
+    ("gpu", ON_CPU, HYBRID | {"device_pushes": True}, [PULL, PUSH]),
+    ("gpu", ON_CPU, HYBRID | {"only_pushes": True}, []),
+    ("both", ON_CPU, HYBRID | ALL, [PULL, NOTIFY_PULL]),
+    ("both", Capabilities("cpu", (PULL, PUSH)), HYBRID, [PULL]),
+])  # fmt: skip
+def test_the_modes_of_a_processor(processor, can, facts, modes):
+    assert modes_on(processor, seen(**facts), can) == modes
 
 
 @pytest.mark.parametrize(
@@ -48,6 +87,8 @@ def test_what_the_user_asked_for_is_not_refused():
         (PUSH, {"is_relaxation": False}, "the program is no relaxation and has no delta"),
         (PUSH, {"is_relaxation": False, "deltas": True}, "no pull has made the sums"),
         (PULL_TILED, {}, "the graph has no tiles"),
+        (PULL_TILED, {"is_relaxation": False}, "the graph has no tiles"),
+        (PULL_TILED, {"is_relaxation": False, "deltas": True}, "the graph has no tiles"),
         (COMPONENTS, {}, "union-find does not give the answer"),
         (
             NOTIFY_PULL,
@@ -60,6 +101,12 @@ def test_what_is_not(mode, facts, said):
     assert f"mode={mode!r} is not possible here, because {said}" in why(mode, **facts)
 
 
+@pytest.mark.parametrize(("mode", "facts"), [(NOTIFY_PULL, {}), (PUSH, {}), (PULL_TILED, ALL), (COMPONENTS, ALL)])
+def test_what_a_processor_cannot_do(mode, facts):
+    said = why(mode, "both", Capabilities("cpu", (PULL,)), ratio=2.0, **facts)
+    assert said == f"mode={mode!r} is not possible here, because the processor cannot do it; choose from pull"
+
+
 def test_processors():
     assert why(PULL, "gpu") == "device='gpu' does not work in this run; choose from cpu"
     assert why(PULL, "cpu", ON_GPU, device="gpu") == "device='cpu' does not work in this run; choose from gpu"
@@ -69,7 +116,7 @@ def test_processors():
         NOTIFY_PULL, "both", ratio=2.0, updates_all_vertices=True
     )
     assert "choose from pull" in why(NOTIFY_PULL, "gpu", ratio=2.0)
-    assert "choose from push" in why(PULL, "gpu", LISTS, device="gpu")
+    assert why(PULL, "gpu", LISTS, device="gpu") == "mode='pull' is not possible here; choose from push"
 
 
 def test_anything_else_than_a_decision():

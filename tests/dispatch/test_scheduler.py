@@ -4,12 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, Policy
 from garaph_py.dispatch.push_cost import PushCost
 from garaph_py.dispatch.rates import Rates, Speeds
+from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
+from garaph_py.errors import PolicyError
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import PUSH_COST, Capabilities, Decision
+from garaph_py.executor.protocol import PUSH_COST, Ahead, Capabilities, Decision
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
 ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
@@ -90,7 +92,8 @@ def test_values_that_the_host_lacks_are_copied_to_both_its_arrays_and_back(missi
 
 
 def learn(hybrid, device, alpha, mode=PULL):
-    hybrid.learn(Decision(mode, "", device, alpha), 0.5, hybrid.rates, 0, 10)
+    """From a decision of a user's policy, whose names are equal to ours, but other objects."""
+    hybrid.learn(Decision("".join(mode), "", "".join(device), alpha), 0.5, hybrid.rates, 0, 10)
     return hybrid.missed
 
 
@@ -111,7 +114,7 @@ def test_what_the_faster_processor_would_have_saved_adds_up():
 
 
 @pytest.mark.parametrize(("name", "mode", "bound"), [
-    (GPU, NOTIFY_PULL, 0.01), (GPU, PULL, 0.001), (CPU, NOTIFY_PULL, 0.001),
+    (GPU, NOTIFY_PULL, 0.01), (GPU, PULL, 0.001), (GPU, COMPONENTS, 0.001), (CPU, NOTIFY_PULL, 0.001),
 ])  # fmt: skip
 def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
     alone = scheduler(name=name)
@@ -128,3 +131,66 @@ def test_the_times_of_a_gpu_are_learned(name):
     assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
     alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
     assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_what_pushes_read_from_disk_is_counted(mode):
+    alone = scheduler(Schedule(AUTO, pass_bytes=1000))
+    alone.read(Decision("".join(mode), ""), 10, 2)
+    assert alone.disk_pushes.by_lists == ((10, 2) if mode == PUSH else (0, 0))
+
+
+@pytest.mark.parametrize(("ends_early", "reentered", "only"), [
+    (True, True, True), (True, False, False), (False, True, False), (False, False, False),
+])  # fmt: skip
+def test_pulls_that_end_early_are_wrong_once_pages_were_worked_off(ends_early, reentered, only):
+    alone = scheduler(Schedule(AUTO, ends_early=ends_early, pass_bytes=1000))
+    alone.disk_pushes = DiskPushes(1000, has_reentered=reentered)
+    assert alone.observe(1, 1).only_pushes == only
+
+
+class Mine(Policy):
+    """Does what it is told, and may keep what it observes."""
+
+    def __init__(self, decision=None):
+        self.decision = decision
+
+    def decide(self, seen):
+        return self.decision or {}["decide"]
+
+
+class Observant(Mine):
+    def observe(self, own, seen, decision, done):
+        return {}["observe"] if done is None else done
+
+
+class Late(Mine):
+    def start(self):
+        return {}["start"]
+
+
+AHEAD = Decision(PUSH, "", ahead=Ahead(5, False))
+
+
+def test_a_policy_that_observes_sees_each_iteration():
+    """So the executor may not go on by itself."""
+    own, watched = scheduler(Schedule(Mine(AHEAD))), scheduler(Schedule(Observant(AHEAD)))
+    assert own.decide(own.observe(1, 1)).ahead == AHEAD.ahead
+    assert watched.decide(watched.observe(1, 1)).ahead is None
+    watched.done(watched.observe(1, 1), AHEAD, "kept")
+    assert watched.observe(1, 1).own == "kept"
+
+
+def test_a_policy_s_mistake_names_the_iteration():
+    with pytest.raises(PolicyError, match="policy 'Late', before the first iteration: KeyError: 'start'; correct the"):
+        scheduler(Schedule(Late()))
+    faulty = scheduler(Schedule(Mine()))
+    assert faulty.number == 0
+    faulty.number = 7
+    with pytest.raises(PolicyError, match="policy 'Mine', iteration 7: KeyError: 'decide'; correct the policy"):
+        faulty.decide(faulty.observe(1, 1))
+    wrong = scheduler(Schedule(Observant(Decision("sideways", ""))))
+    with pytest.raises(PolicyError, match="policy 'Observant', iteration 0: mode='sideways' is not possible here"):
+        wrong.decide(wrong.observe(1, 1))
+    with pytest.raises(PolicyError, match="policy 'Observant', iteration 0: KeyError: 'observe'; correct the policy"):
+        wrong.done(wrong.observe(1, 1), AHEAD, None)

@@ -24,6 +24,11 @@ def test_partitions_begin_at_words_of_32_bits(edges, bounds):
     assert found.edges.tolist() == [10 * size for size in np.diff(bounds)]
 
 
+@pytest.mark.parametrize("vertices", [1, 2, 99, 100])
+def test_the_last_partition_ends_with_the_last_vertex(vertices):
+    assert Partitions.of(np.arange(vertices + 1), 1000).bounds.tolist() == [0, vertices]
+
+
 def test_the_most_edges_of_adjacent_partitions():
     found = partitions([0, 32, 64, 96, 100], [0, 5, 20, 28, 29])  # 5, 15, 8 and 1 edges
     assert [found.most_edges(adjacent) for adjacent in (1, 2, 3, 4, 9)] == [15, 23, 28, 29, 29]

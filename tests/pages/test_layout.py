@@ -40,6 +40,12 @@ def test_pages_begin_at_multiples(limit: int, bounds: list[int]) -> None:
     assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == bounds
 
 
+def test_the_last_page_may_be_one_of_many_edges() -> None:
+    """Its vertices are as many as a page begins at multiples of."""
+    pages = layout(np.arange(321) * 10, 9, 32)
+    assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == list(range(0, 321, 32))
+
+
 def test_the_words_of_a_page() -> None:
     bounds = [(0, 64), (64, 129), (128, 192), (60, 70), (0, 1)]
     words = [Page(0, first, last, 0, 0).words for first, last in bounds]
@@ -50,7 +56,7 @@ def test_the_words_of_a_page() -> None:
     ((0, 100), 250, 1, 75), ((0, 100), 251, 1, 75), ((0, 100), 249, 1, 76), ((40, 100), 250, 1, 75),
     ((0, 100), 250, 32, 96), ((0, 100), 400, 32, 64), ((32, 100), 400, 32, 64), ((0, 64), 1, 32, 32),
     ((0, 65), 1, 32, 64), ((0, 100), 0, 1, 99), ((0, 100), 2000, 1, None), ((32, 64), 160, 32, None),
-    ((7, 8), 5, 1, None), ((7, 9), 5, 1, 8),
+    ((7, 8), 5, 1, None), ((7, 9), 5, 1, 8), ((40, 60), 50, 32, None),
 ])  # fmt: skip
 def test_where_a_page_is_cut(bounds: tuple[int, int], edges: int, multiple: int, vertex: int | None) -> None:
     """Each vertex has ten edges; the last part gets about so many edges, but at least a vertex, or a word of them."""

@@ -99,3 +99,13 @@ def test_the_model_is_found_from_what_items_took(k, seed):
     assert (model.coefficients >= 0).all()
     np.testing.assert_allclose(CostModel.terms(v, e, d, r) @ model.coefficients, took, rtol=1e-6)
     assert (CostModel.fit(v, e, d, r, rng.uniform(1, 1e6, 200)).coefficients >= 0).all()
+
+
+def test_a_term_that_no_item_has():
+    """With one copy each, there was nothing to merge: the model says nothing of it, and all else."""
+    v, d = np.array([1.0, 2.0, 500.0, 4000.0, 70.0]), np.array([9.0, 1.0, 40.0, 8.0, 300.0])
+    r, k = np.ones(5), [1.0, 0.5, 3.0, 0.25, 7.0, 0.5]
+    took = np.array([cycles(k, *item) for item in zip(v, v * d, d, r, strict=True)])
+    model = CostModel.fit(v, v * d, d, r, took)
+    np.testing.assert_allclose(CostModel.terms(v, v * d, d, r) @ model.coefficients, took, rtol=1e-6)
+    assert model.coefficients[4] == 0

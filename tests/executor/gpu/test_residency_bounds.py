@@ -37,10 +37,11 @@ def test_pages_that_all_stay(edges, programs, pages):
 
 def test_what_fits_exactly_stays():
     offsets = many(1 << 20)
-    exact = plan(offsets, raw_layout(), 1000, 1000 + 4 * MIB, 4, 1 << 16)
-    assert (len(exact.pages), exact.resident, exact.buffer_bytes, exact.used) == (16, 16, 0, 1000 + 4 * MIB)
+    fixed = 1000 + 4 * MIB
+    exact = plan(offsets, raw_layout(), fixed, fixed + 4 * MIB, 4, 1 << 16)
+    assert (len(exact.pages), exact.resident, exact.buffer_bytes, exact.used) == (16, 16, 0, fixed + 4 * MIB)
     assert not exact.is_short
-    assert plan(offsets, raw_layout(), 1000, 999 + 4 * MIB, 4, 1 << 16).resident == 11  # four are buffers
+    assert plan(offsets, raw_layout(), fixed, fixed + 4 * MIB - 1, 4, 1 << 16).resident == 11  # four are buffers
 
 
 @pytest.mark.parametrize(("edges", "left", "streams", "page_edges", "resident"), [
@@ -50,10 +51,11 @@ def test_what_fits_exactly_stays():
     (1 << 30, 2048 * MIB, 2, 1 << 24, 30),  # none is larger than 2 ** 24
 ])  # fmt: skip
 def test_pages_that_are_streamed(edges, left, streams, page_edges, resident):
-    found = plan(many(edges), raw_layout(), 5000, 5000 + left, streams)
+    fixed = left + 5000
+    found = plan(many(edges), raw_layout(), fixed, fixed + left, streams)
     assert {page.edges for page in found.pages} == {page_edges}
     assert (found.resident, found.streams, found.buffer_bytes) == (resident, streams, 4 * page_edges)
-    assert (found.used, found.is_short) == (5000 + left, False)
+    assert (found.used, found.is_short) == (fixed + left, False)
 
 
 def test_pages_of_a_small_graph_are_not_smaller_than_65536_edges():
@@ -85,6 +87,20 @@ def test_a_small_page_is_not_cut_further():
     """All edges are one page of 128 KiB, which is smaller than what pages are halved to."""
     with pytest.raises(DeviceMemoryError, match=r"128\.0 KiB for a page"):
         plan(many(1 << 15, 1024), raw_layout(), GIB, GIB + (100 << 10), 2, 1 << 20)
+
+
+def test_small_pages_are_not_halved_where_the_largest_stays():
+    """No page has 65536 edges, and the vertices of the largest one are not cut: fewer streams help, halves do not."""
+    offsets = blocks(*[28672, 28672, 61440] * 2)
+    found = plan(offsets, raw_layout(), GIB, GIB + 400_000, 2, 80_000)
+    assert [page.edges for page in found.pages] == [57344, 61440] * 2
+    assert (found.resident, found.streams, found.is_short) == (0, 1, True)
+
+
+def test_pages_are_halved_rather_than_streams_given_up():
+    found = plan(many(1 << 20), raw_layout(), GIB, GIB + MIB, 2, 1 << 18)
+    assert {page.edges for page in found.pages} == {1 << 17}
+    assert (found.streams, found.buffer_bytes, found.is_short) == (2, 512 << 10, True)
 
 
 def test_only_the_first_pages_are_resident():
