@@ -31,7 +31,7 @@ from ..runtime import options
 from ..runtime import run as runtime
 from ..runtime.options import RunOptions
 from ..storage import directory as store
-from . import budget, page_times, sources
+from . import budget, page_times, sources, ways
 from .graphs import GraphName
 
 Row = dict[str, Any]
@@ -161,10 +161,11 @@ def iteration_column(name: str) -> str:
 
 
 def columns_of_iterations() -> dict[str, type]:
-    """The types of the columns of `Stats.columns`, by the columns' names in the results."""
+    """The types of the columns of `Stats.columns` and of pages by way, by the columns' names in the results."""
     hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
     names = Stats(History(), False, 0.0, 0).columns()
-    return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
+    types = {iteration_column(name): column_type(scalars(hints[name])) for name in names}
+    return types | dict.fromkeys(ways.COLUMNS, int)
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,8 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "note": "; ".join(filter(None, notes)) or None,
     }
     columns = {iteration_column(name): column for name, column in stats.columns().items()}
-    return row, [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    each = zip(zip(*columns.values(), strict=True), stats.iterations, strict=True)
+    return row, [dict(zip(columns, values, strict=True)) | ways.pages_by_way(one) for values, one in each]
 
 
 def prepare_import(name: GraphName, folder: Path, on_event: events.Listener) -> Path:
