@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+import garaph_py as gp
 from garaph_py import experiment
+from garaph_py.experiment.budget import VERTEX_BYTES
+from garaph_py.experiment.graphs import named
+from garaph_py.experiment.kinds import Combination, Prepared, measure_run
 from garaph_py.experiment.spec import RESULTS
 from garaph_py.experiment.tables import read_rows
 from tests.support.command import garaph
+from tests.support.numpy_gpu import Lengths
 
 SWEEP = """
 repeats = 1
@@ -42,3 +47,15 @@ def test_bytes_over_the_link_are_compared_with_those_of_the_edges(
 ) -> None:
     (row, *_) = experiment.run(spec_of(SWEEP), tmp_path / "out")
     assert (row["to_device"], row["transfer_over_edges"], row["gpu_memory_used"]) == (0, 0.0, None)
+
+
+def test_a_share_of_the_graph_and_its_volume_on_a_simulated_gpu(device_with_lists: Any, tmp_path: Path) -> None:
+    graph, program = gp.rmat(10, 8, weights=(1, 9)), Lengths(0)
+    device_with_lists(program, graph)
+    given = {"engine": "hytgraph:partition_bytes=2048,transfers=copied", "gpu_memory": "1/2", "sync": True}
+    combination = Combination(0, {}, given, named("rmat:10:8", tmp_path), program)
+    row, parts = measure_run(combination, Prepared(graph), tmp_path)
+    edge_bytes = 8 * graph.m  # a target and a weight
+    assert row["gpu_memory_used"] == edge_bytes // 2 + VERTEX_BYTES * graph.n
+    assert row["transfer_over_edges"] == row["to_device"] / edge_bytes > 0
+    assert sum(part["pages_copied"] for part in parts) > 0
