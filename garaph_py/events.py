@@ -36,9 +36,9 @@ class PageGroup(NamedTuple):
         The direction, as in `Iteration`.
     device : {"cpu", "gpu", "both"}
         The processor; ``"both"`` if it is not known page by page.
-    transfer : {"resident", "copied", "zero-copy"} or None
-        How their edges reached a GPU: they stay in its memory, were copied there, or were read from host memory. None
-        on the CPU.
+    transfer : {"resident", "copied", "compacted", "zero-copy", "unified"} or None
+        How their edges reached a GPU: they stay in its memory, were copied there, whole or those of active vertices
+        alone, were read from host memory, or are in unified memory. None on the CPU.
     pages, edges : int
         The number of pages, and of edges visited in them.
     """

@@ -21,11 +21,10 @@ import numpy as np
 from graphs import hub, load
 
 import garaph_py as gp
+from garaph_py.experiment.budget import VERTEX_BYTES
 
 ENGINES = ["garaph", "emogi", "etagraph", "grus", "hytgraph", "auto"]
 PROGRAMS = ["BFS", "SSSP", "ConnectedComponents", "PageRank", "DeltaPageRank", "SSWP"]
-VERTEX_BYTES = 48
-"""GPU memory for a vertex beside edges: values, sums, offsets and bitmaps of any engine."""
 TOLERANCE = 0.01
 """Of PageRank and DeltaPageRank: HyTGraph's."""
 

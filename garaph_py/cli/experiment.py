@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,12 @@ def experiment(
             help="Measure nothing; join what several machines have measured of this spec: one folder each, repeatable.",
         ),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        Option(
+            metavar="GRAPH", help="Leave out this graph, as the spec names it; --resume measures it later. Repeatable."
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,15 +70,17 @@ def experiment(
     from .. import experiment as experiments
 
     if join:
-        if resume:
-            raise ParameterError("--join measures nothing; leave --resume out")
+        if resume or without:
+            raise ParameterError(f"--join measures nothing; leave --{'resume' if resume else 'without'} out")
         chosen, folder = experiments.read(spec), Path(spec.stem) if out is None else out
         report(found(chosen, experiments.join(chosen, join, folder), folder), as_json)
         return
     if not spec.is_dir():
         folder = Path(spec.stem) if out is None else out
-        report(measured(experiments.read(spec), folder, resume, quiet), as_json, resume)
+        report(measured(experiments.read(spec), folder, resume, quiet, without or ()), as_json, resume)
         return
+    if without:
+        raise ParameterError("--without leaves out graphs of one spec; name a spec, not a folder")
     chosen_of = {(out or Path()) / path.stem: experiments.read(path) for path in specs_in(spec)}
     begun = {folder for folder in chosen_of if resume and experiments.is_begun(folder)}
     for folder in chosen_of.keys() - begun:
@@ -93,7 +102,7 @@ def specs_in(folder: Path) -> list[Path]:
     return found
 
 
-def measured(spec: Spec, folder: Path, resume: bool, quiet: bool) -> dict[str, Any]:
+def measured(spec: Spec, folder: Path, resume: bool, quiet: bool, without: Collection[str] = ()) -> dict[str, Any]:
     """Run an experiment; what it has found, as JSON has it."""
     from .. import experiment as experiments
 
@@ -106,7 +115,7 @@ def measured(spec: Spec, folder: Path, resume: bool, quiet: bool) -> dict[str, A
         progress(event)
 
     with Progress(quiet) as progress:
-        rows = experiments.run(spec, folder, resume=resume, on_event=listen)
+        rows = experiments.run(spec, folder, resume=resume, without=without, on_event=listen)
     return found(spec, rows, folder) | {"made": made}
 
 

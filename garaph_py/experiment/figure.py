@@ -13,8 +13,14 @@ from .kinds import Row
 
 KEYS = ("name", "table", "kind", "x", "y", "by", "panels", "log", "caption", "marks", "correlate", "reference")
 REFERENCE_KEYS = ("panel", "columns", "rows")
-KINDS = LINE, BAR, TABLE = "line", "bar", "table"
-FOR_PLOTS, FOR_TABLES = ("log", "marks", "correlate"), ("reference",)
+KINDS = LINE, BAR, STACK, TABLE = "line", "bar", "stack", "table"
+REFUSED = {
+    LINE: ("reference",),
+    BAR: ("reference",),
+    STACK: ("log", "marks", "correlate", "reference", "by"),
+    TABLE: ("log", "marks", "correlate"),
+}
+"""Keys that do not go with a kind."""
 UNFINISHED = "-"
 """In a reference: a measurement that its source does not have."""
 
@@ -43,7 +49,8 @@ class Figure:
     """A plot or a table: medians of the column `y` over column `x`.
 
     It has a panel for each value of the columns `panels`. Each panel has a line, a row of bars or a column for each
-    value of the columns `by`. A table has a row for each value of `x`, and may have several `y`, a column for each.
+    value of the columns `by`. A table has a row for each value of `x`, and may have several `y`, a column for each. A
+    stack shows the share of each `y` in their sum.
 
     Attributes
     ----------
@@ -85,7 +92,7 @@ def figure(given: Any, where: str, number: int, tables: Mapping[str, Mapping[str
     toml.known(given, KEYS, f"{where}: ")
     table = toml.chosen(f"{where}: table", given.get("table", next(iter(tables))), tuple(tables))
     kind = toml.chosen(f"{where}: kind", given.get("kind", LINE), KINDS)
-    for key in FOR_PLOTS if kind == TABLE else FOR_TABLES:
+    for key in REFUSED[kind]:
         if key in given:
             raise ParameterError(f"{where}: {key} does not go with kind={kind!r}; leave it out")
     if "marks" in given and kind != LINE:
@@ -96,8 +103,10 @@ def figure(given: Any, where: str, number: int, tables: Mapping[str, Mapping[str
         tuple(toml.chosen(f"{where}: {key}", column, columns) for column in toml.listed(given.get(key, otherwise)))
         for key, otherwise in (("y", None), ("by", []), ("panels", []))
     )
-    if len(y) != 1 and (kind != TABLE or by or not y):
-        raise ParameterError(f"{where}: y={list(y)}: give one column; only a table without `by` may have several")
+    if len(y) != 1 and (kind not in (STACK, TABLE) or by or not y):
+        raise ParameterError(
+            f"{where}: y={list(y)}: give one column; only a stack, and a table without `by`, may have several"
+        )
     for column in y:
         if tables[table][column] is str:
             raise ParameterError(f"{where}: y={column!r} holds words; choose a column of numbers")

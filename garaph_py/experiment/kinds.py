@@ -31,7 +31,7 @@ from ..runtime import options
 from ..runtime import run as runtime
 from ..runtime.options import RunOptions
 from ..storage import directory as store
-from . import page_times, sources
+from . import budget, page_times, sources, ways
 from .graphs import GraphName
 
 Row = dict[str, Any]
@@ -161,10 +161,11 @@ def iteration_column(name: str) -> str:
 
 
 def columns_of_iterations() -> dict[str, type]:
-    """The types of the columns of `Stats.columns`, by the columns' names in the results."""
+    """The types of the columns of `Stats.columns` and of pages by way, by the columns' names in the results."""
     hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
     names = Stats(History(), False, 0.0, 0).columns()
-    return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
+    types = {iteration_column(name): column_type(scalars(hints[name])) for name in names}
+    return types | dict.fromkeys(ways.COLUMNS, int)
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def forget_runs(prepared: Prepared) -> None:
 
 def check_run(combination: Combination) -> None:
     """Refuse options that contradict each other, and a device that is missing."""
-    if RunOptions(**combination.given).needs_gpu:
+    if RunOptions(**budget.without_share(combination.given)).needs_gpu:
         gpu_device.find()
 
 
@@ -200,12 +201,14 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         program = sources.chosen(combination.program, combination.picks, prepared.graph)
         prepared.own[combination.number] = prepared.graph._replace(), program
     graph, program = prepared.own[combination.number]
+    run_options = RunOptions(**budget.sized(combination.given, program, graph))
     started = time.perf_counter()
-    stats = runtime.execute(program, graph, RunOptions(**combination.given)).stats
+    stats = runtime.execute(program, graph, run_options).stats
     total = time.perf_counter() - started
     starts = sources.sources_of(program, graph)
     notes = (stats.note, sources.remark(starts, stats, graph.n))
-    done = len(stats.history)
+    done, edge_bytes = len(stats.history), budget.read_bytes(program, graph)
+    to_device = sum(iteration.to_device for iteration in stats.iterations)
     row = {
         "seconds": stats.seconds,
         "compile_seconds": stats.compile_seconds,
@@ -219,9 +222,11 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "graph_weighted": graph.edge_dtype is not None,
         "edges": stats.edges,
         "edges_per_second": stats.edges / stats.seconds if stats.seconds else None,
-        "to_device": sum(iteration.to_device for iteration in stats.iterations),
+        "to_device": to_device,
+        "transfer_over_edges": to_device / edge_bytes if edge_bytes else None,
         "from_device": sum(iteration.from_device for iteration in stats.iterations),
         "from_disk": sum(iteration.from_disk for iteration in stats.iterations),
+        "gpu_memory_used": run_options.gpu_bytes,
         "device_used": stats.device,
         "threads_used": stats.threads,
         "encoding_used": stats.encoding,
@@ -230,7 +235,8 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "note": "; ".join(filter(None, notes)) or None,
     }
     columns = {iteration_column(name): column for name, column in stats.columns().items()}
-    return row, [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    each = zip(zip(*columns.values(), strict=True), stats.iterations, strict=True)
+    return row, [dict(zip(columns, values, strict=True)) | ways.pages_by_way(one) for values, one in each]
 
 
 def prepare_import(name: GraphName, folder: Path, on_event: events.Listener) -> Path:
@@ -319,7 +325,8 @@ KINDS = {
             "seconds": float, "compile_seconds": float, "placing_seconds": float, "total_seconds": float,
             "iterations_done": int, "seconds_per_iteration": float, "converged": bool, "vertices": int,
             "graph_edges": int, "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int,
-            "from_device": int, "from_disk": int, "device_used": str, "threads_used": int, "encoding_used": str,
+            "transfer_over_edges": float, "from_device": int, "from_disk": int, "gpu_memory_used": int,
+            "device_used": str, "threads_used": int, "encoding_used": str,
             "source": str, "source_edges": int, "note": str, "error": str,
         },
         prepare_run,

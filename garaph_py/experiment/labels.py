@@ -14,6 +14,7 @@ NAMES = {
     "edges": "edges visited",
     "graph_edges": "edges of the graph",
     "to_device": "bytes to the device",
+    "transfer_over_edges": "bytes to the device over the bytes of the edges",
     "from_device": "bytes from the device",
     "from_disk": "bytes from the disk",
     "average_degree": "average degree, edges per vertex",

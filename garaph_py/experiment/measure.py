@@ -10,7 +10,7 @@ import random
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -34,7 +34,14 @@ PLACE = ".measuring-"
 """How the name of the temporary directory in that folder begins that is for the files of measurements."""
 
 
-def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.Listener = events.ignore) -> list[Row]:
+def run(
+    spec: Spec,
+    folder: Path,
+    *,
+    resume: bool = False,
+    without: Collection[str] = (),
+    on_event: events.Listener = events.ignore,
+) -> list[Row]:
     """Make all measurements of `spec`; write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
 
     Parameters
@@ -44,6 +51,8 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
         The folder to create for the files. Results are written after every round, and after an interrupt.
     resume : bool
         Continue an experiment of the same spec in `folder`.
+    without : collection of str
+        Graphs to leave out, as the spec names them; `resume` measures them later.
     on_event : callable, optional
 
     Returns
@@ -54,12 +63,13 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     Raises
     ------
     ParameterError
-        If `folder` exists and `resume` is false, or if `folder` has another spec.
+        If `folder` exists and `resume` is false, or if `folder` has another spec, or the spec no graph in `without`.
     FormatError
         If a file in the `folder` to resume is damaged.
     Interrupted
         After Ctrl-C. The measurements made so far are kept.
     """
+    check_left_out(spec, without)
     tables = Tables(spec, folder)
     if resume:
         check_same(spec, folder, "has no experiment to continue; leave --resume out")
@@ -72,7 +82,7 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
         begin(spec, folder)
     try:
         tables.made_on(keep_machine(describe(folder, on_event), folder / "machine.json"))
-        measure(spec, folder, tables, on_event)
+        measure(spec, folder, tables, on_event, without)
     except KeyboardInterrupt:
         done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)
         raise Interrupted(
@@ -82,6 +92,16 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
         tables.save()
     draw(spec, tables.rows, folder)
     return tables.rows[RESULTS]
+
+
+def check_left_out(spec: Spec, without: Collection[str]) -> None:
+    """Refuse graphs to leave out that the spec does not name, and leaving out all."""
+    named = dict.fromkeys(combination.graph.text for combination in spec.combinations)
+    for graph in without:
+        if graph not in named:
+            raise ParameterError(f"without {graph!r}: the spec has no such graph; choose from {', '.join(named)}")
+    if set(without) == set(named):
+        raise ParameterError("without: no graph is left to measure; leave one in")
 
 
 def begin(spec: Spec, folder: Path) -> None:
@@ -214,10 +234,15 @@ def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
                 yield repeat, combination
 
 
-def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener) -> None:
-    """Make the measurements that `tables` lack, and add a row for each; the row of a failed one has the error."""
+def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener, without: Collection[str] = ()) -> None:
+    """Make the measurements that `tables` lack, and add a row for each; the row of a failed one has the error.
+
+    Those over the graphs `without` are not made.
+    """
     done = tables.done
-    steps = [step for step in order(spec) if (step[1].number, step[0]) not in done]
+    steps = [
+        step for step in order(spec) if (step[1].number, step[0]) not in done and step[1].graph.text not in without
+    ]
     missing = {combination.graph for repeat, combination in steps if repeat >= 0}
     steps = [step for step in steps if step[1].graph in missing]
     asked = {combination.number: combination for _, combination in steps}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..system.files import write_whole
-from .figure import BAR, LINE, TABLE, Figure
+from .figure import BAR, LINE, STACK, TABLE, Figure
 from .grid import grids_of, markdown, put
 from .kinds import Row
 from .labels import shown
@@ -33,6 +33,8 @@ DPI = 120
 PANEL_INCHES = 5.5, 4.0
 LINE_INCHES, LABEL = 0.16, 30
 """Height of a line below a plot, and characters in a line of a legend."""
+SHARE = "share"
+"""The axis of a stack."""
 LETTERS = 75
 """Characters of a caption across a panel."""
 
@@ -108,15 +110,21 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
     drawn = Picture(figsize=(PANEL_INCHES[0] * across, height), layout="constrained")
     grid = list(drawn.subplots(down, across, squeeze=False).flat)
     for axes, (title, series) in zip(grid, panels.items(), strict=False):
-        {LINE: lines, BAR: bars}[figure.kind](axes, series)
-        axes.set(xlabel=shown(figure.x), ylabel=shown(figure.y[0]), title=title or figure.name)
+        {LINE: lines, BAR: bars, STACK: stack}[figure.kind](axes, series)
+        axes.set(
+            xlabel=shown(figure.x),
+            ylabel=SHARE if figure.kind == STACK else shown(figure.y[0]),
+            title=title or figure.name,
+        )
         if any(known(points) for points in series.values()):
             axes.set(**{f"{axis}scale": "log" for axis in figure.log})  # which needs values
         whole_ticks(axes, series, figure)
-        if figure.by and series:
+        if (figure.by or figure.kind == STACK) and series:
             handles, labels = axes.get_legend_handles_labels()
             wrapping = [textwrap.fill(label, LABEL) for label in labels]
-            axes.legend(handles, wrapping, fontsize=8, title=", ".join(one.replace("_", " ") for one in figure.by))
+            axes.legend(
+                handles, wrapping, fontsize=8, title=", ".join(one.replace("_", " ") for one in figure.by) or None
+            )
     for axes in grid[len(panels) :]:
         axes.remove()
     drawn.supxlabel(text, x=0.02, ha="left", fontsize=8)
@@ -132,7 +140,7 @@ def whole_ticks(axes: Any, series: Series, figure: Figure) -> None:
     from matplotlib.ticker import MaxNLocator
 
     xs = [x for points in series.values() for x in points]
-    if xs and "x" not in figure.log and figure.kind == LINE and all(type(x) is int for x in xs):
+    if xs and "x" not in figure.log and figure.kind in (LINE, STACK) and all(type(x) is int for x in xs):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -184,6 +192,23 @@ def bars(axes: Any, series: Series) -> None:
             axes.text(xs.index(x) + left, 0.02, ABSENT, fontsize=8, **place)
     axes.set_xlim(-0.5, max(len(xs), 1) - 0.5)
     axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=20, ha="right")
+
+
+def stack(axes: Any, series: Series) -> None:
+    """Draw a bar at each place, with the share of each series in the sum of their medians."""
+    medians = {
+        label: {x: point.estimate.median for x, point in known(points).items()} for label, points in series.items()
+    }
+    xs = list(dict.fromkeys(x for own in medians.values() for x in own))
+    sums = {x: math.fsum(own.get(x, 0.0) for own in medians.values()) for x in xs}
+    below = dict.fromkeys(xs, 0.0)
+    for number, (label, own) in enumerate(medians.items()):
+        shares = {x: own.get(x, 0.0) / sums[x] if sums[x] else 0.0 for x in xs}
+        look: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "hatch": HATCHES[number % len(HATCHES)]}
+        bottom = [below[x] for x in xs]
+        axes.bar(xs, list(shares.values()), 0.9, bottom, label=label, edgecolor="white", linewidth=0, **look)
+        below = {x: below[x] + share for x, share in shares.items()}
+    axes.set_ylim(0, 1)
 
 
 def whiskers(points: list[Point]) -> tuple[list[float], list[list[float]]]:

@@ -1,21 +1,19 @@
 """The engines that push along edge lists, on a device simulated with NumPy: the answers of the CPU, in every way."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
-from garaph_py.executor.gpu import edge_lists, push_from_lists
+from garaph_py.executor.gpu import push_from_lists
 from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.executor.protocol import Decision
 from tests.support import numpy_lists, twins
 from tests.support.numpy_deltas import Peeled, Weighed
-from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, failing_once, held_after, when_iterations_begin
+from tests.support.numpy_gpu import Lengths, Quiet, failing_once, held_after, when_iterations_begin
 from tests.support.numpy_lists import FakeManaged
 
 from ...support.runs import run_with, ways_of
@@ -43,20 +41,6 @@ def graph(request):
     lengths = np.random.default_rng(7).integers(1, 20, len(edges.sources)).astype(np.int32)
     named = {"vertices": range(edges.n), "directed": request.param}
     return gp.from_edges(edges.sources, edges.targets, lengths, **named)
-
-
-@pytest.fixture
-def device_with_lists(device_for, monkeypatch):
-    """A function that makes a device, which can map memory and has unified memory."""
-
-    def make(program, graph):
-        driver = device_for(program, graph)
-        monkeypatch.setattr(FakePinned, "driver", driver)
-        monkeypatch.setattr(edge_lists, "ManagedArray", partial(FakeManaged, driver))
-        FakeManaged.made.clear()
-        return driver
-
-    return make
 
 
 def expected(program, graph):

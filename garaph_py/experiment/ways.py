@@ -1,0 +1,21 @@
+"""How many pages of an iteration were processed in each way, as HyTGraph's Figure 6 shows."""
+
+from __future__ import annotations
+
+from .. import events
+from ..executor.gpu.settings import MANAGED
+from ..executor.modes import COMPACTED, COPIED, CPU, RESIDENT, ZERO_COPY
+
+WAYS = {way: f"pages_{way.replace('-', '_')}" for way in (COPIED, COMPACTED, ZERO_COPY, MANAGED, RESIDENT, CPU)}
+"""The column of each way: how the edges of a page reached a GPU, or that the CPU processed it."""
+UNKNOWN = "pages_unknown"
+"""The column of pages of which the record does not say the way, or the processor."""
+COLUMNS = *WAYS.values(), UNKNOWN
+
+
+def pages_by_way(iteration: events.Iteration) -> dict[str, int]:
+    """The pages that an iteration processed in each way, by column."""
+    counts = dict.fromkeys(COLUMNS, 0)
+    for group in iteration.groups:
+        counts[WAYS.get(group.transfer or group.device, UNKNOWN)] += group.pages
+    return counts
