@@ -1,0 +1,92 @@
+"""Connected components of undirected graphs, and weakly connected ones of directed graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ..apps import ConnectedComponents
+from .functions import implements
+from .graph import BackendGraph
+from .runs import run_on
+
+Array = npt.NDArray[Any]
+
+
+def labels(G: BackendGraph) -> Array:
+    """The component of each vertex: the first vertex of the same component. Directions of edges do not count."""
+    found: Array = run_on(G.undirected, ConnectedComponents()).values if len(G) else np.zeros(0, np.uint32)
+    return found
+
+
+def sets(G: BackendGraph) -> Iterator[set[Any]]:
+    """The nodes of each component, in the order of the first nodes."""
+    label = labels(G)
+    order = np.argsort(label, kind="stable")
+    names, ends = G.named(order), np.flatnonzero(np.diff(label[order])) + 1
+    for first, last in pairwise([0, *ends.tolist(), len(names)]):
+        if names:
+            yield set(names[first:last])
+
+
+def count(G: BackendGraph) -> int:
+    """The number of components."""
+    return int((labels(G) == np.arange(len(G))).sum())
+
+
+def is_one(G: BackendGraph) -> bool:
+    """Whether the graph is one component; NetworkX's exception if it has no nodes."""
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return count(G) == 1
+
+
+@implements()
+def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
+    """The nodes of each component, in the order of the first nodes."""
+    return sets(G)
+
+
+@implements()
+def number_connected_components(G: BackendGraph) -> int:
+    """The number of components."""
+    return count(G)
+
+
+@implements()
+def is_connected(G: BackendGraph) -> bool:
+    """Whether there is a path between every two nodes."""
+    return is_one(G)
+
+
+@implements()
+def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
+    """The nodes of the component of a node."""
+    vertex = G.find(n)
+    if vertex is None:
+        raise KeyError(n)
+    label = labels(G)
+    return set(G.named(np.flatnonzero(label == label[vertex])))
+
+
+@implements()
+def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
+    """The nodes of each weakly connected component, in the order of the first nodes."""
+    return sets(G)
+
+
+@implements()
+def number_weakly_connected_components(G: BackendGraph) -> int:
+    """The number of weakly connected components."""
+    return count(G)
+
+
+@implements()
+def is_weakly_connected(G: BackendGraph) -> bool:
+    """Whether there would be a path between every two nodes if edges had no directions."""
+    return is_one(G)
