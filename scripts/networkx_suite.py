@@ -63,7 +63,7 @@ class Counts:
             try:
                 found = function(*args, **kwargs)
             except NotImplementedError as error:
-                self.fell_back[name, str(error)] += 1
+                self.fell_back[name, str(error).partition(",")[0]] += 1
                 raise
             except Exception:
                 self.ran[name] += 1

@@ -27,6 +27,7 @@ from .generic import shortest_path, shortest_path_length
 from .pagerank import pagerank
 from .traversal import ancestors, bfs_layers, descendants, descendants_at_distance
 from .unweighted import (
+    all_pairs_shortest_path,
     all_pairs_shortest_path_length,
     bidirectional_shortest_path,
     has_path,
@@ -36,7 +37,10 @@ from .unweighted import (
     single_target_shortest_path_length,
 )
 from .weighted import (
+    all_pairs_bellman_ford_path,
     all_pairs_bellman_ford_path_length,
+    all_pairs_dijkstra,
+    all_pairs_dijkstra_path,
     all_pairs_dijkstra_path_length,
     bellman_ford_path,
     bellman_ford_path_length,
@@ -53,8 +57,12 @@ from .weighted import (
 from .worth import should_run
 
 __all__ = [
+    "all_pairs_bellman_ford_path",
     "all_pairs_bellman_ford_path_length",
+    "all_pairs_dijkstra",
+    "all_pairs_dijkstra_path",
     "all_pairs_dijkstra_path_length",
+    "all_pairs_shortest_path",
     "all_pairs_shortest_path_length",
     "ancestors",
     "average_shortest_path_length",

@@ -16,8 +16,12 @@ from ..graph.build import from_numbered_edges
 from ..graph.csr import from_csr
 from .graph import BackendGraph, backend_graph
 from .runs import threads_for
+from .sweeps import EXACT
 
 Array = npt.NDArray[Any]
+
+SPARSE = 8
+"""How many times the number of nodes their greatest integer may be for a table: 32 bytes of memory a node."""
 
 
 def convert_from_nx(
@@ -79,9 +83,12 @@ class Lists:
         self.offsets = summed(np.fromiter(map(len, rows), np.int64, n))
         flat: Iterable[Any] = chain.from_iterable(rows)
         m = int(self.offsets[-1])
-        if nodes != list(range(n)):
+        vertices = table_of(nodes)
+        if vertices is None:
             flat = map(dict(zip(nodes, range(n), strict=True)).__getitem__, flat)
-        self.neighbours = np.fromiter(flat, np.int64, m).astype(np.uint32)
+            self.neighbours = np.fromiter(flat, np.uint32, m)
+        else:
+            self.neighbours = vertices[np.fromiter(flat, np.int64, m)]
         if several:
             parallel = np.fromiter(map(len, self._values()), np.int64, m)
             self.neighbours = np.repeat(self.neighbours, parallel)
@@ -105,6 +112,18 @@ class Lists:
         return from_numbered_edges(owners[once], self.neighbours[once], n, values, directed=False, threads=threads)
 
 
+def table_of(nodes: list[Any]) -> Array | None:
+    """The vertex that each integer is, if all nodes are integers that make a small table; else None.
+
+    Looking up all neighbours in an array takes a third of the time that it takes in a dictionary.
+    """
+    if set(map(type, nodes)) != {int} or min(nodes) < 0 or max(nodes) > SPARSE * len(nodes):
+        return None
+    vertices = np.zeros(max(nodes) + 1, np.uint32)
+    vertices[nodes] = np.arange(len(nodes), dtype=np.uint32)
+    return vertices
+
+
 def summed(counts: Array) -> Array:
     """Offsets: 0, and the sums of the counts up to each."""
     offsets = np.zeros(len(counts) + 1, np.int64)
@@ -123,6 +142,8 @@ def numbers(data: Any, attribute: str, default: Any) -> Array:
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are no numbers of up to 64 bits")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
+    if values.dtype.kind == "f" and np.abs(values).max() >= EXACT and any(isinstance(each, int) for each in given):
+        raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
     if values.dtype == np.uint64 and values.max(initial=0) > np.iinfo(np.int64).max:
         raise NotImplementedError(f"the edge attribute {attribute!r} has integers that take more than 63 bits")
     return values

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from .functions import implements
 from .graph import BackendGraph
 from .unweighted import (
+    all_pairs_shortest_path,
     all_pairs_shortest_path_length,
     bidirectional_shortest_path,
     single_source_shortest_path,
@@ -15,6 +15,7 @@ from .unweighted import (
     single_target_shortest_path,
 )
 from .weighted import (
+    all_pairs_dijkstra_path,
     all_pairs_dijkstra_path_length,
     bellman_ford_path,
     bellman_ford_path_length,
@@ -29,25 +30,20 @@ from .weighted import (
 METHODS = "dijkstra", "bellman-ford"
 
 
-def all_paths(source: Any, target: Any, weight: Any, method: Any) -> str | None:
-    """Why `shortest_path` does not run here with these arguments; None if it does."""
-    if source is None and target is None:
-        return "paths between all pairs"
-    return callable_weight(weight)
-
-
 def checked(method: str) -> None:
     """Raise NetworkX's exception for an unknown method."""
     if method not in METHODS:
         raise ValueError(f"method not supported: {method}")
 
 
-@implements(all_paths)
+@implements(callable_weight)
 def shortest_path(
     G: BackendGraph, source: Any = None, target: Any = None, weight: str | None = None, method: str = "dijkstra"
 ) -> Any:
     """The path between two nodes, or a dictionary of those from the source to all nodes, or from all to the target."""
     checked(method)
+    if source is None and target is None:
+        return all_pairs_shortest_path(G) if weight is None else all_pairs_dijkstra_path(G, weight=weight)
     if weight is None:
         if source is None:
             return single_target_shortest_path(G, target)
@@ -69,7 +65,7 @@ def shortest_path_length(
     """The length between two nodes, or a dictionary of those from the source or to the target, or of all pairs."""
     checked(method)
     if source is None and target is None:
-        return all_pairs(G, weight)
+        return all_pairs_shortest_path_length(G) if weight is None else all_pairs_dijkstra_path_length(G, weight=weight)
     if weight is None:
         if source is not None and target is not None:
             return len(bidirectional_shortest_path(G, source, target)) - 1
@@ -82,10 +78,3 @@ def shortest_path_length(
     if target is None:
         return one(G, source, weight=weight)
     return (dijkstra_path_length if method == "dijkstra" else bellman_ford_path_length)(G, source, target, weight)
-
-
-def all_pairs(G: BackendGraph, weight: str | None) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Each node with the distances from it."""
-    if weight is None:
-        return all_pairs_shortest_path_length(G)
-    return all_pairs_dijkstra_path_length(G, weight=weight)

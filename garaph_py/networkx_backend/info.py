@@ -5,8 +5,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 FUNCTIONS = (
+    "all_pairs_bellman_ford_path",
     "all_pairs_bellman_ford_path_length",
+    "all_pairs_dijkstra",
+    "all_pairs_dijkstra_path",
     "all_pairs_dijkstra_path_length",
+    "all_pairs_shortest_path",
     "all_pairs_shortest_path_length",
     "ancestors",
     "average_shortest_path_length",

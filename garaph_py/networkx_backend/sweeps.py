@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ..apps import BFS, SSSP
 from ..graph import Graph
+from ..graph.adjacency import Adjacency
 from ..native import Kernel
 from ..native.threads import ThreadPool, split
 from .runs import run_on, threads_for
@@ -25,6 +26,7 @@ BLOCK = 1 << 22
 """Distances that SciPy computes at a time: 32 MiB."""
 
 
+# wide: compiled code takes its arrays one by one
 def search_each(offsets, targets, sources, first, last, level, queue, reached, farthest, total):  # type: ignore[no-untyped-def]
     """Search from each of ``sources[first:last]``.
 
@@ -123,7 +125,7 @@ def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
         return
     with ThreadPool(threads_for(graph.m)) as pool:
         out = graph._arrays.valued_out_edges(pool)
-    matrix = sparse.csr_array((out.values, out.neighbours, out.offsets), shape=(graph.n, graph.n))
+    matrix = shortest_edges(out)
     whole = graph.edge_dtype.kind != "f"
     for block in np.array_split(sources, -(-len(sources) * graph.n // BLOCK) or 1):
         for distance in sparse.csgraph.dijkstra(matrix, indices=block):
@@ -133,6 +135,19 @@ def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
                 if whole
                 else distance
             )
+
+
+def shortest_edges(edges: Adjacency) -> Any:
+    """The adjacency as SciPy's matrix, with the least of parallel edges, which SciPy would add up."""
+    offsets, others, values, n = edges.offsets, edges.neighbours, edges.values, len(edges.offsets) - 1
+    assert values is not None
+    differs = np.ones(len(others), np.bool_)
+    differs[1:] = others[1:] != others[:-1]
+    differs[offsets[:-1][offsets[:-1] < len(others)]] = True
+    first = np.flatnonzero(differs)
+    return sparse.csr_array(
+        (np.minimum.reduceat(values, first), others[first], np.searchsorted(first, offsets)), shape=(n, n)
+    )
 
 
 def exact(graph: Graph) -> bool:

@@ -92,6 +92,13 @@ def single_source_shortest_path(G: BackendGraph, source: Any, cutoff: float | No
 
 
 @implements()
+def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Each node with a shortest path to each node that it reaches."""
+    for node in G:
+        yield node, single_source_shortest_path(G, node, cutoff)
+
+
+@implements()
 def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
     """A shortest path to the target from each node that reaches it."""
     return paths_of(G, searched(G, source_of(G, target, "Target {} not in G"), cutoff, backwards=True), backwards=True)

@@ -51,7 +51,7 @@ def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
     if len(sources) == 1:
         program = SSSP(first)
     else:
-        starts = np.zeros(graph.n)
+        starts = np.zeros(graph.n, np.int32)
         starts[sources] = 1
         program = NearestSSSP(first, starts)
     return run_on(graph, program).values
@@ -186,6 +186,32 @@ def path_to(G: BackendGraph, graph: Graph, distance: Array, source: int, target:
 
 
 @implements(callable_weight)
+def all_pairs_dijkstra(
+    G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
+    """Each node with the distances from it and the shortest paths."""
+    for node in G:
+        yield node, single_source_dijkstra(G, node, cutoff=cutoff, weight=weight)
+
+
+@implements(callable_weight)
+def all_pairs_dijkstra_path(
+    G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Each node with a shortest path to each node that it reaches."""
+    for node in G:
+        yield node, single_source_dijkstra_path(G, node, cutoff, weight)
+
+
+@implements(callable_weight)
+def all_pairs_bellman_ford_path(
+    G: BackendGraph, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Each node with a shortest path to each node that it reaches."""
+    return all_pairs_dijkstra_path(G, weight=weight)
+
+
+@implements(callable_weight)
 def dijkstra_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
     """A shortest path from the source to the target."""
     _, path = single_source_dijkstra(G, source, target, weight=weight)
@@ -252,4 +278,4 @@ def single_source_bellman_ford(
     try:
         return single_source_dijkstra(G, source, target, weight=weight)
     except nx.NetworkXNoPath as error:
-        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}") from error
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources") from error
