@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .functions import implements
 from .graph import BackendGraph
 from .sweeps import distances_from_each, sweep
-from .weighted import callable_weight, reached_by
+from .weighted import callable_weight, graph_of, reached_by
 
 Array = npt.NDArray[Any]
 
@@ -39,7 +39,7 @@ def spread(G: BackendGraph, vertices: Array, weight: str | None) -> tuple[Array,
     if weight is None:
         found = sweep(G.graph, vertices)
         return found.reached, found.farthest.tolist(), found.total.tolist()
-    graph, reached, farthest, total = G.weighted(weight), [], [], []
+    graph, reached, farthest, total = graph_of(G, weight), [], [], []
     for distance in distances_from_each(graph, vertices):
         distance = distance[reached_by(distance)]
         reached.append(len(distance))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from ..errors import GraphError
 from .graph import backend_graph
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -15,7 +16,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def implements(unsupported: Callable[..., str | None] | None = None) -> Callable[[Function], Function]:
     """A decorator for a function with NetworkX's name and signature, whose first parameter is a `BackendGraph`.
 
-    Callers may give it a `Graph` too.
+    Callers may give it a `Graph` too. If the function raises `GraphError`, because a program refuses a converted graph,
+    such as one with lengths below 0, NetworkX gets NotImplementedError, and goes on with another backend. With a
+    `Graph` of the user's, there is no other, and the error itself is what helps.
 
     Parameters
     ----------
@@ -28,7 +31,13 @@ def implements(unsupported: Callable[..., str | None] | None = None) -> Callable
 
         @wraps(function)
         def called(G: Any, *args: Any, **kwargs: Any) -> Any:
-            return function(backend_graph(G), *args, **kwargs)
+            graph = backend_graph(G)
+            try:
+                return function(graph, *args, **kwargs)
+            except GraphError as error:
+                if not graph.converted:
+                    raise
+                raise NotImplementedError(str(error)) from error
 
         def can_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
             """True, or why not."""

@@ -46,6 +46,11 @@ class BackendGraph:
     ) -> None:
         self.graph, self.weight, self._nodes, self._multigraph = graph, weight, nodes, multigraph
 
+    @property
+    def converted(self) -> bool:
+        """Whether it was made of a graph of NetworkX."""
+        return self._nodes is not None
+
     @cached_property
     def nodes(self) -> list[Any]:
         """All nodes, in order."""
@@ -103,11 +108,13 @@ class BackendGraph:
 
         Raises
         ------
-        NotImplementedError
+        GraphError
             If it is directed, and its edges are on disk.
         """
         if self.graph.directed and self.graph.on_disk:
-            raise NotImplementedError("the edges are on disk in one direction; import them with --undirected")
+            raise GraphError(
+                "the edges are on disk in one direction; import them with --undirected for their components"
+            )
         return self.unweighted.symmetrized()
 
     def reversed(self) -> BackendGraph:
@@ -115,14 +122,10 @@ class BackendGraph:
 
         Raises
         ------
-        NotImplementedError
-            If the edges are on disk without the values of out-edges.
+        GraphError
+            As in `Graph.reversed`.
         """
-        try:
-            turned = self.graph.reversed()
-        except GraphError as error:
-            raise NotImplementedError(str(error)) from error
-        return BackendGraph(turned, self._nodes, self.weight, self._multigraph)
+        return BackendGraph(self.graph.reversed(), self._nodes, self.weight, self._multigraph)
 
     def is_directed(self) -> bool:
         return self.graph.directed

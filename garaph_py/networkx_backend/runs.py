@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import GraphError
 from ..graph import Graph
 from ..output.result import Result
 from ..program import VertexProgram
@@ -19,14 +18,5 @@ def threads_for(edges: int) -> int | None:
 
 
 def run_on(graph: Graph, program: VertexProgram, iterations: int | None = None) -> Result:
-    """Run a program on a graph.
-
-    Raises
-    ------
-    NotImplementedError
-        If the program refuses the graph, such as one with lengths below 0. NetworkX then goes on with another backend.
-    """
-    try:
-        return run(program, graph, iterations=iterations, threads=threads_for(graph.m))
-    except GraphError as error:
-        raise NotImplementedError(str(error)) from error
+    """Run a program on a graph."""
+    return run(program, graph, iterations=iterations, threads=threads_for(graph.m))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..apps import BFS, SSSP
+from ..errors import GraphError
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..native import Kernel
@@ -100,7 +101,9 @@ def levels_from_each(graph: Graph) -> Iterator[Array]:
     Each array is valid until the next.
     """
     if graph.on_disk:
-        raise NotImplementedError("all pairs of a graph whose edges are on disk; search from some of its nodes")
+        raise GraphError(
+            "the edges are on disk, which is too slow for a search from every node; search from some of them"
+        )
     offsets, targets = graph._arrays.out_edges.offsets, graph._arrays.out_edges.neighbours
     level, queue = np.empty(graph.n, np.int32), np.empty(graph.n, np.uint32)
     for source in range(graph.n):
@@ -113,11 +116,6 @@ def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
     """The distances by edge values from each of some vertices in turn, as `SSSP` reports them.
 
     SciPy computes them if the edges are in memory and its float64 is exact; otherwise it is a run of `SSSP` each.
-
-    Raises
-    ------
-    NotImplementedError
-        If edge values are below 0.
     """
     if graph.m == 0 or graph.on_disk or graph.edge_dtype is None or not exact(graph):
         for source in sources.tolist():
@@ -151,15 +149,10 @@ def shortest_edges(edges: Adjacency) -> Any:
 
 
 def exact(graph: Graph) -> bool:
-    """Whether float64 holds the length of every path without a rounding that `SSSP` would not make.
-
-    Raises
-    ------
-    NotImplementedError
-        If edge values are below 0.
-    """
-    limits = graph._arrays.value_limits
-    if limits.least < 0:
-        raise NotImplementedError(f"an edge has the length {limits.least}")
+    """Whether float64 holds the length of every path without a rounding that `SSSP` would not make."""
     assert graph.edge_dtype is not None
-    return int(limits.most) * graph.n < EXACT if graph.edge_dtype.kind != "f" else graph.edge_dtype == np.float64
+    return (
+        int(graph._arrays.value_limits.most) * graph.n < EXACT
+        if graph.edge_dtype.kind != "f"
+        else graph.edge_dtype == np.float64
+    )

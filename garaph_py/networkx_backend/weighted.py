@@ -1,6 +1,6 @@
 """Shortest paths by the sums of their edges' weights.
 
-Weights of 0 or more only: `SSSP` refuses others, and NetworkX falls back to itself.
+Weights of 0 or more only: others are refused, and NetworkX falls back to itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..apps import SSSP
+from ..apps.checks import require_no_negative_edges
 from ..graph import Graph
 from ..pages.passes import listed
 from ..program import PerVertex
@@ -43,6 +44,13 @@ class NearestSSSP(SSSP):
 def callable_weight(weight: Any, **others: Any) -> str | None:
     """Why a function does not run here: programs cannot call a function of Python for each edge."""
     return "weight is a function" if callable(weight) else None
+
+
+def graph_of(G: BackendGraph, weight: str | None) -> Graph:
+    """The graph with a weight as edge values; raise `GraphError` if one is below 0."""
+    graph = G.weighted(weight)
+    require_no_negative_edges(SSSP(None), graph)
+    return graph
 
 
 def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
@@ -119,7 +127,7 @@ def multi_source_dijkstra_path_length(
     if not sources:
         raise ValueError("sources must not be empty")
     starts = [source_of(G, node, NOT_FOUND) for node in sources]
-    distance = measured(G.weighted(weight), G, starts)
+    distance = measured(graph_of(G, weight), G, starts)
     return distances_of(G, distance, starts, reached_by(distance, cutoff))
 
 
@@ -129,7 +137,7 @@ def single_source_dijkstra_path_length(
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
     start = source_of(G, source, NOT_FOUND)
-    distance = measured(G.weighted(weight), G, [start])
+    distance = measured(graph_of(G, weight), G, [start])
     return distances_of(G, distance, [start], reached_by(distance, cutoff))
 
 
@@ -138,9 +146,8 @@ def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Each node with the distances from it."""
-    every = np.arange(len(G))
-    for start, distance in enumerate(distances_from_each(G.weighted(weight), every)):
-        yield G.nodes[start], distances_of(G, distance, [start], reached_by(distance, cutoff))
+    found = enumerate(distances_from_each(graph_of(G, weight), np.arange(len(G))))
+    return ((G.nodes[k], distances_of(G, each, [k], reached_by(each, cutoff))) for k, each in found)
 
 
 @implements(callable_weight)
@@ -156,7 +163,7 @@ def single_source_dijkstra_path(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
     """A shortest path from the source to each node."""
-    start, graph = source_of(G, source, NOT_FOUND), G.weighted(weight)
+    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
     distance = measured(graph, G, [start])
     return paths_from(G, graph, distance, start, reached_by(distance, cutoff))
 
@@ -166,7 +173,7 @@ def single_source_dijkstra(
     G: BackendGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
-    start, graph = source_of(G, source, NOT_FOUND), G.weighted(weight)
+    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
     if target == source:
         return 0, [target]
     distance = measured(graph, G, [start])
@@ -190,8 +197,8 @@ def all_pairs_dijkstra(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
     """Each node with the distances from it and the shortest paths."""
-    for node in G:
-        yield node, single_source_dijkstra(G, node, cutoff=cutoff, weight=weight)
+    graph_of(G, weight)
+    return ((node, single_source_dijkstra(G, node, cutoff=cutoff, weight=weight)) for node in G)
 
 
 @implements(callable_weight)
@@ -199,8 +206,8 @@ def all_pairs_dijkstra_path(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     """Each node with a shortest path to each node that it reaches."""
-    for node in G:
-        yield node, single_source_dijkstra_path(G, node, cutoff, weight)
+    graph_of(G, weight)
+    return ((node, single_source_dijkstra_path(G, node, cutoff, weight)) for node in G)
 
 
 @implements(callable_weight)
@@ -230,7 +237,7 @@ def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: s
     if source == target:
         return 0
     end = G.find(target)
-    distance = None if end is None else measured(G.weighted(weight), G, [start])
+    distance = None if end is None else measured(graph_of(G, weight), G, [start])
     if distance is None or not reached_by(distance)[end]:
         raise nx.NetworkXNoPath(f"{word} {target} not reachable from {source}")
     return distance[end].item()
@@ -256,7 +263,7 @@ def single_source_bellman_ford_path_length(
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
     start = source_of(G, source, "Source {} not in G")
-    distance = measured(G.weighted(weight), G, [start])
+    distance = measured(graph_of(G, weight), G, [start])
     return distances_of(G, distance, [start], reached_by(distance))
 
 

@@ -4,6 +4,7 @@ import networkx as nx
 import pytest
 
 import garaph_py as gp
+from garaph_py.errors import GraphError
 from garaph_py.networkx_backend.graph import BackendGraph
 from tests.support.networkx_calls import KINDS, random_graph
 from tests.support.stored_graphs import opened
@@ -27,5 +28,5 @@ def test_components_are_networkx_s(kind, seed):
 
 def test_directed_edges_on_disk_are_refused(tmp_path):
     gp.save(gp.rmat(6, 4), tmp_path / "graph")
-    with pytest.raises(NotImplementedError, match="--undirected"):
+    with pytest.raises(GraphError, match="--undirected"):
         _ = BackendGraph(opened(tmp_path / "graph", room=1 << 24)).undirected

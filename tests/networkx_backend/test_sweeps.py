@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.errors import GraphError
 from garaph_py.networkx_backend.sweeps import SEARCH_EACH, distances_from_each, levels_from_each, sweep
 from tests.support.stored_graphs import opened
 
@@ -39,7 +40,7 @@ def test_sweeps_are_runs_of_bfs(directed, tmp_path):
 
 def test_all_pairs_on_disk_are_refused(tmp_path):
     gp.save(gp.rmat(6, 4), tmp_path / "graph")
-    with pytest.raises(NotImplementedError, match="on disk"):
+    with pytest.raises(GraphError, match="on disk"):
         next(levels_from_each(opened(tmp_path / "graph", room=1 << 24)))
 
 

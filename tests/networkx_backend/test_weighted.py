@@ -3,6 +3,8 @@
 import networkx as nx
 import pytest
 
+import garaph_py as gp
+from garaph_py.errors import GraphError
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
@@ -71,8 +73,11 @@ def test_lengths_below_0_are_networkx_s():
     for function in (nx.single_source_dijkstra_path_length, nx.single_source_bellman_ford_path_length):
         with pytest.raises(NotImplementedError):
             function(graph, 0, backend="garaph")
-    with pytest.raises(NotImplementedError, match="length -2"):
-        dict(nx.all_pairs_dijkstra_path_length(graph, backend="garaph"))
+    for function in (nx.all_pairs_dijkstra_path_length, nx.all_pairs_bellman_ford_path, nx.all_pairs_dijkstra):
+        with pytest.raises(NotImplementedError):  # at once, while NetworkX can still fall back
+            function(graph, backend="garaph")
+    with pytest.raises(GraphError, match="the edge 0 -> 1 has -2"):
+        nx.shortest_path_length(gp.from_edges([0], [1], [-2]), 0, 1, weight="weight")
 
 
 def test_no_sources():
