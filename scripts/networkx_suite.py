@@ -11,12 +11,14 @@ if `can_run` gives a reason, or if the conversion or the function raises NotImpl
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
 import tempfile
 from collections import Counter
 from functools import wraps
+from pathlib import Path
 
 os.environ |= {"NETWORKX_TEST_BACKEND": "garaph", "NETWORKX_FALLBACK_TO_NX": "True"}
 
@@ -107,16 +109,16 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="write the number of calls that ran here, by function")
     parser.add_argument("arguments", nargs="*", help="further arguments for pytest, after --")
     given = parser.parse_args()
+    file = given.json and os.path.abspath(given.json)
     counts = Counts()
-    with tempfile.TemporaryDirectory() as folder:  # not the settings of this checkout
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # not the settings of this checkout
         chosen = ["networkx"] if given.all else MODULES
         options = ["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", "-c", os.devnull, *given.arguments]
         code = pytest.main([*options, "--pyargs", *chosen], plugins=[counts])
     print(counts.table())
     print(f"{sum(counts.ran.values())} calls ran here, {sum(counts.fell_back.values())} fell back")
-    if given.json:
-        with open(given.json, "w") as file:
-            json.dump(dict(counts.ran), file)
+    if file:
+        Path(file).write_text(json.dumps(dict(counts.ran)))
     return int(code)
 
 

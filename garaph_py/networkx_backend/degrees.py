@@ -9,7 +9,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ..pages.passes import listed
+from ..graph.edges import edge_batches
+from ..graph.graph import ROWS
 from .functions import implements
 from .graph import BackendGraph
 
@@ -22,7 +23,7 @@ def degrees(G: BackendGraph) -> Array:
     if graph.directed:
         return graph.in_degrees + graph.out_degrees
     loops = np.zeros(graph.n, np.int64)
-    for edges in listed(graph, values=False):
+    for edges in edge_batches(graph._arrays.in_edges.without_values(), directed=True, rows=ROWS):
         loops += np.bincount(edges.targets[edges.sources == edges.targets], minlength=graph.n)
     return graph.in_degrees + loops
 
