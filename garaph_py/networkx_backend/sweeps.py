@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from ..apps import BFS, SSSP
 from ..errors import GraphError
@@ -117,6 +116,8 @@ def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
 
     SciPy computes them if the edges are in memory and its float64 is exact; otherwise it is a run of `SSSP` each.
     """
+    from scipy.sparse.csgraph import dijkstra
+
     if graph.m == 0 or graph.on_disk or graph.edge_dtype is None or not exact(graph):
         for source in sources.tolist():
             yield run_on(graph, SSSP(graph.ids[source])).values
@@ -124,19 +125,21 @@ def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
     with ThreadPool(threads_for(graph.m)) as pool:
         out = graph._arrays.valued_out_edges(pool)
     matrix = shortest_edges(out)
-    whole = graph.edge_dtype.kind != "f"
+    report = whole if graph.edge_dtype.kind != "f" else np.asarray
     for block in np.array_split(sources, -(-len(sources) * graph.n // BLOCK) or 1):
-        for distance in sparse.csgraph.dijkstra(matrix, indices=block):
-            far = np.isinf(distance)
-            yield (
-                np.where(far, np.iinfo(np.int64).max, np.where(far, 0, distance).astype(np.int64))
-                if whole
-                else distance
-            )
+        yield from map(report, dijkstra(matrix, indices=block))
+
+
+def whole(distance: Array) -> Array:
+    """Distances as int64, the largest of which stands for infinity."""
+    far = np.isinf(distance)
+    return np.where(far, np.iinfo(np.int64).max, np.where(far, 0, distance).astype(np.int64))
 
 
 def shortest_edges(edges: Adjacency) -> Any:
     """The adjacency as SciPy's matrix, with the least of parallel edges, which SciPy would add up."""
+    from scipy import sparse
+
     offsets, others, values, n = edges.offsets, edges.neighbours, edges.values, len(edges.offsets) - 1
     assert values is not None
     differs = np.ones(len(others), np.bool_)
@@ -151,8 +154,6 @@ def shortest_edges(edges: Adjacency) -> Any:
 def exact(graph: Graph) -> bool:
     """Whether float64 holds the length of every path without a rounding that `SSSP` would not make."""
     assert graph.edge_dtype is not None
-    return (
-        int(graph._arrays.value_limits.most) * graph.n < EXACT
-        if graph.edge_dtype.kind != "f"
-        else graph.edge_dtype == np.float64
-    )
+    if graph.edge_dtype.kind == "f":
+        return graph.edge_dtype == np.float64
+    return int(graph._arrays.value_limits.most) * graph.n < EXACT

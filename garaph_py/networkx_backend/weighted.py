@@ -11,7 +11,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from ..apps import SSSP
 from ..apps.checks import require_no_negative_edges
@@ -87,6 +86,8 @@ def tree_of(graph: Graph, distance: Array, source: int) -> tuple[Array, Array]:
 
     An edge u -> v is tight if ``d_v == d_u + w_uv``. Those of length 0 may form circles, which a search avoids.
     """
+    from scipy import sparse
+
     has, rows, columns = reached_by(distance), [], []
     for edges in listed(graph):
         lengths = np.ones(len(edges.sources), distance.dtype) if edges.values is None else edges.values
