@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all else
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import apps, errors, events
+    from . import algorithms, apps, errors, events
     from .dispatch.engines import Emogi, EtaGraph, Grus, HyTGraph
     from .dispatch.observation import Observation
     from .dispatch.policy import Policy
@@ -68,7 +68,7 @@ _HOME = {
      "bitwise_and", "bitwise_or", "bitwise_xor"),
     "program.monoids",
 )  # fmt: skip
-_MODULES = ("apps", "errors", "events")
+_MODULES = ("algorithms", "apps", "errors", "events")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
@@ -78,7 +78,7 @@ __all__ = [  # noqa: RUF022 - by topic
     "Policy", "Observation", "Decision", "on_device", "check", "Result", "Progress",
     "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "GaraphError", "errors", "events",
+    "algorithms", "GaraphError", "errors", "events",
 ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@
 // 4. Apply: consecutive threads update consecutive vertices. If a shard has several pieces, their blocks add their sums
 //    in global memory, and the block that ends last applies.
 //
-// To find the destination of an edge, a warp holds the words of `starts` of a run, and counts the bits up to the edge.
+// To find the destination of an edge, a warp holds the words of `starts` of a run, and counts the bits up to the edge. Or
+// `shard_offsets` has its rank in the shard, as in the paper (section 2.1).
 // Launch: blocks of REPLICATED_THREADS.
 // Shared memory: item.ranks * R accumulators, and what add_to_tally needs.
 #include "edges.cuh"
@@ -41,8 +42,11 @@ extern "C" __global__ void __launch_bounds__(REPLICATED_THREADS) gather_replicat
   const i64 last_run = (item.last_edge - 1) / RUN;
   for (i64 run = item.first_edge / RUN + (threadIdx.x >> 5); run <= last_run; run += blockDim.x >> 5) {
     const i64 base = run * RUN;
-    u32 begun = c.run_ranks[run] - item.first_rank;  // wraps below zero if the run begins before the shard
-    u32 mine = c.starts[base / 32 + lane];           // the run's bits, one word in each lane
+    u32 begun = 0, mine = 0;
+    if (!p.shard_offsets) {
+      begun = c.run_ranks[run] - item.first_rank;  // wraps below zero if the run begins before the shard
+      mine = c.starts[base / 32 + lane];           // the run's bits, one word in each lane
+    }
 #pragma unroll
     for (int k = 0; k < RUN / 32; k += UNROLL) {
       u32 rank[UNROLL];
@@ -50,11 +54,15 @@ extern "C" __global__ void __launch_bounds__(REPLICATED_THREADS) gather_replicat
       bool in_bounds[UNROLL];
 #pragma unroll
       for (int j = 0; j < UNROLL; j++) {
-        u32 word = warp_shfl(mine, k + j);
-        rank[j] = begun + __popc(word & (lanes_below(lane) | 1u << lane)) - 1;
-        begun += __popc(word);
         i64 e = base + 32 * (k + j) + lane;
         in_bounds[j] = e >= item.first_edge && e < item.last_edge;
+        if (p.shard_offsets) {
+          rank[j] = in_bounds[j] ? __ldcs(p.shard_offsets + (e - p.base_edge)) : 0;
+        } else {
+          u32 word = warp_shfl(mine, k + j);
+          rank[j] = begun + __popc(word & (lanes_below(lane) | 1u << lane)) - 1;
+          begun += __popc(word);
+        }
         u32 at = item.first_rank + rank[j];
         if (in_bounds[j]) x[j] = contribution(c, __ldcs(p.sources + (e - p.base_edge)), raw_edge(p, e), at);
       }

@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,20 +53,18 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
     at = int(np.argmax(graph.out_degrees))
     source = graph.ids.take(np.array([at]))[0]
     pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
-    undirected = {}
+    undirected, on_cpu = {}, partial(gp.run, device="cpu", threads=threads)
 
     def components() -> gp.Result:
         if "graph" not in undirected:
             undirected["graph"] = graph.symmetrized()
-        return gp.run(gp.apps.ConnectedComponents(), undirected["graph"], threads=threads)
+        return on_cpu(gp.apps.ConnectedComponents(), undirected["graph"])
 
     return {
-        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, options=gp.Options(mode="pull")),
-        "pr-tiled": lambda: gp.run(
-            pagerank, graph, iterations=ITERATIONS, threads=threads, options=gp.Options(mode="pull-tiled")
-        ),
-        "bfs": lambda: gp.run(gp.apps.BFS(source), graph, threads=threads),
-        "sssp": lambda: gp.run(gp.apps.SSSP(source), graph, threads=threads),
+        "pr": lambda: on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode="pull")),
+        "pr-tiled": lambda: on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode="pull-tiled")),
+        "bfs": lambda: on_cpu(gp.apps.BFS(source), graph),
+        "sssp": lambda: on_cpu(gp.apps.SSSP(source), graph),
         "cc": components,
     }, int(source)
 

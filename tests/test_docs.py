@@ -68,10 +68,16 @@ def test_programs_are_in_the_reference() -> None:
     assert set(re.findall(r"^   (\w+)$", page, re.MULTILINE)) == set(gp.apps.__all__)
 
 
+def test_algorithms_are_in_the_reference() -> None:
+    page = (DOCS / "reference" / "algorithms.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(gp.algorithms.__all__)
+    assert set(re.findall(r"^   (\w+)$", page, re.MULTILINE)) == set(gp.algorithms.__all__)
+
+
 def test_help_names_no_file_that_an_installed_package_lacks() -> None:
     texts = [inspect.getdoc(getattr(gp, name)) or "" for name in gp.__all__]
     texts += [inspect.getdoc(member) or "" for kind in (gp.Graph, gp.Result) for _, member in inspect.getmembers(kind)]
-    texts += [inspect.getdoc(getattr(gp.apps, name)) or "" for name in gp.apps.__all__]
+    texts += [inspect.getdoc(getattr(home, name)) or "" for home in (gp.apps, gp.algorithms) for name in home.__all__]
     for command in vars(typer.main.get_command(app))["commands"].values():
         texts += [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
     assert [found for text in texts for found in re.findall(r"docs/[\w./]+", text)] == []

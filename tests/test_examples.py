@@ -9,7 +9,7 @@ import garaph_py as gp
 
 pytestmark = pytest.mark.slow
 
-PUBLIC = [(gp, name) for name in gp.__all__] + [(gp.apps, name) for name in gp.apps.__all__]
+PUBLIC = [(home, name) for home in (gp, gp.apps, gp.algorithms) for name in home.__all__]
 FOUND = [
     example
     for home, name in PUBLIC
@@ -19,8 +19,8 @@ FOUND = [
 ]
 
 
-def test_the_programs_and_the_answer_have_examples():
-    assert {*gp.apps.__all__, "Result"} <= {example.name for example in FOUND}
+def test_the_programs_the_algorithms_and_the_answer_have_examples():
+    assert {*gp.apps.__all__, *gp.algorithms.__all__, "Result"} <= {example.name for example in FOUND}
 
 
 @pytest.mark.parametrize("example", FOUND, ids=lambda example: example.name)

@@ -118,8 +118,8 @@ def is_stored_array(value: object) -> bool:
     )
 
 
-def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) -> int:
-    """Write a checkpoint to a new file at `path`, sync it, and return its size in bytes.
+def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) -> tuple[int, int]:
+    """Write a checkpoint to a new file at `path`, sync it, and return its size in bytes and its header's checksum.
 
     Parameters
     ----------
@@ -145,13 +145,12 @@ def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) 
     header = json.dumps(asdict(replace(about, arrays=listed))).encode()
     size = BEGIN + len(header) + sum(map(len, pieces.values()))
     prefix = PREFIX.pack(MAGIC, VERSION, len(header), size)
-    begin = prefix + CHECKSUM.pack(xxhash.xxh3_64_intdigest(prefix + header)) + header
+    checksum = xxhash.xxh3_64_intdigest(prefix + header)
+    begin = prefix + CHECKSUM.pack(checksum) + header
     handle = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         try:
-            for piece in (memoryview(begin), *pieces.values()):
-                while piece:
-                    piece = piece[files.write(handle, piece) :]
+            write_all(files, handle, begin, *pieces.values())
             files.sync(handle)
         finally:
             files.close(handle)
@@ -159,7 +158,15 @@ def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) 
         with contextlib.suppress(OSError):
             files.unlink(path)
         raise
-    return size
+    return size, checksum
+
+
+def write_all(files: Files, handle: int, *pieces: bytes | memoryview) -> None:
+    """Write all bytes of the `pieces` to an open file, one after the other."""
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[files.write(handle, view) :]
 
 
 def octets(array: Array) -> memoryview:
@@ -169,6 +176,12 @@ def octets(array: Array) -> memoryview:
 
 class CheckpointFile:
     """An open checkpoint file. The constructor reads and checks the header, `load` the arrays; `close` it after use.
+
+    Attributes
+    ----------
+    header : Header
+    checksum : int
+        The header's checksum. It covers those of the arrays, so it stands for the checkpoint.
 
     Raises
     ------
@@ -209,8 +222,8 @@ class CheckpointFile:
         if length > MOST_HEADER:
             raise self._damage(f"its header has {length} bytes, and at most {MOST_HEADER} are allowed")
         header = self._read(length, BEGIN)
-        (checksum,) = CHECKSUM.unpack_from(begin, PREFIX.size)
-        if xxhash.xxh3_64_intdigest(begin[: PREFIX.size] + header) != checksum:
+        (self.checksum,) = CHECKSUM.unpack_from(begin, PREFIX.size)
+        if xxhash.xxh3_64_intdigest(begin[: PREFIX.size] + header) != self.checksum:
             raise self._damage("its header does not match its checksum")
         if version not in READABLE:
             known = " and ".join(map(str, READABLE))

@@ -14,19 +14,25 @@ SHARE = 0.02
 EXPECTED_SPEED, EXPECTED_SECONDS = 200e6, 0.02
 """Initial estimate for a checkpoint: speed in bytes/s, and fixed cost in seconds; both are typical of a hard disk."""
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+PAGE = "page"
+"""The interval after each page, and each iteration."""
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*")
 
 
 @dataclass(frozen=True)
 class Every:
-    """The interval between checkpoints, in `iterations` or `seconds`; if both are None, as often as `SHARE` allows."""
+    """The interval between checkpoints, in `iterations` or `seconds`; if both are None, as often as `SHARE` allows.
+
+    If `pages`, what a page has changed is written after each page, too (page_log.py).
+    """
 
     iterations: int | None = None
     seconds: float | None = None
+    pages: bool = False
 
 
 def parse_every(every: int | str | None) -> Every:
-    """Parse ``checkpoint_every``: ``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
+    """Parse ``checkpoint_every``: ``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, ``"page"``, or None.
 
     Raises
     ------
@@ -36,13 +42,17 @@ def parse_every(every: int | str | None) -> Every:
         return Every()
     if isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every > 0:
         return Every(iterations=int(every))
+    if every == PAGE:
+        return Every(iterations=1, pages=True)
     if isinstance(every, str):
         if every.isdecimal() and int(every) > 0:
             return Every(iterations=int(every))
         match = PATTERN.fullmatch(every)
         if match and float(match[1]) > 0:
             return Every(seconds=float(match[1]) * UNITS[match[2]])
-    raise ParameterError(f"checkpoint_every={every!r}: give a number of iterations, or a time such as 30s, 5min or 1h")
+    raise ParameterError(
+        f"checkpoint_every={every!r}: give a number of iterations, a time such as 30s, 5min or 1h, or page"
+    )
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -18,12 +19,14 @@ from ..executor.state import State
 from ..graph import Graph
 from ..graph.vertex_set import WORD
 from ..native.threads import ThreadPool
+from ..pages.layout import Page
 from ..program import BoundProgram
 from ..system import interrupts
 from .files import Files
 from .finished import FinishedRun, note_the_end, remove_earlier
 from .identity import differences, identity_of
-from .policy import Every, Measured, expected_seconds, is_due
+from .page_log import LoggedPage
+from .policy import PAGE, Every, Measured, expected_seconds, is_due
 from .store import Store
 
 Array = npt.NDArray[Any]
@@ -52,6 +55,8 @@ class Saver:
     guard : callable
         ``guard(state, iterations)`` raises an error if no checkpoint must be made of this state, before `after` makes
         one.
+    allows : callable
+        ``allows(values)`` says whether a checkpoint may be made of these values of some vertices.
 
     Raises
     ------
@@ -73,11 +78,19 @@ class Saver:
         self._saved = 0  # iterations done in the newest checkpoint
         self._has_end = self._is_finished = False
         self.guard: Callable[[State, int], None] = lambda state, iterations: None
+        self.allows: Callable[[Array], bool] = lambda values: True
+        self._logs = False  # the newest checkpoint has the state before the iteration under way
+        self._logging = threading.Lock()
 
     @property
     def saved(self) -> int:
         """The iterations that were done when the newest checkpoint was made."""
         return self._saved
+
+    @property
+    def wants_pages(self) -> bool:
+        """Whether `page` is to be told what each page has changed."""
+        return self._every.pages
 
     def __enter__(self) -> Saver:
         return self
@@ -100,6 +113,8 @@ class Saver:
         DamagedCheckpointError
             If there are checkpoints, and all are damaged.
         """
+        if self._every.pages:
+            check_pages(bound, synchronous)
         where, found = self._store.directory, self._store.newest()
         if found is None:
             if self._resume:
@@ -119,13 +134,15 @@ class Saver:
                 "choose another directory"
             )
 
-    def restore(self, state: State, graph: Graph) -> int:
+    def restore(self, state: State, graph: Graph) -> int | None:
         """If `resume` is true, give an initial `state` the values, frontier and total of the newest checkpoint.
+
+        What pages have changed after it is part of that, if they were logged.
 
         Returns
         -------
-        int
-            Number of iterations done when the checkpoint was made; 0 if no checkpoint was restored.
+        int or None
+            Number of iterations done when the checkpoint was made; None if no checkpoint was restored.
 
         Raises
         ------
@@ -136,10 +153,47 @@ class Saver:
         self._expected = expected_seconds(sum(array.nbytes for array in arrays.values()))
         found = self._store.load(arrays) if self._resume else None
         if found is None:
-            return 0
+            return None
+        if pages := replay(self._store.pages(state.values), arrays):
+            log.info("going on after %d iterations, and %d pages of the next", found.iterations, pages)
         put(arrays, state, graph)
         self._saved = self._tried = found.iterations
         return found.iterations
+
+    def begin(self, state: State, iterations: int) -> None:
+        """Before the first iteration of this process, make the checkpoint on top of which pages are logged."""
+        if self._every.pages and iterations >= self._saved:
+            self._save(state, iterations)
+
+    def page(self, page: Page, values: Array, active: Array) -> None:
+        """Write what a page of the iteration under way has changed, if the newest checkpoint is of its beginning.
+
+        Several threads may call this. If a page cannot be written, log that, and write none before the next checkpoint.
+
+        Parameters
+        ----------
+        page : Page
+        values : ndarray
+            The new values of its vertices.
+        active : ndarray of uint64
+            Those that changed, in the words of a bitmap (`Page.words`).
+        """
+        with self._logging:
+            if not self._logs:
+                return
+            self._logs = self.allows(values)
+            if not self._logs:
+                return
+            try:
+                self._store.append(LoggedPage(page.first_vertex, page.last_vertex, values, active))
+            except OSError as error:
+                self._logs, where = False, self._store.directory
+                log.warning("page %d is in no checkpoint: %s: %s", page.number, where, error.strerror or error)
+
+    def forget(self) -> None:
+        """Write no pages before the next checkpoint: the run goes on from another state than the newest one has."""
+        with self._logging:
+            self._logs = False
 
     def after(self, state: State, iterations: int) -> None:
         """At the end of an iteration, make a checkpoint if one is due, or if a signal is pending.
@@ -190,14 +244,14 @@ class Saver:
 
     def _save(self, state: State, iterations: int) -> None:
         """Make a checkpoint; if it cannot be written, log that."""
-        self._last, self._tried = time.perf_counter(), iterations
+        self._last, self._tried, self._logs = time.perf_counter(), iterations, False
         try:
             size = self._store.save(iterations, self._identity, arrays_of(state), self._request)
         except OSError as error:
             reason = error.strerror or error
             log.warning("no checkpoint after %d iterations: %s: %s", iterations, self._store.directory, reason)
         else:
-            self._saved = iterations
+            self._saved, self._logs = iterations, self._every.pages
             self._listener(events.Checkpoint(iterations, size, time.perf_counter() - self._last))
         self._expected = time.perf_counter() - self._last
         self._spent += self._expected
@@ -208,10 +262,37 @@ class Saver:
         return FinishedRun(self._store)
 
 
+def check_pages(bound: BoundProgram, synchronous: bool) -> None:
+    """Refuse to keep what single pages have changed, if nobody could go on from that."""
+    if synchronous:
+        raise ParameterError(
+            f"checkpoint_every={PAGE!r}: in a synchronous run, new values count at the end of an iteration only; add "
+            "sync=False (--async), or give a number of iterations"
+        )
+    if "prepare" in bound.arguments:  # it would be called again for vertices whose in-neighbours have not been seen
+        raise ParameterError(
+            f"checkpoint_every={PAGE!r}: {bound.name} has prepare, which changes all vertices before the first page; "
+            "give a number of iterations"
+        )
+
+
 def arrays_of(state: State) -> dict[str, Array]:
     """The part of a state that the next iteration depends on. Pending vertices count as active."""
     arrays = {"values": state.values, "active": state.frontier.bits | state.pending.bits}
     return arrays if state.total is None else arrays | {"total": state.total}
+
+
+def replay(pages: Iterable[LoggedPage], arrays: dict[str, Array]) -> int:
+    """Write what pages have changed to the arrays of the checkpoint before them; return how many pages there are.
+
+    Vertices that were active before stay so: pages that are not in the log may not have seen their values.
+    """
+    count = 0
+    for page in pages:
+        arrays["values"][page.first : page.last].view(np.uint8)[:] = page.values.view(np.uint8)
+        arrays["active"][page.words] |= page.active
+        count += 1
+    return count
 
 
 def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:

@@ -1,5 +1,7 @@
 """The directory of a run's checkpoints: two files, which are replaced in turn, so that one is always whole.
 
+A third file may have what pages have changed since the newest of them (page_log.py).
+
 A new checkpoint is written to a third file, synced, and renamed over the older one; then the directory is synced. A run
 locks the directory while it uses it; the operating system releases the lock when the process ends.
 """
@@ -18,6 +20,7 @@ import numpy.typing as npt
 from ..errors import DamagedCheckpointError, ParameterError
 from .files import Files
 from .format import CheckpointFile, Header, check_trust, write
+from .page_log import LoggedPage, PageLog, logged
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +30,8 @@ NAMES = ("even.checkpoint", "odd.checkpoint")
 """The file of generation g is ``NAMES[g % 2]``."""
 PARTIAL = "new.checkpoint.partial"
 """The file that a new checkpoint is written to."""
+LOG = "pages.log"
+"""What pages have changed since the newest checkpoint."""
 
 
 class Store:
@@ -47,7 +52,8 @@ class Store:
         if not isinstance(directory, (str, os.PathLike)):
             raise ParameterError(f"checkpoint={directory!r}: give the name of a directory")
         self.directory, self._files = Path(os.path.abspath(directory)), files
-        self._generation = 0  # generation of the newest whole checkpoint
+        self._generation = self._checksum = 0  # of the newest whole checkpoint
+        self._log: PageLog | None = None
         try:
             files.make_directory(self.directory)
             self._lock = files.lock_directory(self.directory)
@@ -73,6 +79,7 @@ class Store:
 
     def close(self) -> None:
         """Unlock the directory, and remove it if it is empty."""
+        self._end_log()
         with contextlib.suppress(OSError):
             self._files.remove_directory(self.directory)
         with contextlib.suppress(OSError):
@@ -113,6 +120,7 @@ class Store:
                 with noting(problems, stored.path):
                     if into is not None:
                         stored.load(into)
+                        self._checksum = stored.checksum
                     for problem in problems:
                         log.warning("%s; the other checkpoint is used", problem)
                     return stored.header
@@ -141,7 +149,7 @@ class Store:
         about = Header(generation, iterations, identity, request, [])
         with contextlib.suppress(FileNotFoundError):  # left by a checkpoint that failed, and could not be removed
             files.unlink(partial)
-        size = write(files, partial, about, arrays)
+        size, checksum = write(files, partial, about, arrays)
         try:
             files.rename(partial, target)
         except OSError:
@@ -149,16 +157,47 @@ class Store:
                 files.unlink(partial)
             raise
         files.sync(self._lock)
-        self._generation = generation
+        self._generation, self._checksum = generation, checksum
+        self._end_log()
         return size
+
+    def append(self, page: LoggedPage) -> None:
+        """Write durably what a page has changed since the newest checkpoint, which this run has saved.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written. What was written before stays; nothing may be appended before the next `save`.
+        """
+        if self._log is None:
+            self._log = PageLog(self._files, self.directory / LOG, self._checksum, page.values.itemsize)
+            self._files.sync(self._lock)
+        self._log.append(page)
+
+    def pages(self, like: Array) -> Iterator[LoggedPage]:
+        """What pages have changed since the checkpoint that `load` has loaded; `like` are values of all vertices.
+
+        A log that cannot be read is reported, and taken to end there.
+        """
+        try:
+            yield from logged(self._files, self.directory / LOG, self._checksum, like)
+        except OSError as error:
+            log.warning("%s cannot be read: %s", self.directory / LOG, error.strerror or error)
+
+    def _end_log(self) -> None:
+        """Close the log, to which nothing will be added."""
+        if self._log is not None:
+            with contextlib.suppress(OSError):  # every record has been synced
+                self._log.close()
+            self._log = None
 
     def remove(self) -> None:
         """Remove all checkpoints, the older one first; none if the directory has been replaced by another one."""
         if not self._files.is_at(self.directory, self._lock):
             return
-        for generation in (self._generation + 1, self._generation):
+        for name in (LOG, *(NAMES[generation % 2] for generation in (self._generation + 1, self._generation))):
             with contextlib.suppress(FileNotFoundError):
-                self._files.unlink(self.directory / NAMES[generation % 2])
+                self._files.unlink(self.directory / name)
 
 
 @contextlib.contextmanager

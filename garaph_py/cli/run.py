@@ -157,7 +157,10 @@ def run(
     ] = None,
     checkpoint_every: Annotated[
         str | None,
-        Option(metavar="N|TIME", help="Interval: iterations, or 30s, 5min, 1h; by default 2 % of the run's time."),
+        Option(
+            metavar="N|TIME|page",
+            help="Interval: iterations, 30s, 5min, 1h, or page (with --async); by default 2 % of the run's time.",
+        ),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.next_step import make_next_step
+from ..executor.next_step import make_first_step, make_next_step
 from ..executor.protocol import OpenBucket, SupportsPriority
 from ..executor.state import State
 from ..program.monoids import largest, smallest
 
 ENOUGH = 1 / 32
 """Share of all edges with which a bucket keeps all threads busy."""
-TINY = 1e-30
-"""First step of the threshold, times 64, if priorities are floats and the least one is 0."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,6 @@ class Bucket:
 
     edges: int
     followed: int
-
-
-def first_step(least: float) -> float:
-    """The first rise of the threshold: small, since `next_step` doubles it."""
-    return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
 
 
 def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
@@ -76,7 +69,7 @@ class Buckets:
             least = self.executor.open_bucket(state)
             if least is None:
                 return False
-            self.step = first_step(least)
+            self.step = make_first_step(np.dtype(type(least)))(least)
         else:
             bucket = Bucket(self.edges, self.followed)
             self.step, self.before = next_step(self.step, bucket, self.before, edges), bucket

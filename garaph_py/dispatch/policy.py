@@ -62,6 +62,13 @@ class Policy:
         The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
     gather : str
         How a GPU sums if the user does not choose a gather.
+    work_items : bool
+        A GPU that sums in shared memory divides a shard of many edges among several blocks.
+    keep : bool
+        Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages, which are as large as fits
+        1/N of that memory on N streams.
+    offsets : bool
+        A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -101,6 +108,9 @@ class Policy:
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
     hardware: bool = False
+    work_items: bool = True
+    keep: bool = True
+    offsets: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -215,11 +225,23 @@ class GaraphPolicy(_Rules):
         It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
     dual : bool
         Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+    work_items : bool
+        Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
+        shard (section 3.1).
+    keep : bool
+        Beyond the paper: pages that fit stay in the GPU's memory. False: every iteration copies all pages, which are as
+        large as fits 1/N_s of that memory (section 2.1).
+    offsets : bool
+        An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). False: a bit for
+        each edge, which the GPU makes itself, tells it.
     """
 
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
+    work_items: bool = True
+    keep: bool = True
+    offsets: bool = False
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
@@ -312,8 +334,7 @@ def ahead_of(seen: Observation) -> Ahead | None:
     """How a processor may go on by the same rules after a push, or a pull, that it does alone; None if it may not."""
     can_push = seen.pushes if seen.ratio is None else seen.device_pushes
     if seen.device == CPU and seen.ratio is None:
-        begins = seen.in_buckets and seen.step is None  # the first bucket says how far the next ones reach
-        goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not (seen.reenters or begins)
+        goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not seen.reenters
         return Ahead(max(int(PUSH_THRESHOLD * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:

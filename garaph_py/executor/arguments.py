@@ -141,6 +141,9 @@ GPU = (
     Argument("base_edge", "i64", "the number of the edge that sources[0] belongs to"),
     Argument("sources", "const u32*", "raw sources"),
     Argument("edge_values", "const Edge*", "raw edge values"),
+    Argument(
+        "shard_offsets", "const u16*", "for each raw edge, its destination's rank in its shard; null: bits tell it"
+    ),
     Argument("first_mapped", "i64", "the edges from this one on are in host memory, for kernels that push from lists"),
     Argument("mapped_sources", "const u32*", "raw sources in host memory, from edge 0 on"),
     Argument("mapped_values", "const Edge*", "the same for raw edge values"),

@@ -41,7 +41,7 @@ from .protocol import (
     merged,
 )
 from .shared import Member, SharedPages, missing
-from .state import HOST, State
+from .state import HOST, OnPage, State
 
 log = logging.getLogger("garaph_py")
 
@@ -75,6 +75,8 @@ class HybridExecutor:
         Why a device failed, if one did.
     heartbeat : Heartbeat
         What the calling thread is doing.
+    on_page : callable or None
+        See `OnPage`. Nobody is told any more once a device has failed: some of its values may not count as changed.
     """
 
     name: ClassVar[str] = "hybrid"
@@ -85,6 +87,7 @@ class HybridExecutor:
         self._members = [Member(device, f"gpu {k}") for k, device in enumerate(devices)]
         self.device = CPU
         self.note: str | None = None
+        self.on_page: OnPage | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
         self._host_helps, self._pushes = True, True
         self._shares = False  # the decision is that host and devices share the iteration
@@ -254,7 +257,7 @@ class HybridExecutor:
         shared: list[SharedPages] = []
         with contextlib.ExitStack() as stack:
             for member, pages in assigned.devices:
-                shared.append(SharedPages(member, pages, state, self._landing, self.heartbeat))
+                shared.append(SharedPages(member, pages, state, self._landing, self.heartbeat, self.on_page))
                 stack.callback(shared[-1].end)
             done = self._take(shared, assigned.host, state, mode)
             for part in shared:
@@ -363,6 +366,7 @@ class HybridExecutor:
     def _lose(self, member: Member, error: DeviceError) -> None:
         """Mark a failed device as lost, and log it; the run goes on without the device."""
         member.is_lost = True
+        self.on_page = self._host.on_page = None
         rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
         self.note = f"the GPU failed, {rest}: {error}"
         log.warning("%s", self.note)

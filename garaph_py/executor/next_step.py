@@ -1,4 +1,4 @@
-"""How far the next bucket of priorities reaches: one function, which the host calls and the CPU's kernels compile."""
+"""How far buckets of priorities reach: functions that the host calls and the CPU's kernels compile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..program.monoids import largest
+
+TINY = 1e-30
+"""First step of the threshold, times 64, if priorities are floats and the least one is 0."""
+
+
+def first_of_integers(least: Any) -> Any:
+    return 1
+
+
+def first_of_reals(least: Any) -> Any:
+    return max(abs(least), TINY) / 64
+
+
+def make_first_step(kind: np.dtype[Any]) -> Callable[..., Any]:
+    """Build ``first_step(least)`` for priorities of a `kind` of numbers: the first rise of the threshold, from the
+    least priority on. It is small, since `next_step` doubles it."""
+    return first_of_reals if kind.kind == "f" else first_of_integers
 
 
 def half_of_integer(step: Any) -> Any:

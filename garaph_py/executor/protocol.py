@@ -18,7 +18,7 @@ from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .memory import MemoryPlan
 from .modes import CPU
-from .state import State
+from .state import OnPage, State
 
 Array = npt.NDArray[Any]
 
@@ -93,7 +93,8 @@ class Ahead(NamedTuple):
     pulls : bool
         Whether it may pull; if not, it stops there.
     step : number, optional
-        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority.
+        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority; None before
+        the first one.
     """
 
     push_edges: int
@@ -348,6 +349,7 @@ class HostExecutor(Executor, Protocol):
     """
 
     is_relaxation: bool
+    on_page: OnPage | None
 
     def begin(self, state: State, mode: str) -> int:
         """Begin an iteration: run `prepare` and, in notify-pull, notify; return the number of out-edges followed."""
@@ -489,8 +491,7 @@ def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
     """Add all partial sums one by one in the given order, so that the bits are reproducible; shape (1,)."""
     if len(partials) == 1 and len(partials[0]) == 1:
         return partials[0]
-    total = np.zeros(1, dtype)
-    column = np.concatenate(partials)
+    total, column = np.zeros(1, dtype), np.concatenate(partials)
     if not dtype.names:
         total[0] = np.cumsum(column)[-1]
         return total

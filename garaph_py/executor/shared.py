@@ -16,7 +16,8 @@ from ..system.threads import start
 from ..system.watchdog import Heartbeat
 from .modes import PULL
 from .protocol import Array, DeviceExecutor, PageResult, Sharing
-from .state import State
+from .state import OnPage, State
+from .step import tell
 
 POLL_SECONDS = 0.1
 """Interval (s) at which the host checks for an interrupt while it waits for a device."""
@@ -63,6 +64,8 @@ class SharedPages:
         Staging buffer for the device's new values in an asynchronous run; None if the device may copy them to
         `State.values` directly.
     heartbeat : Heartbeat
+    on_page : callable or None
+        See `OnPage`.
 
     Attributes
     ----------
@@ -75,15 +78,16 @@ class SharedPages:
     """
 
     def __init__(
-        self, member: Member, pages: list[Page], state: State, landing: Array | None, heartbeat: Heartbeat
-    ) -> None:
+        self, member: Member, pages: list[Page], state: State, landing: Array | None, heartbeat: Heartbeat,
+        on_page: OnPage | None,
+    ) -> None:  # fmt: skip
         self.member = member
         self.results: dict[Page, PageResult] = {}
         self.error: DeviceError | None = None
         self.seconds = 0.0
         self._failure: BaseException | None = None
         self._device, self._state, self._heartbeat = member.executor, state, heartbeat
-        self._landing = landing
+        self._landing, self._on_page = landing, on_page
         self._queue = self._device.offer(pages, state, PULL, shared=True)
         self._thread: threading.Thread | None = None
         heartbeat.doing = ("sharing pages with the GPU",)
@@ -105,6 +109,7 @@ class SharedPages:
 
     def _on_complete(self, page: Page, result: PageResult) -> None:
         copy_landed(page, self._state, self._landing)
+        tell(self._on_page, page, self._state)
         self.results[page] = result
 
     def steal(self) -> Page | None:

@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..graph.vertex_set import VertexSet
+from ..pages.layout import Page
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
 
 HOST = "host"
 """The host's memory, as `Holders` names it. A device is named by its executor."""
+OnPage = Callable[[Page, Array, Array], None]
+"""``on_page(page, values, active)`` is told of each page that an asynchronous run has processed: the new values of its
+vertices, and the words of a bitmap of those that have changed. Several threads may call it."""
 
 
 class Holders:

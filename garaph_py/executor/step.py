@@ -9,7 +9,7 @@ from ..pages.layout import Page
 from ..pages.source import PageSource
 from .modes import NOTIFY_PULL, PULL
 from .protocol import Decision, PageResult, StepResult
-from .state import State
+from .state import OnPage, State
 
 
 class StepByParts:
@@ -41,6 +41,14 @@ def direction_of(decision: Decision) -> str:
     """The direction in which an iteration begins: notify-pull if the decision asks for it on any page of a pull."""
     pages = decision.pages.values() if decision.pages and decision.mode == PULL else ()
     return NOTIFY_PULL if any(page.direction == NOTIFY_PULL for page in pages) else decision.mode
+
+
+def tell(on_page: OnPage | None, page: Page, state: State) -> None:
+    """Tell of a page whose new values the host has, if somebody asks for those of an asynchronous run."""
+    if on_page is not None and not state.synchronous:
+        words = page.words
+        active = state.next_frontier.bits[words] | state.pending.bits[words]
+        on_page(page, state.values[page.first_vertex : page.last_vertex], active)
 
 
 def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, mode: str) -> None:

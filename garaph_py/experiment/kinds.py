@@ -294,7 +294,8 @@ def check_pages(combination: Combination) -> None:
 def measure_pages(combination: Combination, prepared: Orders, folder: Path) -> tuple[Row, list[Row]]:
     """Time each page of a graph once."""
     settings = combination.settings
-    return page_times.measure(prepared.of(settings["order"]), settings["replication"], settings["pages"])
+    graph = prepared.of(settings["order"])
+    return page_times.measure(graph, settings["replication"], settings["pages"], settings["work_items"])
 
 
 def prepare_graph(name: GraphName, folder: Path, on_event: events.Listener) -> Graph:
@@ -339,7 +340,9 @@ KINDS = {
         measure_import,
     ),
     "pages": Kind(
-        GRAPH | {"order": OF_READ["order"], "replication": OF_RUN["replication"], "pages": Parameter((int,), PAGES)},
+        GRAPH
+        | {"order": OF_READ["order"], "replication": OF_RUN["replication"]}
+        | {"pages": Parameter((int,), PAGES), "work_items": Parameter((bool,), True)},
         {
             "seconds": float, "slowest_page_over_fastest": float, "mean_factor": float, "factors": str,
             "pages_made": int, "vertices": int, "graph_edges": int, "error": str,

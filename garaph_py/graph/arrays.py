@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -194,6 +194,10 @@ class GraphArrays:
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""
         return TILES[bool(weighted)] in self.derived
+
+    def made_tiles(self, weighted: bool) -> Tiles | None:
+        """The `tiles`; None if they have not been made."""
+        return cast("Tiles | None", self.derived.find(TILES[bool(weighted)]))
 
     def tiles(self, weighted: bool, make: Callable[[], Tiles]) -> Tiles:
         """The in-edges in tiles, made once and kept in `derived`.

@@ -52,6 +52,10 @@ class Derived:
                     self._made[name] = found
         return cast(T, found)
 
+    def find(self, name: str) -> Any:
+        """The array called `name`; None if it has not been made."""
+        return self._made.get(name)
+
     def __contains__(self, name: str) -> bool:
         return name in self._made
 

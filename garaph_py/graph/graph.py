@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .. import events
 from ..codec.arrays import PACKED, RAW
 from ..errors import GraphError, ParameterError
+from ..native import reuse
 from ..native.threads import ThreadPool
 from ..system.arguments import explained
 from .adjacency import Adjacency
@@ -144,12 +145,13 @@ class Graph:
         return self._arrays.memory
 
     def release(self) -> None:
-        """Free the arrays that runs have made of the graph's own, and keep for other runs.
+        """Free the arrays that runs have made of the graph's own, and memory that they keep for other runs.
 
         These are degrees, tiles, values of out-edges and their sums, packed in-edges, and the copy of the graph in a
         GPU's memory. The next use makes them again. A run that is under way keeps those that it uses.
         """
         self._arrays.derived.release()
+        reuse.release()
 
     @explained
     def to_device(

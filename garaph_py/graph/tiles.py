@@ -62,6 +62,11 @@ class Tiles:
     values: Array | None
 
     @property
+    def edges_of_largest(self) -> int:
+        """Edges of the block of destinations that has most."""
+        return int(np.diff(self.starts[:: max(self.blocks, 1)]).max(initial=0))
+
+    @property
     def nbytes(self) -> int:
         """Bytes of memory."""
         values = 0 if self.values is None else self.values.nbytes

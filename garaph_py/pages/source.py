@@ -27,11 +27,14 @@ class PageEdges(NamedTuple):
         The source of each edge.
     values : EdgeArray or None
         The edge values.
+    offsets : EdgeArray or None
+        The offset of each edge's destination in its shard, if a GPU reads it (`executor.gpu.offset_pages`).
     """
 
     first_edge: int
     sources: EdgeArray
     values: EdgeArray | None
+    offsets: EdgeArray | None = None
 
 
 class PageSource(Protocol):

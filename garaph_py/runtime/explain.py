@@ -23,7 +23,7 @@ from ..system.sizes import show_bytes, show_seconds
 from . import learned
 from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
-from .plan import RunPlan, reverses
+from .plan import RunPlan, reverses, there_of
 from .reckoning import (
     Call,
     OnDevice,
@@ -202,7 +202,7 @@ def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPla
     machine = Machine.here()
     threads = options.threads or machine.cores
     past = learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
-    there = OnDevice() if chosen.executor == CPU else machine.on_device(bound, graph, options)
+    there = OnDevice() if chosen.executor == CPU else there_of(bound, graph, options, machine)
     orders = chosen.executor == CPU and chosen.pushes and reverses(bound, graph)
     return call_of(bound, graph, options, threads, Past() if graph.on_disk else past, orders), there, machine.rates()
 

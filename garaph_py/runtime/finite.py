@@ -102,6 +102,12 @@ class FiniteCheck:
                 f"gp.Options(check='finite') (--check finite) finds the iteration; {DEBUG}"
             )
 
+    def allows(self, values: Array) -> bool:
+        """Whether all numbers in the values of some vertices are finite, or meant. Any thread may call this."""
+        parts = columns("value", values) if self._when != OFF else ()
+        return all(first(column, [TESTS[kind] for kind in TESTS.keys() - self._meant_in(name)]) is None
+                   for name, column in parts)  # fmt: skip
+
     def _problem_of_values(self, state: State) -> str | None:
         """Like `_problem`, of the values. If only a device has them, it looks, and the host only if it finds one."""
         if state.scan is None or state.is_on_host("values"):

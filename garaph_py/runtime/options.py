@@ -133,7 +133,8 @@ class Options:
         opens it.
     checkpoint_every : int or str, optional
         Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
-        default, checkpoints take at most 2 % of the run's time.
+        default, checkpoints take at most 2 % of the run's time. ``"page"``, in asynchronous runs: after each iteration,
+        and within it after each page what the page has changed.
 
     Raises
     ------
@@ -340,6 +341,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     """
     check_lists(options, bound, graph)
     check_gather(options, bound, graph)
+    check_offsets(options, bound, graph)
     check_order(options, bound, graph)
     mode = options.mode
     if mode == PUSH and bound.pushes_deltas and not pushes_deltas(bound, options):
@@ -437,6 +439,22 @@ def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None
             f"gather={options.gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), "
             "or leave gather out"
         )
+
+
+def check_offsets(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
+    """Refuse a policy with 16-bit offsets in a run that could not use them on a GPU."""
+    gather = options.policy.gather if options.gather == AUTO else options.gather
+    problems = {
+        "edges on disk have none": graph.on_disk,
+        "packed edges have none; use encoding='raw' (--encoding raw)": options.encoding_of(graph) == PACKED,
+        f"they are for gather='replicated', not for {gather!r}": gather != REPLICATED,
+        "they are for gather='replicated', which is not deterministic": options.deterministic,
+        f"no atomic operation can update the sums of {bound.name}": not can_replicate(bound),
+        "replication='calibrated' would measure other shards": options.replication == CALIBRATED,
+    }
+    why = next((why for why, is_true in problems.items() if is_true), None)
+    if options.policy.offsets and options.device != CPU and why is not None:
+        raise ParameterError(f"engine={options.engine!r} asks for offsets: {why}; or leave offsets out")
 
 
 def check_order(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..codec.arrays import PACKED
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
-from ..executor.gpu.settings import ListPush, Settings
+from ..executor.gpu.settings import GIVEN, ListPush, Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
-from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
@@ -162,7 +159,7 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
         return GPU, verdict
     if graph.on_disk and bound.updates_all_vertices:  # the disk is the limit; what a host needs to help holds edges
         return GPU, verdict
-    needs_no_help = gpu_pushes(bound, graph, options) and machine.on_device(bound, graph, options).holds(verdict.call)
+    needs_no_help = gpu_pushes(bound, graph, options) and there_of(bound, graph, options, machine).holds(verdict.call)
     return (GPU if needs_no_help else HYBRID), verdict
 
 
@@ -190,7 +187,13 @@ def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Mach
         return choose(call_of(bound, graph, options, threads, Past()), OnDevice(is_compiled=True), Rates())
     past = machine.past(bound, graph, options, threads)
     call = call_of(bound, graph, options, threads, past, may_push(bound, graph, options) and reverses(bound, graph))
-    return choose(call, machine.on_device(bound, graph, options), machine.rates())
+    return choose(call, there_of(bound, graph, options, machine), machine.rates())
+
+
+def there_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> OnDevice:
+    """What is done already of preparing a call on the GPU, and the room for edges: none if the policy keeps none."""
+    found = machine.on_device(bound, graph, options)
+    return found if options.policy.keep else replace(found, nbytes=0, room=0)
 
 
 def cores_beside_gpu(cores: int) -> int:
@@ -237,7 +240,7 @@ def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machin
     It does if it copies the graph to the GPU: ordering the values takes longer than pushes save in a short run.
     """
     is_free = options.mode == ANY and reverses(bound, graph)
-    return is_free and machine.on_device(bound, graph, options).nbytes == 0
+    return is_free and there_of(bound, graph, options, machine).nbytes == 0
 
 
 def reverses(bound: BoundProgram, graph: Graph) -> bool:
@@ -296,13 +299,16 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
+        work_items=options.policy.work_items,
         page_edges=options.page_edges,
         deterministic=options.deterministic,
         iterations=options.iterations,
         threads=options.threads,
+        offsets=options.policy.offsets,
+        keep=options.policy.keep,
         transfer=options.policy.transfer,
         zero_copy=options.policy.zero_copy,
-        order=options.gpu_order,
+        order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=may_chain(options),
@@ -336,8 +342,5 @@ def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
 
 def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
     """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
-    if not arrays.has_tiles(weighted):
-        return False
-    offsets = arrays.in_edges.offsets
-    largest = int(np.diff(offsets[destination_bounds(offsets)]).max())
-    return largest * threads <= MAX_TILE_SKEW * arrays.m
+    tiles = arrays.made_tiles(weighted)
+    return tiles is not None and tiles.edges_of_largest * threads <= MAX_TILE_SKEW * arrays.m

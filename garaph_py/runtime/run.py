@@ -22,6 +22,7 @@ from ..executor.gpu import device as gpu_device
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
+from ..native import reuse
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result
@@ -331,6 +332,8 @@ def opened(
         Watchdog() as watchdog,
         ThreadPool(chosen.threads, chosen.spins) as pool,
     ):
+        if graph.memory is not None:  # what is kept for later runs is not counted there
+            reuse.release()
         if saver is not None:
             saver.open(bound, graph, chosen.synchronous, options.iterations, pool)
         if record.spans is not None:

@@ -24,7 +24,7 @@ from ..executor.gpu.memory_plan import shortage
 from ..executor.hybrid import HybridExecutor
 from ..executor.modes import CPU
 from ..executor.protocol import Executor
-from ..executor.state import State
+from ..executor.state import OnPage, State
 from ..graph import Graph
 from ..native.compiling import compile_seconds, notice, work_clock
 from ..native.threads import ThreadPool
@@ -119,7 +119,8 @@ class Runner:
         alone = plan.schedule.policy.one_partition_per_thread
         self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
         if parts.saver is not None:
-            parts.saver.guard = finite.end
+            parts.saver.guard, parts.saver.allows = finite.end, finite.allows
+            self._cpu.on_page = self._on_page
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
         self._converged, self._seconds, self._device = False, 0.0, CPU
@@ -129,6 +130,12 @@ class Runner:
         self._state: State | None = None
         self._copies: SafetyCopies | None = None  # while the run is on a GPU
         self.note: str | None = None
+
+    @property
+    def _on_page(self) -> OnPage | None:
+        """Who is told what each page has changed: the saver, if it keeps that."""
+        saver = self._parts.saver
+        return saver.page if saver is not None and saver.wants_pages else None
 
     @property
     def stats(self) -> Stats:
@@ -168,9 +175,11 @@ class Runner:
             found = gpu_device.find()
             gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._heard)
             stack.callback(gpu.close)
-            gpu.spans = self._parts.record.spans
-            is_hybrid = self._plan.executor == HYBRID
-            executor = HybridExecutor(self._graph, self._cpu, [gpu]) if is_hybrid else gpu
+            gpu.spans, gpu.on_page = self._parts.record.spans, self._on_page
+            executor: Executor = gpu
+            if self._plan.executor == HYBRID:
+                executor = hybrid = HybridExecutor(self._graph, self._cpu, [gpu])
+                hybrid.on_page = self._on_page
             self._state = self._begin(executor)
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
@@ -206,9 +215,11 @@ class Runner:
 
     def _recover(self) -> str:
         """Go back to the newest state that the host has, or to the beginning; return what the CPU does, for a note."""
-        state, loop = self._state, self._loop
+        state, loop, saver = self._state, self._loop, self._parts.saver
         assert state is not None
         assert self._copies is not None
+        if saver is not None:
+            saver.forget()
         if state.is_on_host("values", "frontier"):
             return "the CPU goes on"
         iterations, self._has_ended = self._copies.restore(state), False
@@ -233,9 +244,11 @@ class Runner:
         saver, state = self._parts.saver, executor.open(self._plan, self._parts.sources, left)
         if left is None:
             self._finite.begin(state)
-        if left is None and saver is not None and (before := saver.restore(state, self._graph)):
-            executor.load(state)
-            self._loop.before = before
+        if left is None and saver is not None:
+            if (before := saver.restore(state, self._graph)) is not None:
+                executor.load(state)
+                self._loop.before = before
+            saver.begin(state, self._loop.before)
         return state
 
     def _iterate(self, executor: Executor, state: State) -> None:

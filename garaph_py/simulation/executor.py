@@ -181,9 +181,11 @@ class SimulatedGpu:
     cpu : SimulatedCpu
     room : int or None
         Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
+    keep : bool
+        The policy lets pages stay on the GPU (`Policy.keep`).
     """
 
-    def __init__(self, cpu: SimulatedCpu, room: int | None) -> None:
+    def __init__(self, cpu: SimulatedCpu, room: int | None, keep: bool) -> None:
         self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
         workload, machine = self.workload, self.machine
         assert machine.gpu_memory is not None
@@ -191,13 +193,14 @@ class SimulatedGpu:
         left = machine.gpu_memory - workload.fixed if room is None else room
         if left < 0:
             raise too_little(workload.fixed, 0, workload.fixed + left)
-        residency = workload.residency(left)
+        residency = workload.residency(left, keep)
+        self._keeps = residency.keeps
         resident = residency.pages[: residency.resident]
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in resident]
         self._free = deque(BufferModel() for _ in range(residency.streams))
         self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
-        if not workload.on_disks and workload.keep:
+        if not workload.on_disks and self._keeps:
             for page, buffer in zip(resident, self._resident, strict=True):
                 buffer.page = page
                 self._prefetched.add(page)
@@ -262,7 +265,7 @@ class SimulatedGpu:
 
     def _queue(self, pages: list[Page]) -> PageQueue[BufferModel]:
         """Make the queue of the pages, like `Streams.order`."""
-        buffered = take_buffered(self._free, set(pages)) if self.workload.keep else {}
+        buffered = take_buffered(self._free, set(pages)) if self._keeps else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         return PageQueue.of(pages, buffered, resident, self.workload.split)
 

@@ -107,7 +107,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     cpu = SimulatedCpu(workload, machine, cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores)
     if machine.gpu_memory is None or machine.link is None:
         raise ParameterError(f"device={device!r}: the machine has no GPU; add one, or take the CPU")
-    gpu = SimulatedGpu(cpu, room)
+    gpu = SimulatedGpu(cpu, room, options.policy.keep)
     if device == GPU:
         return gpu
     traits = workload.traits

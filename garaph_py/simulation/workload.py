@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
-from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan
+from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
@@ -155,22 +155,22 @@ class Workload:
         """The pages of a CPU that works alone."""
         return self._pages_of_vertices(lay_out(self.offsets, self.page_edges))
 
-    def residency(self, room: int, streams: int = STREAMS) -> Residency:
+    def residency(self, room: int, keep: bool = True, streams: int = STREAMS) -> Residency:
         """The GPU's pages, and which of them are resident, if `room` bytes of its memory are left for edges.
+
+        No page is resident unless both `keep` and the workload's own say so.
 
         Raises
         ------
         DeviceMemoryError
             If a page does not fit in the GPU's memory.
         """
-        planned = plan(
-            self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges,
-            pages_if_resident(self.traits.updates_all_vertices),
-        )  # fmt: skip
-        resident, buffer = planned.resident, planned.buffer_bytes
-        if not self.keep:
-            resident, buffer = 0, max((int(page.edges * self.edge_bytes) for page in planned.pages), default=0)
-        return Residency(self._pages_of_vertices(planned.pages), resident, planned.streams, buffer, planned.used)
+        given = self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+        if keep and self.keep:
+            planned = plan(*given, pages_if_resident(self.traits.updates_all_vertices))
+        else:
+            planned = plan_to_copy(*given)
+        return replace(planned, pages=self._pages_of_vertices(planned.pages))
 
     def split(self, page: Page, edges: int) -> tuple[Page | None, Page]:
         """Cut a page in two; the second part has about `edges` edges. See `pages.layout.cut`."""

@@ -42,6 +42,17 @@ def on_own_pages(length: int, dtype: np.dtype[Any], sparse: bool = False) -> npt
         If the system refuses it.
     """
     nbytes = length * dtype.itemsize
+    return np.frombuffer(own_pages(nbytes, sparse), np.uint8)[:nbytes].view(dtype)
+
+
+def own_pages(nbytes: int, sparse: bool = False) -> mmap.mmap:
+    """Memory of so many bytes, at least a page, as `on_own_pages` says.
+
+    Raises
+    ------
+    MemoryError
+        If the system refuses it.
+    """
     try:
         pages = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
@@ -51,7 +62,7 @@ def on_own_pages(length: int, dtype: np.dtype[Any], sparse: bool = False) -> npt
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # this Linux kernel has no huge pages
             pages.madvise(mmap.MADV_NOHUGEPAGE if sparse else mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
+    return pages
 
 
 def release_unused() -> None:

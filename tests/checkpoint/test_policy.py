@@ -39,6 +39,7 @@ def test_how_often_is_a_count_or_a_time():
     assert parse_every(7) == parse_every("7") == Every(iterations=7)
     assert parse_every("1.5 min") == Every(seconds=90.0)
     assert parse_every("2h") == Every(seconds=7200.0)
+    assert parse_every("page") == Every(iterations=1, pages=True)
     for bad in (0, -1, True, 2.5, "", "0", "0s", "10 parsecs", [1]):
         with pytest.raises(ParameterError, match="checkpoint_every="):
             parse_every(bad)

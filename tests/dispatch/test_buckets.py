@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from garaph_py.dispatch.buckets import Bucket, Buckets, first_step, next_step
+from garaph_py.dispatch.buckets import Bucket, Buckets, next_step
 
 LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -34,12 +34,6 @@ def test_where_the_step_changes(edges, followed, step):
 def test_a_thirty_second_of_all_edges_is_not_few():
     assert next_step(4, Bucket(31, 31), None, 992) == 4
     assert next_step(4, Bucket(31, 31), None, 993) == 8
-
-
-def test_the_first_step():
-    assert first_step(17) == 1
-    assert first_step(-128.0) == 2
-    assert first_step(0.0) == 1e-30 / 64
 
 
 def opened(priorities, kind=np.int64):

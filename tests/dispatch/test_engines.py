@@ -38,6 +38,7 @@ from garaph_py.executor.partitions import PartitionCounts
         POLICIES["auto"],
         POLICIES["garaph"],
         GaraphPolicy(hardware=False, dual=False),
+        GaraphPolicy(work_items=False, keep=False, offsets=True),
     ],
     ids=text_of,
 )
@@ -53,6 +54,7 @@ def test_an_engine_is_named_by_its_text(engine):
         ("auto:align=no", "has no switches"),
         ("garaph:align=no", "has the switches hardware, page_times, dual.*not 'align'"),
         ("garaph:dual=perhaps", "give yes or no"),
+        ("garaph:offsets=16", "give yes or no"),
         ("emogi:align=perhaps", "give yes or no"),
         ("emogi:element_bytes=5", "choose 4 or 8"),
         ("emogi:element_bytes=x", "give a number"),
@@ -82,6 +84,7 @@ def test_wrong_switches(text, problem):
     [
         lambda: gp.Emogi(align=1),
         lambda: GaraphPolicy(dual=1),
+        lambda: GaraphPolicy(offsets="yes"),
         lambda: gp.EtaGraph(smp="no"),
         lambda: gp.Grus(byte_map=None),
         lambda: gp.HyTGraph(combine=0),

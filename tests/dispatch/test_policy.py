@@ -248,7 +248,7 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
     (GPU_ALONE | {"device_push_cost": 0.5}, 10**8, Ahead(10**8, True)),
     (GPU_ALONE | {"device": "cpu", "step": 3}, 15 * 10**6, Ahead(10**6, False, 3)),
     (GPU_ALONE | {"device": "cpu", "step": 3}, 1000, Ahead(4096, False, 3)),
-    (GPU_ALONE | {"device": "cpu", "in_buckets": True}, 1000, None),
+    (GPU_ALONE | {"device": "cpu", "in_buckets": True}, 1000, Ahead(4096, False)),  # it opens the first bucket itself
     (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
     (GPU_ALONE | {"pushes": False, "device_pushes": True}, 10**8, None),
     (GPU_ALONE | {"device": "cpu", "reenters": True}, 10**8, None),

@@ -246,6 +246,21 @@ def test_beside_the_gpu_the_cpu_notifies(device_for, graph_of, always, dual, pro
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_both_over_pages_none_of_which_stays(device_for, graph_of, always, sync):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.9)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    result = run(program, graph, engine="garaph:keep=no", sync=sync, gpu_memory=memory, page_edges=2000)
+    np.testing.assert_array_equal(result.values, expected.values)
+    rows = result.stats.iterations
+    copied = [sum(group.edges for group in row.groups if group.device == "gpu") for row in rows]
+    assert [row.to_device for row in rows] == [4 * edges for edges in copied]
+    assert sum(copied) > 0
+    assert held_after(driver, graph) == 0
+
+
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 3, 9])
 @pytest.mark.parametrize("sync", [True, False])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from garaph_py.executor.next_step import make_next_step
+from garaph_py.executor.next_step import make_first_step, make_next_step
 from garaph_py.native import Kernel
 
 BUCKETS = [(10, 12, 0), (200, 300, 0), (10, 90, 0), (10, 12, 4), (10, 12, 5), (31, 93, 0), (31, 94, 0), (0, 0, 0)]
@@ -33,3 +33,24 @@ def test_it_does_not_double_beyond_the_largest_number():
     largest = np.iinfo(np.int32).max
     assert next_step(largest // 2, 1, 1, 0, 32) == largest // 2
     assert next_step(largest // 2 - 1, 1, 1, 0, 32) == largest - 3
+
+
+def test_the_first_step():
+    integers, reals = make_first_step(np.dtype(np.int64)), make_first_step(np.dtype(np.float64))
+    assert integers(17) == 1
+    assert reals(-128.0) == 2
+    assert reals(0.0) == 1e-30 / 64
+
+
+@pytest.mark.parametrize(("kind", "least"), [("int32", 17), ("int64", -5), ("float32", 96.0), ("float64", 0.0)])
+def test_the_first_step_compiled(kind, least):
+    dtype = np.dtype(kind)
+    first_step = make_first_step(dtype)
+
+    def begin(steps):
+        steps[1] = first_step(steps[0])
+        return 0
+
+    steps = np.array([least, 0], dtype)
+    Kernel(f"{dtype.kind}{8 * dtype.itemsize}*", begin)(steps)
+    assert steps[1] == dtype.type(first_step(least)) > 0

@@ -10,10 +10,10 @@ from garaph_py.experiment import page_times
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("replication", [1, "custom"])
-def test_each_page_has_a_time(replication: int | str) -> None:
+@pytest.mark.parametrize(("replication", "work_items"), [(1, True), ("custom", True), ("custom", False)])
+def test_each_page_has_a_time(replication: int | str, work_items: bool) -> None:
     graph = gp.rmat(12, 8, seed=1)
-    total, rows = page_times.measure(graph, replication, 7)
+    total, rows = page_times.measure(graph, replication, 7, work_items)
     assert total["pages_made"] == len(rows)
     assert 5 <= len(rows) <= 8
     assert sum(row["page_edges"] for row in rows) == graph.m == total["graph_edges"]

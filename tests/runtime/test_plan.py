@@ -283,6 +283,21 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
     assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
 
 
+@pytest.mark.parametrize(("engine", "keeps"), [("auto", True), ("garaph", True), ("garaph:keep=no", False)])
+def test_whether_edges_stay_on_the_gpu(reckoned, graph, engine, keeps):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.keep == keeps
+    known = replace(READY, room=1 << 40)
+    there = reckoned(Machine(8, lambda: True, rates=lambda: SLOW, on_device=lambda *_: known), engine=engine).there
+    assert there == (known if keeps else OnDevice(True, True, 0, 0))
+
+
+@pytest.mark.parametrize(("engine", "divides"), [
+    ("auto", True), ("garaph", True), ("garaph:work_items=no", False),
+])  # fmt: skip
+def test_whether_shards_are_divided(graph, engine, divides):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.work_items == divides
+
+
 def test_gpu_settings_follow_the_options(graph):
     given = {"gpu_memory": "6GiB", "streams": 2, "replication": "8", "page_edges": 1000, "gpu_order": "hub"}
     made = planned(gp.apps.PageRank(), graph, iterations=7, **given).gpu

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.codec.format import RUN
+from garaph_py.codec.format import GROUP, RECORD, RUN
+from garaph_py.codec.pack import views
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.executor.cpu import edges as readers
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -241,11 +242,23 @@ def test_sums_of_packed_numbers_of_every_width():
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_the_place_of_a_group_is_the_sum_of_the_widths_before_it():
+    records, rng = np.zeros(3, RECORD), np.random.default_rng(4)
+    records["first_word"] = 5, 1 << 40, 7
+    records["widths"] = rng.integers(0, 33, (3, RUN // GROUP))
+    records["widths"][2] = 32
+    kernel = Kernel("i64* i64 i64", readers.place)
+    for run, group in np.ndindex(3, RUN // GROUP):
+        wanted = int(records["first_word"][run]) + int(records["widths"][run, :group].sum())
+        assert kernel(views(records)[0], run, group) == wanted
+        assert readers.place(views(records)[0], run, group) == wanted
+
+
 @pytest.mark.slow
 @pytest.mark.spread
-@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("how", [readers.IN_ORDER, readers.WHOLE_LISTS, readers.PARTS_OF_LISTS])
 @pytest.mark.parametrize("weights", [None, "int64", "float32"])
-def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, streams):
+def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, how):
     graph = graph_of(heavy(weights, m=9000))
     packed, rng = graph.packed(1), np.random.default_rng(2)
     dtype, offsets = packed.edge_dtype, graph._arrays.in_edges.offsets
@@ -253,7 +266,7 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
     met = []
 
     def segment(acc, begin, end, sources, base, last, before, values, values_base, context):
-        if streams:
+        if how == readers.IN_ORDER:
             following = np.arange(begin, min(end + readers.AHEAD, page.last_edge))
             np.testing.assert_array_equal(sources[following - base], graph._arrays.in_edges.neighbours[following])
         for e in range(begin, end):
@@ -262,7 +275,7 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
             )
         return acc, end - begin
 
-    walk = reader.walk(segment, streams)
+    walk = reader.walk(segment, how)
     source = MemoryPageSource(packed._arrays.in_edges, 2500)
     for page in source.pages:
         arguments = reader.arguments(1, reader).of(source.edges(page))

@@ -60,6 +60,12 @@ def test_without_keep_every_iteration_copies_all_pages():
     assert [row.to_device for row in done.iterations] == [4096] * 3
 
 
+def test_a_policy_that_keeps_no_pages():
+    for engine, copied in ("garaph:keep=no", [4096] * 2), ("garaph", [4096, 0]):
+        done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how(GPU, engine), room=1 << 20)
+        assert [row.to_device for row in done.iterations] == copied
+
+
 def test_both_by_hand():
     done = simulate(workload(), SMALL, how("hybrid", "garaph"), room=2048)
     # the CPU has page 3 until 2; then page 2 waits for room, until 2.5: the CPU has it until 4

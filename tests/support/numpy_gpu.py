@@ -22,12 +22,20 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from tests.support import numpy_deltas, numpy_lists, numpy_partitions, numpy_push, numpy_trees, twins
+from tests.support import (
+    numpy_deltas,
+    numpy_lists,
+    numpy_partitions,
+    numpy_push,
+    numpy_replicated,
+    numpy_trees,
+    twins,
+)
 from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
-KERNELS |= numpy_partitions.KERNELS
+KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS
 
 
 class Hops(gp.VertexProgram):

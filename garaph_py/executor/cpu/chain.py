@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
-from ...native import clock
+from ...native import clock, prefetch_kept
 from ...pages.source import PageSource
 from ...program.monoids import largest
 from ..modes import CPU, PUSH
-from ..next_step import make_next_step
+from ..next_step import make_first_step, make_next_step
 from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
-from .edges import Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -44,6 +44,12 @@ ENOUGH_EDGES = 1 << 11
 """Edges with which a bucket keeps its one thread busy for long enough: opening it costs as much as some hundred."""
 AHEAD = 16
 """Prefetch distance for the edges of active vertices, in vertices of the queue."""
+LINE = 8
+"""Vertices whose values and offsets, of 8 bytes, share a cache line."""
+BESIDE = 2 * LINE
+"""Prefetch distance for vertices with ids near a reached one's: two lines (one gained as much, four less)."""
+CACHED = 1 << 19
+"""Vertices whose values, offsets and edges mostly lie in the last-level cache: some 16 MB with four edges each."""
 ACTIVE, EDGES, FOLLOWED, BEGAN = range(4)
 """Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, when it began."""
 
@@ -63,6 +69,7 @@ def make_push_few_along(f: Functions, priorities: bool):
             new = add(old, gather(t.parameters, value, edge(edge_values, e - values_base), value, v))
             if activate(t.parameters, new, old):
                 t.values[target] = t.next_values[target] = new
+                prefetch_kept(t.out_offsets, target)  # `settle` or `open_next` reads them
                 w, bit = target >> 6, bit_of(target)
                 if priorities and priority(t.parameters, new) > t.thresholds[1]:
                     waiting = wait(t, w, bit, target, priority(t.parameters, new), waiting)
@@ -125,7 +132,7 @@ def make_open_next(f: Functions, highest: Any):
 
 def make_superstep(f: Functions, reader: Reader, priorities: bool):
     """Build ``superstep(edges, t, length, place, waiting)``, which does one."""
-    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), False)
+    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
 
     def superstep(edges, t, length, place, waiting):
         """Push from the first `length` vertices of the queue's half that does not begin at `place`, to the other half.
@@ -147,11 +154,33 @@ def make_superstep(f: Functions, reader: Reader, priorities: bool):
     return superstep
 
 
-def make_settle(f: Functions):
-    """Build ``settle(t, length, place)``, which makes a queue ready for the next superstep."""
-    done, identity = f.done, f.identity
+def make_look_beside(f: Functions, reader: Reader):
+    """Build ``look_beside(edges, t, v)``, which prefetches what a search that has reached vertex v probably needs soon.
 
-    def settle(t, length, place):
+    Graphs with many small supersteps, such as grids and roads, often have ids by place: a search spreads from v to the
+    ids just above or just below. Each vertex is reached in another line of memory than the one before it in the queue,
+    and the processor cannot see a pattern in hundreds of such sequences.
+    """
+    identity, fetch = f.identity, reader.fetch
+
+    def look_beside(edges, t, v):
+        """It goes on towards the neighbouring id that has no value yet; if none has, or both, nowhere."""
+        none, begin, degree = identity(t.parameters), t.out_offsets[v], t.out_offsets[v + 1] - t.out_offsets[v]
+        above, below = t.values[min(v + 1, t.n - 1)] == none, t.values[max(v - 1, 0)] == none
+        distance = BESIDE * (np.int64(above) - np.int64(below))
+        prefetch_kept(t.values, v + distance)
+        prefetch_kept(t.out_offsets, v + distance)
+        fetch(edges, begin + distance * degree)  # lists are taken to be as long as that of v
+        fetch(edges, begin + (distance + distance // 4) * degree)
+
+    return look_beside
+
+
+def make_settle(f: Functions, reader: Reader, priorities: bool):
+    """Build ``settle(edges, t, length, place)``, which makes a queue ready for the next superstep."""
+    done, identity, look_beside = f.done, f.identity, make_look_beside(f, reader)
+
+    def settle(edges, t, length, place):
         """Leave each vertex in the queue once that is in `next_frontier`, and empty this set.
 
         Return the queue's length, its vertices' out-edges, and how many of these vertices may change again.
@@ -168,6 +197,8 @@ def make_settle(f: Functions):
             kept += 1
             count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
             changeable += not done(t.parameters, identity(t.parameters), value)
+            if not priorities and v & (LINE - 1) == 0 and t.n > CACHED:
+                look_beside(edges, t, v)
         return kept, count_edges, changeable
 
     return settle
@@ -176,8 +207,8 @@ def make_settle(f: Functions):
 def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> RecordKernel:
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
-    superstep, settle = make_superstep(f, reader, priorities), make_settle(f)
-    open_next, next_step = make_open_next(f, highest), make_next_step(kind)
+    superstep, settle = make_superstep(f, reader, priorities), make_settle(f, reader, priorities)
+    open_next, first_step, next_step = make_open_next(f, highest), make_first_step(kind), make_next_step(kind)
 
     def enqueue(length, v, t):
         t.queue[length] = v
@@ -194,7 +225,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
     def push_few(edges, t):
         """Do supersteps; return their number. The last one's counts are in `counts`, as of other kernels."""
         length = collect(NOTHING, t.frontier, t.frontier_blocks, NOTHING, t.n, t)
-        length, _, _ = settle(t, length, NOTHING)
+        length, _, _ = settle(edges, t, length, NOTHING)
         waiting, before, bucket_edges, bucket_followed, opened = NOTHING, NOTHING, NOTHING, NOTHING, NOTHING
         if priorities:
             t.least[0] = highest
@@ -203,10 +234,12 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
         ends = began + LONGEST
         while goes_on:
             length, waiting, followed = superstep(edges, t, length, place, waiting)
-            length, count_edges, changeable = settle(t, length, place)
+            length, count_edges, changeable = settle(edges, t, length, place)
             bucket_followed += followed
             if priorities and length == 0 and 0 < waiting < MOST_WAITING:
-                if opened:  # what the first bucket has done is not all known here
+                if t.step[0] == 0:
+                    t.step[0] = first_step(t.least[0])
+                elif opened:  # what the bucket before the call has done is not known here
                     t.step[0] = next_step(t.step[0], bucket_edges, bucket_followed, before, ENOUGH_EDGES)
                 before = bucket_edges
                 length, count_edges, waiting = open_next(t, place, waiting)

@@ -20,7 +20,7 @@ from ...pages.source import PageSource
 from ..components import FIRST_EDGES, SAMPLE
 from ..protocol import PageResult
 from ..state import State
-from .edges import Reader, source_of
+from .edges import PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .push import make_relax
@@ -61,7 +61,7 @@ def make_link_edges(reader: Reader) -> RecordKernel:
             link(parents, source_of(sources, e - base, before), v)
         return acc, end - begin
 
-    walk = reader.walk(link_list, False)
+    walk = reader.walk(link_list, PARTS_OF_LISTS)
 
     def link_edges(edges, t):
         """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin: those of the
@@ -169,10 +169,12 @@ class Components:
             self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=1)
             self._leave_out_largest(parents, vertices)
         wanted = partial(edge_ranges, vertices, self._arrays.in_edges.offsets)
-        for pages in batches(source.pages) if self._arrays.on_disk else [source.pages]:
+        for number, pages in enumerate(batches(source.pages) if self._arrays.on_disk else [source.pages]):
+            if number:
+                self._leave_out_largest(parents, vertices)
             source.prefetch(pages, wanted)
             self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=0)
-            self._leave_out_largest(parents, vertices)
+        self._on_vertices(FLATTEN, None, parents=parents)
         self._on_vertices(kernels.sum_trees, state, parents=parents)
         self._on_vertices(kernels.spread_sums, state, parents=parents)
         return [PageResult(edges, 0, 0, 0, None) for edges in linked.tolist()]

@@ -9,8 +9,9 @@ reader's `walk` turns a segment into a function that visits a whole list, or a p
 
 Packed numbers are unpacked to a window, as running sums from the first number in the window. There are two ways:
 
-- Random access to lists (*pick*). The window is a group. A source is its sum minus the sum before its list
-  (`before`), so a walk can begin at any edge of a list, and the unpacking does not depend on where lists begin.
+- Random access to lists (*pick*). The window is the groups of a list, up to the end of a run; or one group, if the
+  segment may stop early. A source is its sum minus the sum before its list (`before`), so a walk can begin at any edge
+  of a list, and the unpacking does not depend on where lists begin.
 - Reading all lists in order (*stream*). The window holds two runs, and `before` is 0: the sums of a run are turned into
   sources while the previous run is visited. So a segment can look `AHEAD` edges ahead, up to ``sources[last]``, also
   into later lists.
@@ -33,6 +34,7 @@ from ...graph.adjacency import Adjacency
 from ...native import Kernel, PerCall, prefetch, prefetch_kept, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
+from .walk import ALL
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -41,6 +43,8 @@ LOW = 0xFFFFFFFF
 """The 32 low bits of an int64."""
 LINE = 8
 """int64 numbers in a cache line of 64 bytes: each call writes to its own line."""
+LINE_WORDS = 16
+"""Words of 32 bits in a cache line."""
 NONE_HELD = -(1 << 62)
 """The first edge of an empty window: far before any edge."""
 AHEAD = 192
@@ -50,6 +54,13 @@ STEP = 16
 """Number of sums that are turned into sources at a time."""
 WORDS_AHEAD = 512
 """Prefetch distance for packed numbers when lists are read in order, in words of 32 bits (2 KB)."""
+LIST_WORDS_AHEAD = 48
+"""The same within a single list; so many words are prefetched before it is visited (three cache lines: with two, SSSP
+took 7 % longer, with four as long)."""
+IN_ORDER, WHOLE_LISTS, PARTS_OF_LISTS = range(3)
+"""How a kernel reads lists: all, one after the other; single ones; or single ones whose segment may stop early."""
+EVEN_BYTES, LANE = np.uint64(0x00FF00FF00FF00FF), np.uint64(0xFFFF)
+"""Every other byte of a word; the lowest of its four lanes of 16 bits."""
 
 
 def source_of(sources, i, before):
@@ -66,8 +77,9 @@ class Reader:
     signature : str
         The types of the arguments in `edges`.
     walk : callable
-        ``walk(segment, streams)`` makes a function ``walk(acc, offsets, v, begin, end, edges, context)``, which visits
-        the edges [begin, end) of the list of vertex v. With `streams`, the kernel reads all lists in order.
+        ``walk(segment, how)`` makes a function ``walk(acc, offsets, v, begin, end, edges, context)``, which visits the
+        edges [begin, end) of the list of vertex v. The kernel reads lists `IN_ORDER`, as `WHOLE_LISTS`, or as
+        `PARTS_OF_LISTS`.
     fetch : callable
         ``fetch(edges, e)`` prefetches edge e, with which a list begins.
     in_place : bool
@@ -148,15 +160,15 @@ READERS: dict[tuple[str, str], Callable[[DType | None], Reader]] = {
 PACKED_SOURCES = "i64* u8* u32* i64 i64 i64 u32* i64*"
 """Types of the arguments for packed sources: records, as integers and as bytes; words; the number of the first word;
 the first edge, and the one past the last; the window; and `held`. `held` has four numbers: the first edge of the
-window; the word after the sources unpacked last; the word after the values unpacked last; the vertex of the next
-edge."""
+window; the word after the sources unpacked last; the word after the values unpacked last; and, if lists are read in
+order, the vertex of the next edge, else the edge past the window."""
 
 
 def pointer_to(values: DType | None) -> str:
     return "void*" if values is None else kind_of(values)
 
 
-def make_raw_walk(segment, streams):
+def make_raw_walk(segment, how):
     def walk(acc, offsets, v, begin, end, edges, context):
         sources, base, last, values = edges
         return segment(acc, begin, end, sources, base, last, 0, values, base, context)
@@ -179,8 +191,8 @@ def fetch_raw_with_values(edges, e):
 def make_packed_walk(unpack, values_of):
     """Make the `walk` of packed edges. `unpack` unpacks the values of a window; `values_of` locates these values."""
 
-    def make_walk(segment, streams):
-        return stream(segment) if streams else pick(segment)
+    def make_walk(segment, how):
+        return stream(segment) if how == IN_ORDER else pick(segment, RUN if how == WHOLE_LISTS else GROUP)
 
     def stream(segment):
         def walk(acc, offsets, v, begin, end, edges, context):
@@ -203,16 +215,14 @@ def make_packed_walk(unpack, values_of):
 
         return walk
 
-    def pick(segment):
+    def pick(segment, most):
         def walk(acc, offsets, v, begin, end, edges, context):
             records, base, sums, held = edges[0], edges[4], edges[6], edges[7]
             first, at = offsets[v], held[0]
-            if (
-                first == begin and first >= at and end <= at + GROUP
-            ):  # common case: the list is short, and lies in the window
+            if first == begin and first >= at and end <= held[3]:  # common case: the window holds the list
                 values, values_base = values_of(at, edges)
                 before = np.int64(sums[first - at])
-                return segment(acc, begin, end, sums, at - 1, GROUP, before, values, values_base, context)
+                return segment(acc, begin, end, sums, at - 1, RUN, before, values, values_base, context)
             visited = 0
             if begin >= end:
                 return acc, visited
@@ -221,17 +231,14 @@ def make_packed_walk(unpack, values_of):
                 e = begin // RUN * RUN
                 source = records[(e - base) // RUN * RECORD_WORDS + 1]
             while e < end:
-                at = e // GROUP * GROUP
-                if held[0] != at:
-                    follows, held[0] = held[0] + GROUP == at, at
-                    sums[0] = np.uint32(0)
-                    unpack_sums(at - base, GROUP, follows, edges, 1)
-                    unpack(at - base, GROUP, follows, edges)
-                stop = min(end, at + GROUP)
+                if e < held[0] or e >= held[3]:
+                    fill(e, min(end, e // most * most + most), edges)
+                at = held[0]
+                stop = min(end, held[3])
                 before = np.int64(sums[e - at]) - source
                 start = min(max(e, begin), stop)
                 values, values_base = values_of(at, edges)
-                acc, seen = segment(acc, start, stop, sums, at - 1, GROUP, before, values, values_base, context)
+                acc, seen = segment(acc, start, stop, sums, at - 1, RUN, before, values, values_base, context)
                 visited += seen
                 if seen < stop - start:
                     break
@@ -239,6 +246,17 @@ def make_packed_walk(unpack, values_of):
             return acc, visited
 
         return walk
+
+    def fill(e, end, edges):
+        """Fill the window with the groups of the edges [e, end) of one run; a whole list is unpacked before it is
+        visited, because a branch that is predicted wrongly would keep the processor from unpacking ahead."""
+        base, sums, held = edges[4], edges[6], edges[7]
+        at = e // GROUP * GROUP
+        count = (end - at + GROUP - 1) // GROUP * GROUP
+        follows, held[0], held[3] = held[3] == at, at, at + count
+        sums[0] = np.uint32(0)
+        unpack_sums(at - base, count, follows, edges, 1, LIST_WORDS_AHEAD)
+        unpack(at - base, count, follows, edges)
 
     return make_walk
 
@@ -268,7 +286,7 @@ def restore(at, follows, offsets, edges):
     vertex of the next edge.
     """
     records, base, end, window, held = edges[0], edges[4], edges[5], edges[6], edges[7]
-    unpack_sums(at - base, RUN, follows, edges, 2 * RUN)
+    unpack_sums(at - base, RUN, follows, edges, 2 * RUN, WORDS_AHEAD)
     v, stop, shift = held[3], min(at + RUN, end), 2 * RUN - at
     e = max(offsets[v], at)
     before = np.uint32(-records[(at - base) // RUN * RECORD_WORDS + 1] & LOW)
@@ -287,19 +305,20 @@ def restore(at, follows, offsets, edges):
     held[3] = v
 
 
-def unpack_sums(begin, count, follows, edges, to):
+def unpack_sums(begin, count, follows, edges, to, ahead):
     """Write the running sums of `count` numbers, from number `begin` of the page on, to ``window[to:]``.
 
-    `follows` says whether these numbers follow the ones unpacked last; then their words do, too.
+    `follows` says whether these numbers follow the ones unpacked last; then their words do, too. Words are prefetched
+    `ahead` of those that are unpacked.
     """
     records, widths, words, first_word, _, _, window, held = edges[:8]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = words_of(records, widths, first_word, run, first, follows, held[1])
+    position = words_of(records, first_word, run, first, follows, held[1])
     total = np.uint32(0)
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
         if count > GROUP:
-            prefetch(words, position + WORDS_AHEAD)
+            prefetch(words, position + ahead)
         total, _ = sums_of_packed(words, position, width, np.uint32(0), total, window, group * GROUP + to)
         position += width
     held[1] = position
@@ -311,7 +330,7 @@ def unpack_values(begin, count, follows, edges):
     records, widths, words, first_word, values = edges[8:]
     window, held = edges[6:8]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = words_of(records, widths, first_word, run, first, follows, held[2])
+    position = words_of(records, first_word, run, first, follows, held[2])
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
@@ -322,19 +341,23 @@ def unpack_values(begin, count, follows, edges):
     held[2] = position
 
 
-def words_of(records, widths, first_word, run, group, follows, held):
+def words_of(records, first_word, run, group, follows, held):
     """The first word of a group: the word after those unpacked last if the group `follows`, else from its record."""
     if group == 0:
         return records[run * RECORD_WORDS] - first_word
-    return held if follows else place(records, widths, run, group) - first_word
+    return held if follows else place(records, run, group) - first_word
 
 
-def place(records, widths, run, group):
-    """The first word of a group of a run, computed from the run's record."""
-    position = records[run * RECORD_WORDS]
-    for k in range(RUN // GROUP):  # over all groups, to avoid a branch
-        position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k]) * np.int64(k < group)
-    return position
+def place(records, run, group):
+    """The first word of a group of a run, computed from the run's record: it adds the widths before the group, eight
+    at a time, without branches."""
+    lanes = np.uint64(0)
+    for k in range(RUN // GROUP // 8):
+        bits = np.uint64(4 * min(max(group - 8 * k, 0), 8))  # half of them: no shift may be by all 64
+        widths = np.uint64(records[run * RECORD_WORDS + WIDTHS_AT // 8 + k]) & ~((ALL << bits) << bits)
+        lanes += (widths & EVEN_BYTES) + ((widths >> np.uint64(8)) & EVEN_BYTES)
+    lanes += lanes >> np.uint64(32)
+    return records[run * RECORD_WORDS] + np.int64((lanes + (lanes >> np.uint64(16))) & LANE)
 
 
 def unpacked_values(at, edges):
@@ -376,10 +399,10 @@ def fetch_all_packed_words(edges, e):
 
 
 def fetch_words(packed, number):
-    records, widths, words, first_word = packed
-    position = place(records, widths, number // RUN, number % RUN // GROUP) - first_word
-    prefetch_kept(words, position)
-    prefetch_kept(words, position + 16)
+    records, _, words, first_word = packed
+    position = place(records, number // RUN, number % RUN // GROUP) - first_word
+    for k in range(0, LIST_WORDS_AHEAD, LINE_WORDS):
+        prefetch_kept(words, position + k)
 
 
 class Arguments(Protocol):
@@ -400,9 +423,9 @@ class RawArguments:
     def of(self, page: PageEdges) -> tuple[Any, ...]:
         sources: Any  # a `RawArray`, like `values`
         values: Any
-        first_edge, sources, values = page
+        sources, values = page.sources, page.values
         data = sources.data
-        return data, first_edge, len(data) - 1, values.data if self._reads_values else None
+        return data, page.first_edge, len(data) - 1, values.data if self._reads_values else None
 
 
 class PackedArguments:
@@ -418,7 +441,7 @@ class PackedArguments:
 
     def _sources(self, page: PageEdges) -> tuple[Any, ...]:
         sources: Any  # a `Packed`
-        first_edge, sources, _ = page
+        first_edge, sources = page.first_edge, page.sources
         self._held[:] = NONE_HELD
         window, held = PerCall(self._window), PerCall(self._held)
         return *packed_arguments(sources), first_edge, first_edge + sources.length, window, held

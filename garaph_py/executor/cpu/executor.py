@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ... import events
 from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
-from ...native import PerCall
+from ...native import PerCall, reuse
 from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
@@ -28,8 +28,8 @@ from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult, sum_partials
-from ..state import State
-from ..step import StepByParts
+from ..state import OnPage, State
+from ..step import StepByParts, tell
 from .active import ActiveLists
 from .chain import Chain
 from .components import Components
@@ -71,9 +71,12 @@ class CpuExecutor(StepByParts):
         Only active vertices contribute: in a synchronous run, both arrays hold the values of all other vertices.
     out_source : PageSource
         The out-edges. If they stay on disk, `open` or `assist` opens them.
+    on_page : callable or None
+        See `OnPage`.
     """
 
     out_source: PageSource
+    on_page: OnPage | None = None
     name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
@@ -152,8 +155,8 @@ class CpuExecutor(StepByParts):
         init = self._kernels.init
         self._launch.prepare(init, PUBLISH, WORK)
         n = self._arrays.n
-        values, own_array = np.empty(n, self.bound.value), synchronous and not self.is_relaxation
-        second = np.empty_like(values) if own_array else values
+        values, own_array = reuse.empty(n, self.bound.value), synchronous and not self.is_relaxation
+        second = reuse.empty(n, self.bound.value) if own_array else values
         state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
         first, last = self._runs.of_vertices()
         counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
@@ -172,7 +175,8 @@ class CpuExecutor(StepByParts):
         One array is enough while only active vertices are read and none of them can change.
         """
         if self.is_relaxation and state.synchronous and apart and state.next_values is state.values:
-            state.next_values = state.values.copy()
+            state.next_values = reuse.empty(self._arrays.n, self.bound.value)
+            self.sync_buffers(state, everywhere=True)
 
     def load(self, state: State) -> None:
         self.invalidate_cache()
@@ -275,6 +279,7 @@ class CpuExecutor(StepByParts):
             self.pool.about = {"page": page.number, "edges": page.edges}
             results.append(self._pull.run(source.edges(page), state, task))
             source.release(page)
+            tell(self.on_page, page, state)
         self.pool.about = {}
         return results
 
@@ -326,7 +331,7 @@ class CpuExecutor(StepByParts):
             parents = self._parents(self._kernels.find_parents, state, source or self.source)
         spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
-        reported = spare.view(self.bound.reports) if same_size else np.empty(self._arrays.n, self.bound.reports)
+        reported = spare.view(self.bound.reports) if same_size else reuse.empty(self._arrays.n, self.bound.reports)
         first, last = self._runs.of_vertices()
         lost = self._launch(
             kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last

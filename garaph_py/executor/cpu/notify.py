@@ -8,7 +8,7 @@ from ...graph.adjacency import Adjacency
 from ...pages.source import PageSource
 from ..state import State
 from .active import ActiveLists
-from .edges import Reader, reader_of, source_of
+from .edges import WHOLE_LISTS, Reader, reader_of, source_of
 from .records import RecordKernel
 from .walk import LISTS, NOTHING, insert, make_for_each_list
 
@@ -23,7 +23,7 @@ def insert_targets(acc, begin, end, targets, base, last, before, values, values_
 
 @cache
 def make_notify(reader: Reader) -> RecordKernel:
-    walk = reader.walk(insert_targets, False)
+    walk = reader.walk(insert_targets, WHOLE_LISTS)
 
     def notify_targets(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context

@@ -14,7 +14,7 @@ from ...native import no_unroll
 from ...pages.source import PageSource
 from ..components import NO_VERTEX
 from ..state import State
-from .edges import Reader, source_of
+from .edges import PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .records import RecordKernel
@@ -38,7 +38,7 @@ def make_find_parent(f: Functions, reader: Reader):
                 return acc, e - begin
         return acc, end - begin
 
-    walk = reader.walk(segment, False)
+    walk = reader.walk(segment, PARTS_OF_LISTS)
 
     def find_parent(acc, v, context):
         edges, t = context

@@ -23,7 +23,7 @@ from ...pages.source import PageEdges
 from ..modes import NOTIFY_PULL, PULL
 from ..protocol import PageResult
 from ..state import State
-from .edges import AHEAD, Reader, source_of
+from .edges import AHEAD, IN_ORDER, PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .records import RecordKernel
@@ -75,7 +75,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
                 acc = add(acc, gather(t.parameters, value, weight, old, source))
         return acc, end - begin
 
-    walk = reader.walk(segment, streams)
+    walk = reader.walk(segment, IN_ORDER if streams else PARTS_OF_LISTS)
 
     # wide: a gather depends on all of these; the compiler inlines it
     def gather_edges(t, acc, old, v, begin, end, edges, active):

@@ -22,7 +22,7 @@ from ...pages.layout import Page
 from ...pages.source import PageSource
 from ..protocol import PageResult
 from ..state import State
-from .edges import Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -116,7 +116,7 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
     `acc` is a tuple: the number of edges followed, of vertices that became active, of their out-edges, and how many of
     them may change again. With `priorities`, changed vertices above the open bucket go to `pending`.
     """
-    walk, fetch_ahead = reader.walk(make_push_along(f, priorities), False), make_fetch_ahead(reader)
+    walk, fetch_ahead = reader.walk(make_push_along(f, priorities), WHOLE_LISTS), make_fetch_ahead(reader)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context

@@ -26,7 +26,7 @@ from ...pages.source import PageSource
 from ..protocol import PageResult
 from ..state import State
 from .active import ActiveLists
-from .edges import Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -59,7 +59,7 @@ def make_push_deltas(f: Functions, reader: Reader) -> RecordKernel:
             insert(t.notified, t.notified_blocks, target)
         return acc, end - begin
 
-    walk = reader.walk(add_deltas, False)
+    walk = reader.walk(add_deltas, WHOLE_LISTS)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context

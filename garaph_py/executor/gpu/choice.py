@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from ...native.threads import ThreadPool, available_cores
 from ...system.memory import available_memory
-from .edges import ArraysOnDevice, EdgeLayout, PackedOnDevice, with_raw_values
+from .edges import ArraysOnDevice, EdgeLayout, PackedOnDevice, RawOnDevice, with_raw_values
 from .gather import AUTO
 from .launch import Launcher
 from .memory import DeviceMemory
@@ -55,6 +55,11 @@ class Choice:
     def packs(self) -> bool:
         """Whether the GPU packs the edges."""
         return self.records is not None
+
+    def with_offsets(self) -> Choice:
+        """The same with the 16-bit offset of each edge's destination (`offset_pages`)."""
+        assert isinstance(self.arrays, ArraysOnDevice)
+        return replace(self, arrays=replace(self.arrays, offsets=RawOnDevice(2)))
 
     def pack(self, streams: Streams, launcher: Launcher, memory: DeviceMemory, starts: int) -> None:
         """Pack the raw sources into the pages, all of which are resident; `starts` is the address of ``starts``."""

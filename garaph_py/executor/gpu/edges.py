@@ -64,7 +64,7 @@ class Region(NamedTuple):
     ----------
     name : str
     what : hashable
-        What it holds of the graph; equal for equal bytes.
+        What it holds of the graph; equal for equal bytes. None if no other run has a use for it.
     nbytes : int
     begins : list of int
         Where the buffer of each page begins, in bytes. Pages may have a run in common.
@@ -87,6 +87,7 @@ class Names(NamedTuple):
 
 SOURCES = Names("sources", "records", "words", "first_word")
 VALUES = Names("edge_values", "value_records", "value_words", "first_value_word")
+OFFSETS = Names("shard_offsets", "", "", "")
 
 
 class DeviceArray(Protocol):
@@ -204,15 +205,17 @@ LAYOUTS: dict[tuple[str, bool], Callable[[EdgeArray], DeviceArray]] = {
 
 @dataclass(frozen=True)
 class ArraysOnDevice:
-    """The `EdgeLayout` of sources, then edge values if the program reads them."""
+    """The `EdgeLayout` of sources, then edge values if the program reads them, then 16-bit offsets if there are any."""
 
     sources: DeviceArray
     values: DeviceArray | None = None
+    offsets: RawOnDevice | None = None
 
     @classmethod
     def of(cls, edges: Adjacency, reads_values: bool) -> ArraysOnDevice:
         """The layout of `edges` in their codec, with their values or without."""
-        return cls(*(LAYOUTS[array.codec, array.on_disk](array) for array in edges.arrays(reads_values)))
+        made = [LAYOUTS[array.codec, array.on_disk](array) for array in edges.arrays(reads_values)]
+        return cls(made[0], made[1] if len(made) > 1 else None)
 
     @property
     def encoding(self) -> str:
@@ -224,7 +227,12 @@ class ArraysOnDevice:
 
     @property
     def _arrays(self) -> list[DeviceArray]:
-        return [self.sources] if self.values is None else [self.sources, self.values]
+        return list(self._named.values())
+
+    @property
+    def _named(self) -> dict[str, DeviceArray]:
+        every = {"sources": self.sources, "values": self.values, "offsets": self.offsets}
+        return {name: array for name, array in every.items() if array is not None}
 
     @cached_property
     def width(self) -> float:
@@ -235,11 +243,12 @@ class ArraysOnDevice:
 
     def regions(self, pages: Sequence[Page]) -> list[Region]:
         found = []
-        for name, array in zip(("sources", "values"), self._arrays, strict=False):
+        for name, array in self._named.items():
             last = array.sizes(pages[-1]) if pages else []
             for k, (begins, size) in enumerate(zip(array.begins(pages), last, strict=False)):
                 nbytes = begins[-1] + size
-                what = array.codec, array.width, nbytes, tuple(begins) if array.apart else None
+                of_graph = array.codec, array.width, nbytes, tuple(begins) if array.apart else None
+                what = None if array is self.offsets else of_graph
                 found.append(Region(f"{name} {k}", what, nbytes, begins))
         return found
 
@@ -248,6 +257,8 @@ class ArraysOnDevice:
         self.sources.write_args(args, SOURCES, page, addresses[:count])
         if self.values is not None:
             self.values.write_args(args, VALUES, page, addresses[count:])
+        if self.offsets is not None:
+            self.offsets.write_args(args, OFFSETS, page, addresses[-1:])
 
 
 def with_raw_values(sources: DeviceArray, value_bytes: int) -> ArraysOnDevice:
@@ -302,7 +313,7 @@ def host_arrays(edges: PageEdges) -> list[tuple[Array, int]]:
     A buffer begins at the first edge of a run. A raw array in memory begins at the page's own first edge, so it has an
     offset.
     """
-    into, arrays = edges.first_edge % RUN, (edges.sources, edges.values)
+    into, arrays = edges.first_edge % RUN, (edges.sources, edges.values, edges.offsets)
     return [
         (np.ascontiguousarray(buffer).view(np.uint8).reshape(-1), into * buffer.itemsize)
         for array in arrays

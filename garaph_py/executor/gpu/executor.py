@@ -22,7 +22,7 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult, sum_partials
-from ..state import State
+from ..state import OnPage, State
 from ..step import StepByParts
 from . import staging
 from .chain import Chain
@@ -49,14 +49,11 @@ from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
-from .work import PageWork, SharedWork, result_of
+from .work import SKIPPED, PageWork, SharedWork, result_of, work_and_tell
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
-
-SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
-"""The result of a page that the GPU did not process."""
 
 
 class GpuExecutor(StepByParts):
@@ -91,6 +88,8 @@ class GpuExecutor(StepByParts):
         Bytes of the graph that the device keeps after `close`, and bytes that were found there.
     placing : dict of str to float
         Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
+    on_page : callable or None
+        See `OnPage`.
     """
 
     name: ClassVar[str] = GPU
@@ -103,6 +102,7 @@ class GpuExecutor(StepByParts):
     memory_name: str = "gpu 0"
     kept_bytes: tuple[int, int] = 0, 0
     placing: dict[str, float]
+    on_page: OnPage | None = None
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
@@ -238,9 +238,8 @@ class GpuExecutor(StepByParts):
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            asked, ranks = self.settings.gather, self._numbering.ranks
-            kind = SEGMENTED if hub else kind_of(bound, asked, layout.encoding, synchronous)
-            self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
+            kind = SEGMENTED if hub else kind_of(bound, self.settings.gather, layout.encoding, synchronous)
+            self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not self._placed.lists and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
@@ -248,6 +247,8 @@ class GpuExecutor(StepByParts):
             self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(
                 pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )  # fmt: skip
+            if self.settings.offsets:
+                self.source = self.gather.offset_pages(self.edges.edges, pages, self._pool)
             if self.edges.packs:
                 self.edges.pack(self.streams, self.launcher, self._kept.memory, self.address("starts"))
             elif not graph.on_disk:
@@ -350,6 +351,10 @@ class GpuExecutor(StepByParts):
         if mode in (PUSH, COMPONENTS):
             return self._alone(state, mode)
         every, work = list(pages), self._page_work()
+        if self.on_page is not None and not state.synchronous:
+            pull = partial(self.work, self.offer(every, state, mode, False), source)
+            self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
+            return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
             if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
                 work.launch(*whole)
@@ -368,9 +373,7 @@ class GpuExecutor(StepByParts):
         """Push, or find components: the new values replace the old ones in their array."""
         self._processed = []
         with self.device, failing(self.device.driver):
-            if mode == COMPONENTS:
-                return Components(self._launches)()
-            return push(self._launches, state)
+            return Components(self._launches)() if mode == COMPONENTS else push(self._launches, state)
 
     def _page_work(self) -> PageWork:
         return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
+from ...graph.adjacency import Adjacency
 from ...pages.layout import Page, cut
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -20,9 +21,13 @@ from .device import seconds
 from .device_graph import DeviceGraph
 from .interface import gathers_until_done
 from .launch import Launcher, block_count, decoding
+from .offset_pages import OffsetPages, write_offsets
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
+from .settings import Settings
 from .shards import ITEM_EDGES, shards, work_items
 
 Array = npt.NDArray[Any]
@@ -67,7 +72,8 @@ class Gather:
     kind : {"auto", "replicated", "segmented", "packed", "until done"}
         ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
         `MIN_MEASURED_EDGES` edges. ``"until done"``: until the program's `done` holds.
-    replication : {"custom", "calibrated"} or int
+    settings : Settings
+        Say how many copies an accumulator has, and whether shards are divided into work items.
     """
 
     def __init__(
@@ -78,17 +84,20 @@ class Gather:
         ranks: Ranks,
         pages: list[Page],
         kind: str,
-        replication: str | int,
+        settings: Settings,
     ) -> None:
         needs_share = kind not in (PACKED, UNTIL_DONE)
-        self.kind, self._replication = SEGMENTED if needs_share and not launcher.share else kind, replication
+        self.kind = SEGMENTED if needs_share and not launcher.share else kind
+        self._replication = settings.replication
+        self._item_edges = ITEM_EDGES if settings.work_items else max(int(ranks.offsets[-1]), 1)
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
-        self._known, self._key = kept.gathers, f"{bound.key} {replication}"
+        self._known, self._key = kept.gathers, f"{bound.key} {settings.replication} {settings.work_items}"
         self._launcher, self._memory, self._ranks = launcher, kept.memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
+        self._reads_values = bound.edge_value_bytes > 0
         size = partial_dtype(bound.total).itemsize
         blocks = [block_count(page.vertices) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
@@ -104,6 +113,15 @@ class Gather:
         hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
         hubs["rank"] = self._ranks.hub_ranks
         return hubs
+
+    def offset_pages(self, edges: Adjacency, pages: Sequence[Page], pool: PinnedPool | Pinned) -> OffsetPages:
+        """The pages with the 16-bit offsets of their destinations, which are written to memory of the `pool`."""
+        into = pool.empty(int(self._ranks.offsets[-1]), np.dtype(np.uint16))
+        rule = custom() if self._replication == CUSTOM else fixed(int(self._replication))
+        for page in pages:
+            firsts, _ = shards(self._ranks.offsets, page, self._copies, rule)
+            write_offsets(self._ranks.offsets, firsts, into)
+        return OffsetPages(edges, pages, into, self._reads_values)
 
     def write_args(self, args: Array, pages: Sequence[Page]) -> None:
         """Write the addresses of each page's hubs and of its blocks' partial totals to the pages' arguments."""
@@ -162,7 +180,7 @@ class Gather:
 
     def _make_items(self, page: Page, rule: Replication) -> Items:
         firsts, factors = shards(self._ranks.offsets, page, self._copies, rule)
-        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item)
+        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item, self._item_edges)
         address = self._memory.upload(f"items {page.number}", items)
         tickets = self._memory.allocate(f"tickets {page.number}", 4 * split)
         if self._has_total:
@@ -210,7 +228,7 @@ class Gather:
         with self._elsewhere(page, task) as trial:
             for rule in (*map(fixed, FACTORS), custom()):
                 measure(rule, trial)
-            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES), trial)
+            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, self._item_edges), trial)
         log.info("replication of page %d: %s", page.number, [f"{page.edges / s / 1e9:.1f} GE/s" for s, _ in timed])
         return min(timed, key=lambda pair: pair[0])[1]
 

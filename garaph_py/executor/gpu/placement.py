@@ -39,7 +39,7 @@ from .packing import STAGING_BYTES
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .reorder import HubEdges
-from .residency import VERTICES, Residency, pages_if_resident
+from .residency import VERTICES, Residency, pages_if_resident, plan_to_copy
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import BY_PRIORITY, MANAGED, SHARED, ListPush, Settings
 
@@ -80,7 +80,7 @@ class Placement(NamedTuple):
         regions = self.edges.arrays.regions(self.residency.pages[: self.residency.resident])
         out = {} if self.out_edges is None else self.out_edges.contents
         out |= {} if self.lists is None else self.lists.contents
-        return found | {region.name: region.what for region in regions} | out
+        return found | {region.name: region.what for region in regions if region.what is not None} | out
 
     def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
         """Have the lists of out-edges where kernels read them, if the run has any apart from its pages."""
@@ -234,7 +234,8 @@ class Placer:
         bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
-        if not settings.zero_copy or graph.on_disk or not (ends_early or settings.components):
+        reads_in_place = settings.zero_copy and settings.keep and not graph.on_disk
+        if not reads_in_place or not (ends_early or settings.components):
             return None
         memory = self._memory(given, synchronous, budget, by_runs=settings.components)
         residency = self._residency(given, memory, edges, sources, 0)
@@ -255,6 +256,7 @@ class Placer:
             lambda: self._kept.measure(graph._arrays, self._launcher, memory.budget),
             settings.iterations, settings.threads,
         )  # fmt: skip
+        edges = edges.with_offsets() if settings.offsets else edges
         residency = self._residency(given, memory, edges, sources, settings.streams)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
@@ -308,6 +310,8 @@ class Placer:
         page_edges, arrays = self._settings.page_edges, edges.arrays
         if self._graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
-        staging = STAGING_BYTES * edges.packs
+        offsets, staging = numbering.ranks.offsets, STAGING_BYTES * edges.packs
+        if not self._settings.keep:
+            return plan_to_copy(offsets, arrays, memory.fixed + staging, memory.budget, streams, page_edges)
         pages = pages_if_resident(self._bound.updates_all_vertices)
-        return memory.residency(numbering.ranks.offsets, arrays, staging, streams, page_edges, pages)
+        return memory.residency(offsets, arrays, staging, streams, page_edges, pages)

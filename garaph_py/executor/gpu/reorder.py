@@ -167,8 +167,8 @@ def asks_for_ids(bound: BoundProgram) -> bool:
 
 def may_order(bound: BoundProgram, graph: Graph, settings: Settings) -> bool:
     """Whether a device may number the vertices of `graph` as suits it in a run of `bound`."""
-    is_allowed = settings.order != GIVEN and not settings.deterministic and graph.m > 0
-    return is_allowed and refusal(bound, graph, graph.encoding, settings.gather) is None
+    is_free = settings.order != GIVEN and not settings.deterministic and settings.keep
+    return is_free and graph.m > 0 and refusal(bound, graph, graph.encoding, settings.gather) is None
 
 
 def refusal(bound: BoundProgram, graph: Graph, encoding: str, gather: str) -> str | None:

@@ -2,7 +2,7 @@
 
 The first pages are resident. The others are streamed through one buffer per stream, or stay in host memory, where
 kernels read them (mapped.py). A least-recently-used cache would not help: every iteration needs all pages in the same
-order, so each page would be evicted just before it is needed again.
+order, so each page would be evicted just before it is needed again. In Garaph, no page is resident: `plan_to_copy`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page, layout
 from ...system.sizes import show_bytes
-from .edges import Sizes, page_bytes
+from .edges import ALIGNMENT, Sizes, page_bytes
+from .ranks import RUN
 
 Array = npt.NDArray[Any]
 
@@ -60,6 +61,8 @@ class Residency:
         Bytes of device memory that are used in total.
     is_short : bool
         Memory is short: streamed pages are smaller, or streams fewer, than would be fast.
+    keeps : bool
+        A page that is still in a stream's buffer is not copied again in the next iteration.
     """
 
     pages: list[Page]
@@ -68,6 +71,7 @@ class Residency:
     buffer_bytes: int
     used: int
     is_short: bool = False
+    keeps: bool = True
 
 
 def plan(
@@ -111,19 +115,9 @@ def plan(
         small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
-    limit = min(limit, most)
-    while True:
-        pages = layout(offsets, limit, VERTICES)
-        sizes = [page_bytes(page, arrays) for page in pages]
-        largest = max(sizes, default=0)
-        if streams * largest <= left:
-            break
-        if limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * width:
-            limit //= 2
-        elif streams > 1:
-            streams -= 1
-        else:
-            raise too_little(fixed, largest, budget)
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most))
+    sizes = [page_bytes(page, arrays) for page in pages]
+    largest = max(sizes, default=0)
     resident, used = 0, streams * largest
     for size in sizes:
         if used + size > left:
@@ -131,6 +125,55 @@ def plan(
         resident, used = resident + 1, used + size
     buffer = largest if streams else 0
     return Residency(pages, resident, streams, buffer, fixed + used, (limit, streams) != wanted)
+
+
+def plan_to_copy(
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None
+) -> Residency:
+    """Lay out pages that every iteration copies: each as large as fits 1/N of the memory for edges (section 2.1).
+
+    Parameters
+    ----------
+    offsets, arrays, fixed, budget, streams, page_edges
+        As for `plan`.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If not even one buffer for the smallest pages fits.
+    """
+    left, edges = budget - fixed, int(offsets[-1])
+    if left < 0:
+        raise too_little(fixed, 0, budget)
+    share = int(left / streams / arrays.width)
+    rounding = 2 * RUN + ALIGNMENT  # edges: buffers begin and end where runs do, and are aligned
+    most = max(share - rounding, share // 2, 1)
+    wanted = min(most, max(edges, 1) if page_edges is None else page_edges), streams
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1])
+    largest = max((page_bytes(page, arrays) for page in pages), default=0)
+    resident = 0 if largest else len(pages)  # without edges there is nothing to copy
+    used = fixed + streams * largest
+    return Residency(pages, resident, streams, largest, used, (limit, streams) != wanted, keeps=False)
+
+
+def to_stream(
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int
+) -> tuple[list[Page], int, int]:
+    """Pages that fit the buffers of streams, the bound on their edges, and the number of streams.
+
+    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short.
+    """
+    while True:
+        pages = layout(offsets, limit, VERTICES)
+        largest = max((page_bytes(page, arrays) for page in pages), default=0)
+        if streams * largest <= budget - fixed:
+            return pages, limit, streams
+        if limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * arrays.width:
+            limit //= 2
+        elif streams > 1:
+            streams -= 1
+        else:
+            raise too_little(fixed, largest, budget)
 
 
 def pages_if_resident(updates_all_vertices: bool) -> int:

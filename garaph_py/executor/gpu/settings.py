@@ -120,6 +120,8 @@ class Settings:
     replication : {"custom", "calibrated"} or int
         How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
         ``"calibrated"`` by a measurement. An int is the number itself.
+    work_items : bool
+        ``"replicated"`` divides a shard of many edges among several blocks. Otherwise each shard has one block.
     page_edges : int or None
         Bound on a page's edges; None if the plan chooses it.
     deterministic : bool
@@ -129,6 +131,10 @@ class Settings:
         Bound on the run's iterations, within which packing the edges must pay for itself; None if there is none.
     threads : int or None
         CPU threads that pack edges; None for one per available core.
+    offsets : bool
+        Edges come with the 16-bit offsets of their destinations, for ``"replicated"`` over raw edges in memory.
+    keep : bool
+        Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     zero_copy : bool
@@ -150,10 +156,13 @@ class Settings:
     streams: int = STREAMS
     gather: str = "auto"
     replication: str | int = "custom"
+    work_items: bool = True
     page_edges: int | None = None
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
+    offsets: bool = False
+    keep: bool = True
     transfer: str = COPIED
     zero_copy: bool = False
     order: str = GIVEN

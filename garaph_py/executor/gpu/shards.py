@@ -1,7 +1,8 @@
 """Shards: ranges of destinations whose replicated accumulators fit in a block's shared memory (Garaph section 2.1).
 
 Shards are an index over a page's vertices, computed for one device and one program. A shard with many edges is divided
-into work items of bounded size, so that the shard of a hub does not keep the GPU waiting for one block.
+into work items of bounded size, so that the shard of a hub does not keep the GPU waiting for one block. In the paper, a
+block has a whole shard (section 3.1).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Array = npt.NDArray[Any]
 MAX_SHARD_VERTICES = 1 << 16
 """Maximal vertices of a shard: in Garaph, a destination's offset in its shard has 16 bits (section 2.1)."""
 ITEM_EDGES = 1 << 15
-"""Maximal edges of a work item."""
+"""Maximal edges of a work item, unless a block is to have a whole shard."""
 
 
 @cache
@@ -68,7 +69,9 @@ def shards(offsets: Array, page: Page, copies: int, replication: Replication) ->
     return firsts[: count + 1], chosen[:count]
 
 
-def work_items(ranks: Ranks, firsts: Array, factors: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+def work_items(
+    ranks: Ranks, firsts: Array, factors: Array, dtype: np.dtype[Any], most: int = ITEM_EDGES
+) -> tuple[Array, int]:
     """The work items of a page's shards, as the kernels' struct ``Item``, and the number of split shards.
 
     Parameters
@@ -77,9 +80,11 @@ def work_items(ranks: Ranks, firsts: Array, factors: Array, dtype: np.dtype[Any]
         From `shards`.
     dtype : dtype
         `Layouts.item`.
+    most : int
+        Maximal edges of a work item.
     """
     edges = ranks.offsets[firsts]
-    pieces = np.maximum(-(-np.diff(edges) // ITEM_EDGES), 1)
+    pieces = np.maximum(-(-np.diff(edges) // most), 1)
     shard = np.repeat(np.arange(len(factors)), pieces)
     piece = np.arange(len(shard)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     items = np.zeros(len(shard), dtype)

@@ -144,7 +144,7 @@ class Streams:
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._transfer_name = transfer
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
-        self._handles, self._event_flags = kept.handles, event_flags(device)
+        self._keeps, self._handles, self._event_flags = residency.keeps, kept.handles, event_flags(device)
         handles = self._handles
         self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
@@ -180,7 +180,8 @@ class Streams:
         """Have later runs find the resident pages if the edges of all are on the device. All copies must have ended."""
         if all(buffer.page is not None for buffer in self._resident):
             for region in self._regions:
-                kept.keep(region.name, region.what)
+                if region.what is not None:
+                    kept.keep(region.name, region.what)
 
     def _buffer(self, addresses: list[int], stream: Any, page: Page | None = None) -> Buffer:
         copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
@@ -294,7 +295,7 @@ class Streams:
     def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
         """The page queue for one call of `process`.
 
-        Pages that the previous call left in the buffers of streams come first and are not copied again.
+        If pages may stay, those that are still in the buffers of streams come first and are not copied again.
 
         Parameters
         ----------
@@ -309,7 +310,8 @@ class Streams:
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return PageQueue.of(ordered, take_buffered(self._free, set(ordered)), resident, split)
+        buffered = take_buffered(self._free, set(ordered)) if self._keeps else {}
+        return PageQueue.of(ordered, buffered, resident, split)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
         """Process every page of `queue` that no other processor steals; return when all new values are on the host.

@@ -23,7 +23,8 @@ CONTEXT = arguments((
     "partition_table", "partition_count", "taken", "in_turn", "compacted", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
-    "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
+    "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "shard_offsets",
+    "records", "words",
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
     "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...graph.vertex_set import VertexSet
 from ...pages.layout import Page
 from ..modes import GPU, PULL
 from ..protocol import PageDecision, PageResult
-from ..state import State
+from ..state import OnPage, State
+from ..step import tell
 from .gather import Gather
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
 
+SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
+"""The result of a page that the GPU did not process."""
 Launch = Callable[[Page, Any, Array], None]
 """``launch(page, stream, task)`` launches a kernel over a page."""
 
@@ -132,6 +136,24 @@ class SharedWork:
         self.alone.on_complete(page, copied)
         back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
         self.listener(page, self.alone.result(page, back))
+
+
+def work_and_tell(
+    work: Callable[[State, Callable[[Page, PageResult], None]], None], landing: Array, on_page: OnPage
+) -> dict[Page, PageResult]:
+    """Do an asynchronous iteration by ``work(state, on_complete)``, and tell of each page when it is complete.
+
+    The host gets new values in the array `landing`, as in an iteration that it shares.
+    """
+    done: dict[Page, PageResult] = {}
+    state = State.empty(len(landing), landing, landing, False, VertexSet.empty(len(landing)))
+
+    def on_complete(page: Page, result: PageResult) -> None:
+        done[page] = result
+        tell(on_page, page, state)
+
+    work(state, on_complete)
+    return done
 
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:

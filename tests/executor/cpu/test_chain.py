@@ -1,5 +1,7 @@
 """Many small supersteps in one call: the answers, and in synchronous runs also the records, of single ones."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -88,10 +90,10 @@ def test_asynchronous_answers(calls, called, name, directed):
 
 
 def test_buckets_are_opened_within_a_call(calls):
-    graph = graph_of("path")
-    run_with(gp.apps.SSSP(0), graph, device="cpu")
-    assert sum(calls) >= 499
-    assert len(calls) <= 5
+    """Also the first: the whole run is one call."""
+    found = run_with(gp.apps.SSSP(0), graph_of("path"), device="cpu")
+    assert len(found.stats.iterations) >= 499
+    assert calls == [len(found.stats.iterations)]
 
 
 def test_real_priorities(calls):
@@ -144,3 +146,44 @@ def test_buckets_of_any_kind_of_numbers_have_many_vertices(calls, dtype):
         assert len(found.stats.iterations) <= 10 * len(single.stats.iterations)
         gp.check(program, graph, found)
     assert sum(calls) > 0
+
+
+NEW = 99
+"""The value of vertices that have not been reached."""
+
+
+@pytest.mark.parametrize(
+    ("values", "v", "distance"),
+    [
+        ([1, 2, 3, NEW, NEW], 2, chain.BESIDE),  # the search comes from below
+        ([NEW, NEW, 3, 2, 1], 2, -chain.BESIDE),
+        ([NEW, NEW, 3, NEW, NEW], 2, 0),
+        ([1, 2, 3, 2, 1], 2, 0),
+        ([3, NEW, NEW, NEW, NEW], 0, chain.BESIDE),  # ids below the first and above the last are not read
+        ([NEW, NEW, NEW, NEW, 3], 4, -chain.BESIDE),
+    ],
+)
+def test_it_prefetches_where_a_search_goes_on(monkeypatch, values, v, distance):
+    fetched, edges = [], []
+    monkeypatch.setattr(chain, "prefetch_kept", lambda array, index: fetched.append((array, index)))
+    functions = SimpleNamespace(identity=lambda parameters: NEW)
+    reader = SimpleNamespace(fetch=lambda where, e: edges.append(e))
+    offsets = [3 * u for u in range(6)]
+    t = SimpleNamespace(n=5, values=values, out_offsets=offsets, parameters=None)
+    chain.make_look_beside(functions, reader)(None, t, v)
+    assert fetched == [(values, v + distance), (offsets, v + distance)]
+    assert edges == [3 * (v + distance), 3 * (v + distance + distance // 4)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
+@pytest.mark.parametrize("source", [0, 820, 1599])
+def test_prefetching_leaves_answers_as_they_are(monkeypatch, source, packed):
+    graph, program = graph_of("grid"), gp.apps.BFS(source)
+    graph = graph.packed() if packed else graph
+    expected = run_with(program, graph, device="cpu", sync=True)
+    monkeypatch.setattr(chain, "CACHED", 0)
+    monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # kernels that prefetch
+    found = run_with(program, graph, device="cpu", sync=True)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert rows_of(found) == rows_of(expected)

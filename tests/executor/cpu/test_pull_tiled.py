@@ -204,5 +204,14 @@ def test_tiles_are_not_used_if_one_thread_would_have_most_work(has_tiles, hub_sh
     n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
-    arrays = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
+    ends = offsets[making_tiles.destination_bounds(offsets)]
+    starts = np.stack([ends, np.append((ends[1:] + ends[:-1]) // 2, 0)], 1).ravel()[:-1]  # two blocks of sources
+    tiles = making_tiles.Tiles(2, making_tiles.destination_bounds(offsets), starts, np.empty(0, np.uint32), None)
+    assert tiles.edges_of_largest == np.diff(ends).max()
+    arrays = SimpleNamespace(m=m, made_tiles=lambda weighted: tiles if has_tiles else None)
     assert suits_tiles(arrays, False, threads) == suits
+
+
+def test_a_graph_without_vertices_has_no_largest_block():
+    none = np.zeros(1, np.int64)
+    assert making_tiles.Tiles(0, none, none, np.empty(0, np.uint32), None).edges_of_largest == 0

@@ -125,7 +125,7 @@ class Hops(Quiet):
 @pytest.mark.slow
 def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
-    chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
+    chain = [(0, 5000)] * 5000 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
     edges = twins.Edges(24000, *np.array(chain).T)
     run = gp.run(Hops(), graph_of(edges))
     assert PULL in {i.mode for i in run.stats.iterations}

@@ -5,12 +5,17 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import garaph_py as gp
+from garaph_py import events
+from garaph_py.dispatch.policy import GaraphPolicy
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
+from garaph_py.executor.gpu import gather as gathering
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
+from garaph_py.storage.directory import read_graph
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, Quiet, held_after, memory_for
 
@@ -44,6 +49,56 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
         assert copied[0] == 4 * graph.m
         assert min(copied[1:3]) > 0
     assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [None, 0.4])
+def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of, share, sync):
+    """As many edges as fit a stream's part of the memory are a page, also where all would fit (section 2.1)."""
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    memory = None if share is None else memory_for(program, graph, share)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    how = {"gather": "segmented", "gpu_memory": memory, "streams": 3, "sync": sync}
+    for before in range(2):
+        result = run_with(program, graph, device="gpu", engine=GaraphPolicy(keep=False), **how)
+        assert result.stats.note is None
+        np.testing.assert_array_equal(result.values, expected.values)
+        rows = result.stats.iterations
+        assert [row.to_device for row in rows] == [4 * graph.m] * len(rows)
+        assert {row.pages for row in rows} == {1} if share is None else min(row.pages for row in rows) > 3
+        assert before or result.stats.device_bytes < 4 * graph.m
+        run_with(program, graph, device="gpu", page_edges=3000, **how)  # leaves edges on the device
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("divides", [True, False])
+def test_a_block_has_a_whole_shard_if_shards_are_not_divided(device_for, graph_of, monkeypatch, divides):
+    monkeypatch.setattr(gathering, "ITEM_EDGES", 500)
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    result = run_with(program, graph, device="gpu", engine=GaraphPolicy(work_items=divides), sync=True)
+    np.testing.assert_array_equal(result.values, expected.values)
+    launched = {name for name, _ in driver.launched}
+    assert "gather_replicated" in launched
+    assert ("initialize_sums" in launched) == divides  # where blocks add up in global memory
+
+
+def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    gp.save(graph, tmp_path / "graph", block_bytes=1 << 14)
+    stored = read_graph(tmp_path / "graph", "auto", 8 << 20, None, events.ignore, on_disk=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    for processors in "gpu", "hybrid":
+        how = {"device": processors, "gather": "segmented", "page_edges": 3000, "mode": "pull"}
+        result = run_with(program, stored, engine="garaph:keep=no", **how)
+        assert result.stats.note is None
+        np.testing.assert_array_equal(result.values, expected.values)
+        copied = {row.to_device for row in result.stats.iterations}
+        assert processors == "hybrid" or (len(copied) == 1 and min(copied) >= 4 * graph.m)  # with whole runs of edges
+    assert held_after(driver, stored) == 0
 
 
 @pytest.mark.parametrize("sync", [True, False])

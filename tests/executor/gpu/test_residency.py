@@ -11,7 +11,7 @@ from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu import residency
 from garaph_py.executor.gpu.edges import page_bytes, raw_layout
 from garaph_py.executor.gpu.ranks import RUN
-from garaph_py.executor.gpu.residency import VERTICES, plan
+from garaph_py.executor.gpu.residency import VERTICES, plan, plan_to_copy
 from garaph_py.pages.layout import layout
 from tests.support.degrees import DEGREES, offsets_of
 
@@ -101,6 +101,39 @@ def test_a_page_has_at_most_a_stream_s_part_of_the_memory(streams, pages):
     found = plan(offsets, raw_layout(), 100_000, 4 * 128_000, streams, 10**6)
     assert [page.edges for page in found.pages] == pages
     assert found.resident == len(pages)
+
+
+@given(DEGREES, ARRAYS, st.integers(0, 10000), st.floats(0.1, 5), STREAMS, LIMITS)
+def test_pages_that_are_copied_in_every_iteration(degrees, arrays, others, share, streams, page_edges):
+    """As large as fits one Nth of the memory for edges (section 2.1)."""
+    offsets = offsets_of(degrees)
+    left = int(share * sum(degrees) * arrays.width)
+    try:
+        found = plan_to_copy(offsets, arrays, others, others + left, streams, page_edges)
+    except DeviceMemoryError:
+        largest = max(page.edges for page in layout(offsets, 1 << 11, VERTICES))
+        assert left < (max(largest, 1 << 11) + 2 * RUN) * arrays.width
+        return
+    sizes = [page_bytes(page, arrays) for page in found.pages]
+    assert_covered(found.pages, offsets)
+    assert not found.keeps
+    assert found.resident == (0 if sum(degrees) else len(sizes))
+    assert found.buffer_bytes == max(sizes, default=0)
+    assert found.used == others + found.streams * found.buffer_bytes <= others + left
+    assert 1 <= found.streams <= streams
+    limit = page_edges or sum(degrees)
+    assert all(page.edges <= limit or page.vertices <= VERTICES for page in found.pages)
+
+
+@pytest.mark.parametrize("streams", [1, 2, 4, 8])
+def test_pages_that_are_copied_are_as_large_as_fits(streams):
+    """The memory holds all edges; but for what buffers take more, each page is one Nth of them."""
+    offsets = np.arange(1 << 20, dtype=np.int64) * 10
+    room = int(4.1 * offsets[-1])
+    found = plan_to_copy(offsets, raw_layout(), 1 << 20, (1 << 20) + room, streams)
+    assert len(found.pages) == streams
+    assert (found.resident, found.streams, found.is_short) == (0, streams, False)
+    assert plan_to_copy(offsets, raw_layout(), 0, room, streams, 10_000).pages[0].edges == 9600
 
 
 def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():

@@ -1,11 +1,9 @@
 """Shards and work items, beside slow twins: they cover every edge once, and their copies fit."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.executor.gpu import shards as cutting
 from garaph_py.executor.gpu.ranks import Ranks
 from garaph_py.executor.gpu.replication import custom, fixed
 from garaph_py.executor.gpu.shards import shards, work_items
@@ -14,14 +12,6 @@ from garaph_py.pages.layout import Page
 from tests.support.degrees import DEGREES, offsets_of
 
 ITEM = Layouts(np.dtype([("identity", np.float32)], align=True), np.dtype(np.int64)).item
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small():
-    """Shards of small graphs are cut into work items as those of large ones."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cutting, "ITEM_EDGES", 64)
-        yield
 
 
 RULES = st.sampled_from([custom(), fixed(1), fixed(8), fixed(32)])
@@ -62,7 +52,7 @@ def test_a_shard_has_no_more_vertices_than_16_bits_count():
 
 
 def assert_items(ranks, firsts, factors, most):
-    items, split = work_items(ranks, firsts, factors, ITEM)
+    items, split = work_items(ranks, firsts, factors, ITEM, most)
     at, tickets = 0, 0
     for first, last, factor in zip(firsts[:-1], firsts[1:], factors, strict=True):
         pieces = items[at : at + items["pieces"][at]]
@@ -91,7 +81,15 @@ def test_work_items_cover_every_edge_once(degrees, rule, copies):
     assert_items(ranks, *shards(ranks.offsets, whole, copies, rule), 64)
 
 
-def test_work_items_of_more_edges_than_32_bits_count(monkeypatch):
-    monkeypatch.setattr(cutting, "ITEM_EDGES", 1 << 26)
+@given(DEGREES, RULES, st.integers(32, 400))
+def test_a_shard_that_is_not_divided_is_one_work_item(degrees, rule, copies):
+    ranks = Ranks.of(offsets_of(degrees))
+    cuts = shards(ranks.offsets, Page(0, 0, len(degrees), 0, sum(degrees)), copies, rule)
+    items, split = work_items(ranks, *cuts, ITEM, max(sum(degrees), 1))
+    assert (len(items), split) == (len(cuts[1]), 0)
+    assert (items["pieces"] == 1).all()
+
+
+def test_work_items_of_more_edges_than_32_bits_count():
     ranks = Ranks.of(np.arange(65, dtype=np.int64) << 27)
     assert_items(ranks, *shards(ranks.offsets, Page(0, 0, 64, 0, 1 << 33), 100, custom()), 1 << 26)

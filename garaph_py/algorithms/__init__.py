@@ -1,0 +1,59 @@
+"""Algorithms, one per file, named as in NetworkX. Each takes a `Graph` and states its formula, its cost and its source.
+
+Some run a vertex program by `garaph_py.run`. Others need more of a vertex's neighbours than a sum, or the graph that
+others have left behind; they have kernels of their own, which run in memory, on all cores.
+"""
+
+from typing import Any
+
+from ..errors import did_you_mean
+from .average_clustering import average_clustering
+from .betweenness_centrality import betweenness_centrality
+from .closeness_centrality import closeness_centrality
+from .clustering import clustering
+from .core_number import core_number
+from .eigenvector_centrality import eigenvector_centrality
+from .harmonic_centrality import harmonic_centrality
+from .hits import hits
+from .is_directed_acyclic_graph import is_directed_acyclic_graph
+from .is_strongly_connected import is_strongly_connected
+from .k_core import k_core
+from .katz_centrality import katz_centrality
+from .label_propagation_communities import label_propagation_communities
+from .maximal_independent_set import maximal_independent_set
+from .number_strongly_connected_components import number_strongly_connected_components
+from .strongly_connected_components import strongly_connected_components
+from .topological_generations import topological_generations
+from .transitivity import transitivity
+from .triangles import triangles
+from .weakly_connected_components import weakly_connected_components
+
+__all__ = [
+    "average_clustering",
+    "betweenness_centrality",
+    "closeness_centrality",
+    "clustering",
+    "core_number",
+    "eigenvector_centrality",
+    "harmonic_centrality",
+    "hits",
+    "is_directed_acyclic_graph",
+    "is_strongly_connected",
+    "k_core",
+    "katz_centrality",
+    "label_propagation_communities",
+    "maximal_independent_set",
+    "number_strongly_connected_components",
+    "strongly_connected_components",
+    "topological_generations",
+    "transitivity",
+    "triangles",
+    "weakly_connected_components",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    advice = did_you_mean(name, __all__, "it has " + ", ".join(__all__))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {advice}")

@@ -1,0 +1,122 @@
+"""Eigenvector centrality."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..apps.checks import in_sums, require_no_negative_edges, require_positive
+from ..errors import VerificationError
+from ..graph import Graph
+from ..graph.arguments import check_graph
+from ..output.result import Result
+from ..program import VertexProgram
+from ..program.monoids import add
+from ..runtime.run import run
+from ..system.arguments import explained
+from .in_memory import check_vertices
+from .norm import unit
+
+
+@explained
+def eigenvector_centrality(
+    graph: Graph, *, max_iter: int = 100, tol: float = 1e-6, weight: bool = True, threads: int | None = None
+) -> Result:
+    """Eigenvector centrality: ``lambda * x_v = sum over u -> v of w_uv * x_u``, for the largest lambda.
+
+    A vertex is central if central vertices lead to it.
+
+    Parameters
+    ----------
+    graph : Graph
+        In a directed graph that is not strongly connected, much of the centrality may be 0.
+    max_iter : int
+        Iterations at most. ``result.stats.converged`` says whether they were enough.
+    tol : float
+        The iterations end when the absolute changes of x add up to less than n * `tol`.
+    weight : bool
+        Whether edge values, numbers of 0 or more, are the weights w_uv; otherwise, and in a graph without edge values,
+        they are 1.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Returns
+    -------
+    Result
+        x: float64, with Euclidean norm 1.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no vertices, or a negative edge value.
+    ParameterError
+        If `tol` is not above 0.
+
+    Notes
+    -----
+    A vertex program: edges may be on disk, and a GPU may do it. It is the power iteration with the matrix A + I, as in
+    NetworkX, whose largest eigenvalue is the only one of its size also if A is bipartite. A vertex's value is
+    ``(A + I) x``, where x is the vector before it, divided by its norm.
+
+    References
+    ----------
+    .. [1] Bonacich, P., "Power and centrality: a family of measures", American Journal of Sociology 92, 1987.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "b", "c"], ["b", "c", "d"], directed=False)
+    >>> gp.algorithms.eigenvector_centrality(graph).column().round(3)
+    array([0.372, 0.602, 0.602, 0.372])
+    """
+    check_graph(graph, "eigenvector_centrality")
+    check_vertices(graph, "eigenvector_centrality")
+    kind = WeightedEigenvector if weight and graph.edge_dtype is not None else Eigenvector
+    found = run(kind(float(tol)), graph, iterations=max_iter, threads=threads)
+    return replace(found, values=unit(found.values), program="eigenvector_centrality")
+
+
+class Eigenvector(VertexProgram):
+    """The iteration, with edges of weight 1."""
+
+    tol: float
+
+    value = np.float64
+    sum = add
+    total = {"squares": float, "change": float}  # noqa: RUF012
+
+    def init(self, n):
+        return float(1) / math.sqrt(n)
+
+    def gather(self, src):
+        return src
+
+    def apply(self, old, acc, total):
+        return (old + acc) / (math.sqrt(total.squares) if total.squares > 0 else float(1))
+
+    def aggregate(self, new, old):
+        return new * new, abs(new - old)
+
+    def converged(self, total, n):
+        return total.change < n * self.tol * math.sqrt(total.squares)
+
+    def __post_init__(self) -> None:
+        require_positive(self, "tol")
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` if a run that converged has found no eigenvector."""
+        x = unit(result.values)
+        image = x + in_sums(graph, x, isinstance(self, WeightedEigenvector))
+        if result.stats.converged and np.abs(unit(image) - x).sum() > 2 * graph.n * self.tol:
+            raise VerificationError("eigenvector_centrality: this is no eigenvector")
+
+
+class WeightedEigenvector(Eigenvector):
+    """The same, with edge values as weights."""
+
+    def gather(self, src, edge):
+        return src * edge
+
+    def check_graph(self, graph):
+        require_no_negative_edges(self, graph)

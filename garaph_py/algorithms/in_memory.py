@@ -1,0 +1,147 @@
+"""What algorithms with kernels of their own share: the graph in memory, threads, work in pieces, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GraphError
+from ..events import Iteration
+from ..executor.modes import CPU
+from ..graph import Graph
+from ..graph.arguments import check_graph
+from ..graph.arrays import GraphArrays
+from ..native import ArgumentTable, Kernel, prepare
+from ..native.threads import ThreadPool, split
+from ..output.history import History
+from ..output.result import Result
+from ..output.stats import Stats
+from ..program import VertexProgram
+from ..runtime.run import run
+
+Array = npt.NDArray[Any]
+
+LEAST_PIECE = 1 << 12
+"""Edges or vertices of the smallest piece of work: to hand out a piece costs about as much as to visit that many."""
+PIECES = 32
+"""Pieces of large work for each thread; idle threads take the next one."""
+KERNEL = "kernel"
+"""What the record of a call has as its mode: a kernel of the algorithm's own, and no mode of vertex programs."""
+
+
+def check_in_memory(graph: Any, function: str) -> None:
+    """Refuse what is no graph, and a graph on disk, in a call of `function`."""
+    check_graph(graph, function)
+    if graph.on_disk:
+        raise GraphError(
+            f"{function} needs edges in memory, and those of this graph are on disk; open it with more memory "
+            "(gp.open(path, memory=...)), or take a part of it with graph.subgraph"
+        )
+
+
+def check_undirected(graph: Graph, function: str) -> None:
+    """Refuse a directed graph in a call of `function`."""
+    if graph.directed:
+        raise GraphError(f"{function} needs an undirected graph, and this one is directed; give graph.symmetrized()")
+
+
+def check_vertices(graph: Graph, function: str) -> None:
+    """Refuse a graph without vertices in a call of `function`."""
+    if not graph.n:
+        raise GraphError(f"{function} is not defined for a graph without vertices; give one that has some")
+
+
+@dataclass
+class Call:
+    """A call of an algorithm on a graph in memory with raw edges.
+
+    Attributes
+    ----------
+    function : str
+        The algorithm's name.
+    graph : Graph
+    pool : ThreadPool
+    started : float
+        When it began to compute, by `time.perf_counter`.
+    compile_seconds : float
+        The wall time that it took to compile the kernels.
+    """
+
+    function: str
+    graph: Graph
+    pool: ThreadPool
+    started: float
+    compile_seconds: float
+
+    @property
+    def arrays(self) -> GraphArrays:
+        return self.graph._arrays
+
+    def count(self, work: int) -> int:
+        """How many pieces to cut work of so many edges or vertices into."""
+        return 1 if self.pool.size == 1 else max(1, min(PIECES * self.pool.size, work // LEAST_PIECE))
+
+    def cuts(self, offsets: Array | None = None) -> Array:
+        """The bounds of pieces of the vertices, with equally many edges if `offsets` are given, or else vertices."""
+        n = self.graph.n
+        if offsets is None:
+            return np.array(split(n, self.count(n)))
+        m = int(offsets[-1])
+        cuts = np.searchsorted(offsets[:-1], split(m, self.count(n + m)))
+        cuts[0], cuts[-1] = 0, n
+        return cuts
+
+    def on_vertices(self, kernel: Kernel, *arguments: Any, offsets: Array | None = None) -> Array:
+        """Run ``kernel(first, last, *arguments)`` over all vertices, and return what the calls return.
+
+        The pieces are those of `cuts`.
+        """
+        cuts = self.cuts(offsets)
+        return self.pool.launch(kernel.rows(len(cuts) - 1, cuts[:-1], cuts[1:], *arguments))
+
+    def by_threads(self, kernel: Kernel, *arguments: Any) -> Array:
+        """Run ``kernel(*arguments)`` once for each thread, and return what the calls return."""
+        rows: ArgumentTable = kernel.rows(self.pool.size, *arguments)
+        return self.pool.launch(rows)
+
+    def run(self, program: VertexProgram, graph: Graph) -> Result:
+        """Run a vertex program on the CPU, with as many threads; what it compiles does not count as computing."""
+        result = run(program, graph, device=CPU, threads=self.pool.size)
+        self.compile_seconds += result.stats.compile_seconds
+        self.started += result.stats.compile_seconds
+        return result
+
+    def result(self, values: Array, edges: int, vertex_fields: tuple[str, ...] = ()) -> Result:
+        """The answer; `edges` is how many edges the kernels have visited."""
+        graph, seconds = self.graph, perf_counter() - self.started
+        record = Iteration(0, KERNEL, 1.0, graph.n, edges, 0, 0, seconds, why="an algorithm with kernels of its own")
+        stats = Stats(
+            History([record]), True, seconds, self.pool.size, encoding=graph.encoding,
+            compile_seconds=self.compile_seconds,
+        )  # fmt: skip
+        return Result(values, graph.ids, stats, self.function, vertex_fields)
+
+
+@contextmanager
+def in_memory(graph: Graph, function: str, kernels: Sequence[Kernel], threads: int | None) -> Iterator[Call]:
+    """In ``with``: threads and a graph with raw edges for a call of `function`, whose `kernels` are compiled.
+
+    Raises
+    ------
+    ParameterError
+        If `graph` is no graph, or there is no such number of threads.
+    GraphError
+        If the edges are on disk.
+    """
+    check_in_memory(graph, function)
+    with ThreadPool(threads) as pool:
+        began = perf_counter()
+        prepare(kernels)
+        started = perf_counter()
+        yield Call(function, graph.unpacked(threads), pool, started, started - began)

@@ -1,0 +1,38 @@
+"""Whether a graph is strongly connected."""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..system.arguments import explained
+from .in_memory import check_vertices
+from .strongly_connected_components import check_directed, strongly_connected_components
+
+
+@explained
+def is_strongly_connected(graph: Graph, *, threads: int | None = None) -> bool:
+    """Whether each vertex of a directed graph reaches all others.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Raises
+    ------
+    GraphError
+        If the graph is undirected, if its edges are on disk, or if it has no vertices.
+
+    Notes
+    -----
+    `strongly_connected_components`, which says what it costs.
+
+    Examples
+    --------
+    >>> gp.algorithms.is_strongly_connected(gp.from_edges([0, 1, 2], [1, 2, 0]))
+    True
+    """
+    check_directed(graph, "is_strongly_connected")
+    check_vertices(graph, "is_strongly_connected")
+    return not strongly_connected_components(graph, threads=threads).values.any()

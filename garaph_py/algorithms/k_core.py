@@ -1,0 +1,65 @@
+"""k-cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..graph import Graph
+from ..system.arguments import explained
+from .core_number import core_number
+from .in_memory import check_in_memory
+
+
+@explained
+def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) -> Graph:
+    """The k-core: the largest subgraph in which each vertex has at least k edges.
+
+    Parameters
+    ----------
+    graph : Graph
+        Edges count as in `core_number`. The subgraph has all edges between its vertices, also self-loops.
+    k : int, optional
+        By default the largest k for which there is one, the main core.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Returns
+    -------
+    Graph
+        Without vertices if there is no such core.
+
+    Raises
+    ------
+    ParameterError
+        If `k` is not a whole number.
+    GraphError
+        If the edges are on disk.
+
+    Notes
+    -----
+    `core_number`, and then `Graph.subgraph`.
+
+    References
+    ----------
+    .. [1] Seidman, S. B., "Network structure and minimum degree", Social Networks 5, 1983.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "b", "c", "c"], ["b", "c", "a", "d"], directed=False)
+    >>> list(gp.algorithms.k_core(graph, k=2).ids)
+    ['a', 'b', 'c']
+    """
+    check_in_memory(graph, "k_core")
+    check_k(k)
+    numbers = core_number(graph, threads=threads).values
+    least = numbers.max(initial=0) if k is None else k
+    return graph.subgraph(graph.ids[numbers >= least], threads=threads)
+
+
+def check_k(k: Any) -> None:
+    """Refuse what is neither a whole number nor None."""
+    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer))):
+        raise ParameterError(f"k={k!r}: give a whole number, or leave it out for the main core")

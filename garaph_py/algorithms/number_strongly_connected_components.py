@@ -1,0 +1,39 @@
+"""The number of strongly connected components."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph import Graph
+from ..system.arguments import explained
+from .strongly_connected_components import check_directed, strongly_connected_components
+
+
+@explained
+def number_strongly_connected_components(graph: Graph, *, threads: int | None = None) -> int:
+    """The number of strongly connected components of a directed graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Raises
+    ------
+    GraphError
+        If the graph is undirected, or its edges are on disk.
+
+    Notes
+    -----
+    `strongly_connected_components`, which says what it costs.
+
+    Examples
+    --------
+    >>> gp.algorithms.number_strongly_connected_components(gp.from_edges([0, 1, 1], [1, 0, 2]))
+    2
+    """
+    check_directed(graph, "number_strongly_connected_components")
+    labels = strongly_connected_components(graph, threads=threads).values
+    return int(np.count_nonzero(labels == np.arange(graph.n)))

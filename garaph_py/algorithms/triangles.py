@@ -1,0 +1,170 @@
+"""Triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import Graph
+from ..graph.adjacency import Adjacency
+from ..native import Kernel, PerCall, atomic_add
+from ..output.result import Result
+from ..system.arguments import explained
+from .in_memory import Call, check_in_memory, check_undirected, in_memory
+from .simple import COUNT_NEIGHBOURS, simple_degrees
+
+Array = npt.NDArray[Any]
+
+
+# wide: a compiled function takes its arrays one by one.
+def orient(first, last, offsets, others, ranks, fill, out_offsets, out):
+    """Write the ranks of those neighbours of each vertex of [first, last) that rank before it, in the list of its rank.
+
+    Without `fill` it writes the lengths of the lists, each at the place of the offset that follows.
+    """
+    for v in range(first, last):
+        rank, before = np.int64(ranks[v]), np.int64(-1)
+        at = out_offsets[rank] if fill else np.int64(0)
+        for e in range(offsets[v], offsets[v + 1]):
+            u = np.int64(others[e])
+            if ranks[u] < rank and u != before:
+                if fill:
+                    out[at] = ranks[u]
+                at += 1
+            before = u
+        if not fill:
+            out_offsets[rank + 1] = at
+    return 0
+
+
+def bit_of(v):
+    """The bit of the vertex v in its word of a set."""
+    return np.uint64(1) << np.uint64(v & 63)
+
+
+# wide: a compiled function takes its arrays one by one.
+def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, counts):
+    """Count triangles, each at its last vertex, for all three; threads take pieces of vertices in turn.
+
+    For a vertex u, the set `near` has the vertices of its list, and `places` says where in the list each of them is.
+    The array `found` counts the triangles of u by the places of their other vertices. Returns the edges followed.
+    """
+    followed = np.int64(0)
+    piece = atomic_add(taken, 0, 1)
+    while piece < pieces:
+        for u in range(cuts[piece], cuts[piece + 1]):
+            begin, end = offsets[u], offsets[u + 1]
+            if end - begin < 2:
+                continue
+            for e in range(begin, end):
+                v = np.int64(others[e])
+                near[v >> 6] |= bit_of(v)
+                places[v] = e - begin
+            total = np.int64(0)
+            for e in range(begin, end):
+                v = np.int64(others[e])
+                closed = np.int64(0)
+                for other in range(offsets[v], offsets[v + 1]):
+                    w = np.int64(others[other])
+                    if near[w >> 6] & bit_of(w):
+                        found[places[w]] += 1
+                        closed += 1
+                found[e - begin] += closed
+                total += closed
+                followed += offsets[v + 1] - offsets[v]
+            for e in range(begin, end):
+                v = np.int64(others[e])
+                near[v >> 6] = 0
+                if found[e - begin]:
+                    atomic_add(counts, v, found[e - begin])
+                    found[e - begin] = 0
+            if total:
+                atomic_add(counts, u, total)
+        piece = atomic_add(taken, 0, 1)
+    return followed
+
+
+ORIENT = Kernel("i64 i64 i64* u32* u32* bool i64* u32*", orient)
+COUNT_TRIANGLES = Kernel("i64* i64 i64* i64* u32* u64* u32* i64* i64*", count_triangles)
+KERNELS = [COUNT_NEIGHBOURS, ORIENT, COUNT_TRIANGLES]
+"""What `triangle_counts` runs."""
+
+
+def check_for_triangles(graph: Any, function: str) -> None:
+    """Refuse what is no undirected graph in memory, in a call of `function`."""
+    check_in_memory(graph, function)
+    check_undirected(graph, function)
+
+
+def oriented(call: Call, edges: Adjacency, ranks: Array) -> Adjacency:
+    """Each edge once, between ranks, in the list of the larger one."""
+    lists, offsets = (edges.offsets, edges.neighbours, ranks), np.zeros(call.graph.n + 1, np.int64)
+    call.on_vertices(ORIENT, *lists, False, offsets, None, offsets=edges.offsets)
+    np.cumsum(offsets, out=offsets)
+    others = np.empty(int(offsets[-1]), np.uint32)
+    call.on_vertices(ORIENT, *lists, True, offsets, others, offsets=edges.offsets)
+    return Adjacency(offsets, others)
+
+
+def triangle_counts(call: Call) -> tuple[Array, Array, int]:
+    """The triangles and the neighbours of each vertex, and how many edges were visited to count them."""
+    edges, n = call.arrays.in_edges, call.graph.n
+    degrees = simple_degrees(call, [edges])
+    ranks = np.empty(n, np.uint32)
+    ranks[np.argsort(-degrees, kind="stable")] = np.arange(n, dtype=np.uint32)
+    earlier = oriented(call, edges, ranks)
+    counts, threads = np.zeros(n, np.int64), call.pool.size
+    cuts, longest = call.cuts(earlier.offsets), int(np.diff(earlier.offsets).max(initial=0))
+    near, places = np.zeros((threads, n // 64 + 1), np.uint64), np.empty((threads, n), np.uint32)
+    found = np.zeros((threads, longest), np.int64)
+    followed = call.by_threads(
+        COUNT_TRIANGLES, cuts, len(cuts) - 1, np.zeros(1, np.int64), earlier.offsets, earlier.neighbours,
+        PerCall(near), PerCall(places), PerCall(found), counts,
+    )  # fmt: skip
+    return counts[ranks], degrees, 3 * call.graph.m + int(followed.sum())
+
+
+@explained
+def triangles(graph: Graph, *, threads: int | None = None) -> Result:
+    """The number of triangles of each vertex: pairs of its neighbours that are neighbours of each other.
+
+    Parameters
+    ----------
+    graph : Graph
+        Undirected. Self-loops do not count, and parallel edges count as one.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Returns
+    -------
+    Result
+        int64. The graph has a third as many triangles as all vertices together.
+
+    Raises
+    ------
+    GraphError
+        If the graph is directed, or its edges are on disk.
+
+    Notes
+    -----
+    A kernel of its own, in memory, on all cores. Each edge is kept once, at the vertex with fewer neighbours; no list
+    is then longer than sqrt(2 m), and the lists of both ends of an edge are intersected in O(m sqrt(m)) time [1]_. It
+    takes 44 bytes for each vertex, 4.1 more for each vertex and thread, and 4 for each edge.
+
+    References
+    ----------
+    .. [1] Latapy, M., "Main-memory triangle computations for very large (sparse (power-law)) graphs", Theoretical
+       Computer Science 407, 2008.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "b", "c", "c"], ["b", "c", "a", "d"], directed=False)
+    >>> dict(gp.algorithms.triangles(graph))
+    {'a': 1, 'b': 1, 'c': 1, 'd': 0}
+    """
+    check_for_triangles(graph, "triangles")
+    with in_memory(graph, "triangles", KERNELS, threads) as call:
+        counts, _, edges = triangle_counts(call)
+        return call.result(counts, edges)

@@ -1,0 +1,55 @@
+"""Eigenvector centrality beside NetworkX's."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+import garaph_py as gp
+from tests.support.networkx_graphs import on_disk, pairs, random_pair
+
+
+@given(pairs(directed=False, least=1))
+def test_networkx_has_the_same(both):
+    simple = gp.from_edges(
+        *(np.array(list(both.theirs.edges), np.int64).reshape(-1, 2).T), vertices=both.ours.ids.array(), directed=False
+    )
+    try:
+        expected = nx.eigenvector_centrality(both.theirs, tol=1e-9, max_iter=3000)
+    except nx.PowerIterationFailedConvergence:
+        return
+    found = gp.algorithms.eigenvector_centrality(simple, tol=1e-9, max_iter=3000)
+    np.testing.assert_allclose(found.values, [expected[v] for v in simple.ids], atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [True, False])
+def test_weights_are_networkx_s(tmp_path, weight):
+    rng = np.random.default_rng(7)
+    u, v = np.arange(50), (np.arange(50) + 1) % 50  # a ring: strongly connected
+    u, v = np.append(u, rng.integers(0, 50, 300)), np.append(v, rng.integers(0, 50, 300))
+    keep = np.unique(u * 50 + v, return_index=True)[1]
+    u, v, w = u[keep], v[keep], rng.random(len(keep))
+    theirs = nx.DiGraph()
+    theirs.add_nodes_from(range(50))
+    theirs.add_weighted_edges_from(zip(u.tolist(), v.tolist(), w.tolist(), strict=True))
+    expected = nx.eigenvector_centrality(theirs, tol=1e-10, max_iter=1000, weight="weight" if weight else None)
+    graph = gp.from_edges(u, v, w, vertices=range(50))
+    for ours in (graph, graph.packed(), on_disk(graph, tmp_path / "g")):
+        found = gp.algorithms.eigenvector_centrality(ours, tol=1e-10, max_iter=1000, weight=weight)
+        np.testing.assert_allclose(found.values, [expected[v] for v in ours.ids], atol=1e-8)
+        assert found.stats.converged
+        assert found.program == "eigenvector_centrality"
+
+
+def test_few_iterations_are_said_not_to_be_enough():
+    graph = random_pair(1, 40, 300, directed=False).ours
+    assert not gp.algorithms.eigenvector_centrality(graph, max_iter=2, tol=1e-12).stats.converged
+
+
+def test_bad_arguments():
+    with pytest.raises(gp.errors.GraphError, match="edge values of 0 or more"):
+        gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1], [-1]))
+    with pytest.raises(gp.errors.GraphError, match="is not defined for a graph without vertices"):
+        gp.algorithms.eigenvector_centrality(gp.from_edges([], []))
+    with pytest.raises(gp.errors.ParameterError, match="give a number above 0"):
+        gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=-1)

@@ -1,0 +1,68 @@
+"""Hubs and authorities beside NetworkX's, and beside the singular vectors that define them."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from tests.support.networkx_graphs import on_disk
+
+
+def random_edges(seed, n, m):
+    rng = np.random.default_rng(seed)
+    ends = (rng.power(0.5, (m, 2)) * n).astype(np.int64)
+    keep = np.unique(ends[:, 0] * n + ends[:, 1], return_index=True)[1]
+    return *ends[keep].T, rng.random(len(keep))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_networkx_has_the_same(seed):
+    u, v, _ = random_edges(seed, 40, 300)
+    theirs = nx.DiGraph()
+    theirs.add_nodes_from(range(40))
+    theirs.add_edges_from(zip(u.tolist(), v.tolist(), strict=True))
+    hubs, authorities = nx.hits(theirs, tol=1e-12)
+    found = gp.algorithms.hits(gp.from_edges(u, v, vertices=range(40)), tol=1e-12, max_iter=2000)
+    np.testing.assert_allclose(found.column("hub"), [hubs[k] for k in range(40)], atol=1e-7)
+    np.testing.assert_allclose(found.column("authority"), [authorities[k] for k in range(40)], atol=1e-7)
+
+
+@pytest.mark.parametrize("weight", [True, False])
+def test_they_are_singular_vectors(tmp_path, weight):
+    u, v, w = random_edges(9, 50, 400)
+    matrix = np.zeros((50, 50))
+    matrix[u, v] = w if weight else 1
+    left, _, right = np.linalg.svd(matrix)
+    graph = gp.from_edges(u, v, w, vertices=range(50))
+    for ours in (graph, graph.packed(), on_disk(graph, tmp_path / "g")):
+        found = gp.algorithms.hits(ours, tol=1e-12, max_iter=2000, weight=weight, normalized=False)
+        assert found.stats.converged
+        assert found.column("hub").max() == found.column("authority").max() == 1
+        for name, vector in (("hub", left[:, 0]), ("authority", right[0])):
+            np.testing.assert_allclose(found.column(name), np.abs(vector) / np.abs(vector).max(), atol=1e-8)
+
+
+def test_stats_have_two_iterations_for_each():
+    graph = gp.from_edges([0, 0, 1], [2, 3, 2])
+    found = gp.algorithms.hits(graph, max_iter=3, tol=1e-15)
+    assert not found.stats.converged
+    assert [row.number for row in found.stats.iterations] == list(range(6))
+    assert found.stats.edges == 6 * 3
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_graphs_without_edges(directed):
+    found = gp.algorithms.hits(gp.from_edges([], [], vertices=[3, 4], directed=directed))
+    assert found[3] == {"hub": 0.0, "authority": 0.0}
+    assert len(gp.algorithms.hits(gp.from_edges([], []))) == 0
+
+
+def test_bad_arguments():
+    graph = gp.from_edges([0], [1], [-1])
+    with pytest.raises(gp.errors.GraphError, match="edge values of 0 or more"):
+        gp.algorithms.hits(graph)
+    assert gp.algorithms.hits(graph, weight=False)[0]["hub"] == 1
+    with pytest.raises(gp.errors.ParameterError, match=r"hits\(max_iter=0\)"):
+        gp.algorithms.hits(graph, max_iter=0)
+    with pytest.raises(gp.errors.ParameterError, match=r"hits\(tol=nan\)"):
+        gp.algorithms.hits(graph, tol=float("nan"))

@@ -1,0 +1,54 @@
+"""Generations of directed acyclic graphs beside NetworkX's."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import garaph_py as gp
+from tests.support.networkx_graphs import on_disk, pair, pairs, random_pair
+
+ALGORITHMS = gp.algorithms
+
+
+def sorted_generations(theirs):
+    return [sorted(generation) for generation in nx.topological_generations(theirs)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pairs(directed=True))
+def test_networkx_has_the_same(threads, both):
+    theirs = both.with_loops()
+    acyclic = ALGORITHMS.is_directed_acyclic_graph(both.ours, threads=threads)
+    assert acyclic == nx.is_directed_acyclic_graph(theirs)
+    if acyclic:
+        found = ALGORITHMS.topological_generations(both.ours, threads=threads)
+        assert [generation.tolist() for generation in found] == sorted_generations(theirs)
+    else:
+        with pytest.raises(gp.errors.GraphError, match=r"has a cycle; vertex 1[0-9]"):
+            ALGORITHMS.topological_generations(both.ours, threads=threads)
+
+
+def test_edges_lead_to_later_generations(threads):
+    rng = np.random.default_rng(4)
+    ends = np.sort(rng.integers(0, 500, (2000, 2)), axis=1)
+    both = pair(500, ends[ends[:, 0] < ends[:, 1]].tolist(), directed=True)
+    found = ALGORITHMS.topological_generations(both.ours.packed(), threads=threads)
+    assert [generation.tolist() for generation in found] == sorted_generations(both.theirs)
+    number = {v: k for k, generation in enumerate(found) for v in generation.tolist()}
+    assert all(number[u] < number[v] for u, v in both.theirs.edges)
+
+
+def test_a_deep_graph():
+    places = np.arange(100_000)
+    assert len(ALGORITHMS.topological_generations(gp.from_edges(places[:-1], places[1:]))) == len(places)
+
+
+def test_other_graphs_are_refused(tmp_path):
+    graph = random_pair(1, 40, 3000, directed=True).ours
+    assert not ALGORITHMS.is_directed_acyclic_graph(gp.from_edges([1], [2], directed=False))
+    with pytest.raises(gp.errors.GraphError, match=r"needs a directed graph.*has no order"):
+        ALGORITHMS.topological_generations(graph.symmetrized())
+    for name in ("topological_generations", "is_directed_acyclic_graph"):
+        with pytest.raises(gp.errors.GraphError, match=f"{name} needs edges in memory"):
+            getattr(ALGORITHMS, name)(on_disk(graph, tmp_path / name))
