@@ -30,8 +30,11 @@ ALGORITHMS = "networkx.algorithms."
 MODULES = [
     ALGORITHMS + name
     for name in (
-        "shortest_paths", "link_analysis.tests.test_pagerank", "components", "centrality.tests.test_degree_centrality",
-        "tests.test_distance_measures", "tests.test_dag", "tests.test_isolate", "traversal.tests.test_bfs",
+        "shortest_paths", "link_analysis", "components", "centrality.tests.test_degree_centrality",
+        "centrality.tests.test_closeness_centrality", "centrality.tests.test_harmonic_centrality",
+        "centrality.tests.test_betweenness_centrality", "centrality.tests.test_eigenvector_centrality",
+        "centrality.tests.test_katz_centrality", "tests.test_cluster", "tests.test_core", "tests.test_dag",
+        "tests.test_distance_measures", "tests.test_isolate", "traversal.tests.test_bfs",
     )
 ]  # fmt: skip
 """The packages and modules of NetworkX that test the functions of the backend."""

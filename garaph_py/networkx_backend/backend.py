@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from .centrality import (
+    betweenness_centrality,
+    closeness_centrality,
+    eigenvector_centrality,
+    harmonic_centrality,
+    hits,
+    katz_centrality,
+)
+from .cluster import average_clustering, clustering, core_number, transitivity, triangles
 from .components import (
     connected_components,
     is_connected,
+    is_strongly_connected,
     is_weakly_connected,
     node_connected_component,
     number_connected_components,
+    number_strongly_connected_components,
     number_weakly_connected_components,
+    strongly_connected_components,
     weakly_connected_components,
 )
 from .convert import convert_from_nx, convert_to_nx
+from .dag import is_directed_acyclic_graph, topological_generations
 from .degrees import (
     degree_centrality,
     in_degree_centrality,
@@ -65,16 +78,21 @@ __all__ = [
     "all_pairs_shortest_path",
     "all_pairs_shortest_path_length",
     "ancestors",
+    "average_clustering",
     "average_shortest_path_length",
     "bellman_ford_path",
     "bellman_ford_path_length",
+    "betweenness_centrality",
     "bfs_layers",
     "bidirectional_shortest_path",
     "can_run",
     "center",
+    "closeness_centrality",
+    "clustering",
     "connected_components",
     "convert_from_nx",
     "convert_to_nx",
+    "core_number",
     "degree_centrality",
     "descendants",
     "descendants_at_distance",
@@ -82,16 +100,23 @@ __all__ = [
     "dijkstra_path",
     "dijkstra_path_length",
     "eccentricity",
+    "eigenvector_centrality",
+    "harmonic_centrality",
     "has_path",
+    "hits",
     "in_degree_centrality",
     "is_connected",
+    "is_directed_acyclic_graph",
     "is_isolate",
+    "is_strongly_connected",
     "is_weakly_connected",
     "isolates",
+    "katz_centrality",
     "multi_source_dijkstra_path_length",
     "node_connected_component",
     "number_connected_components",
     "number_of_isolates",
+    "number_strongly_connected_components",
     "number_weakly_connected_components",
     "out_degree_centrality",
     "pagerank",
@@ -110,6 +135,10 @@ __all__ = [
     "single_source_shortest_path_length",
     "single_target_shortest_path",
     "single_target_shortest_path_length",
+    "strongly_connected_components",
+    "topological_generations",
+    "transitivity",
+    "triangles",
     "weakly_connected_components",
 ]
 

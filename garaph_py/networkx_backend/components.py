@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from .. import algorithms
 from ..apps import ConnectedComponents
 from .functions import implements
 from .graph import BackendGraph
@@ -24,9 +25,8 @@ def labels(G: BackendGraph) -> Array:
     return found
 
 
-def sets(G: BackendGraph) -> Iterator[set[Any]]:
+def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
-    label = labels(G)
     order = np.argsort(label, kind="stable")
     names, ends = G.named(order), np.flatnonzero(np.diff(label[order])) + 1
     for first, last in pairwise([0, *ends.tolist(), len(names)]):
@@ -49,7 +49,7 @@ def is_one(G: BackendGraph) -> bool:
 @implements()
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
-    return sets(G)
+    return sets(G, labels(G))
 
 
 @implements()
@@ -77,7 +77,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
 @implements()
 def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each weakly connected component, in the order of the first nodes."""
-    return sets(G)
+    return sets(G, labels(G))
 
 
 @implements()
@@ -90,3 +90,23 @@ def number_weakly_connected_components(G: BackendGraph) -> int:
 def is_weakly_connected(G: BackendGraph) -> bool:
     """Whether there would be a path between every two nodes if edges had no directions."""
     return is_one(G)
+
+
+@implements()
+def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
+    """The nodes of each strongly connected component, in the order of the first nodes."""
+    return sets(G, algorithms.strongly_connected_components(G.graph).values)
+
+
+@implements()
+def number_strongly_connected_components(G: BackendGraph) -> int:
+    """The number of strongly connected components."""
+    return algorithms.number_strongly_connected_components(G.graph)
+
+
+@implements()
+def is_strongly_connected(G: BackendGraph) -> bool:
+    """Whether each node reaches all others."""
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return algorithms.is_strongly_connected(G.graph)

@@ -50,7 +50,7 @@ def convert_from_nx(
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
     nodes, several = list(graph), graph.is_multigraph()
-    rows = list(map(graph._adj.__getitem__, nodes))
+    rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
     lists = Lists(rows, several, nodes)
     if not edge_attrs:
         made = from_csr(
@@ -59,6 +59,11 @@ def convert_from_nx(
         return BackendGraph(made, nodes, None, several)
     ((attribute, default),) = edge_attrs.items()
     return BackendGraph(lists.weighted(attribute, default, graph.is_directed()), nodes, attribute, several)
+
+
+def plain(row: Any) -> dict[Any, Any]:
+    """A node's adjacency as a dictionary. That of a view may count neighbours over which it does not iterate."""
+    return row if isinstance(row, dict) else dict(row.items())
 
 
 class Lists:

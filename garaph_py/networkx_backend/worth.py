@@ -24,14 +24,16 @@ up to twice NetworkX's time; later ones, with the cached graph, take a quarter o
 SWEEPS = frozenset({
     "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra",
     "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length", "all_pairs_shortest_path",
-    "all_pairs_shortest_path_length", "average_shortest_path_length", "center", "diameter", "eccentricity",
-    "periphery", "radius",
+    "all_pairs_shortest_path_length", "average_shortest_path_length", "betweenness_centrality", "center",
+    "closeness_centrality", "diameter", "eccentricity", "harmonic_centrality", "periphery", "radius",
 })  # fmt: skip
 """Functions that search from every node."""
 ITERATED = frozenset({
-    "bellman_ford_path", "bellman_ford_path_length", "multi_source_dijkstra_path_length", "pagerank",
+    "average_clustering", "bellman_ford_path", "bellman_ford_path_length", "clustering", "core_number",
+    "eigenvector_centrality", "hits", "katz_centrality", "multi_source_dijkstra_path_length", "pagerank",
     "single_source_bellman_ford", "single_source_bellman_ford_path", "single_source_bellman_ford_path_length",
-    "single_source_dijkstra", "single_source_dijkstra_path", "single_source_dijkstra_path_length",
+    "single_source_dijkstra", "single_source_dijkstra_path", "single_source_dijkstra_path_length", "transitivity",
+    "triangles",
 })  # fmt: skip
 """Functions that take NetworkX longer than a conversion."""
 LOOKED_UP = frozenset({

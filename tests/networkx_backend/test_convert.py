@@ -55,7 +55,12 @@ def test_integers_in_any_order_are_nodes(nodes):
 
 def test_views_are_graphs():
     graph = random_graph(nx.DiGraph)
-    for view in (graph.reverse(copy=False), graph.subgraph(list(graph)[::2])):
+    several = random_graph(nx.MultiGraph)
+    for view in (
+        graph.reverse(copy=False),
+        graph.subgraph(list(graph)[::2]),
+        nx.restricted_view(several, [], list(several.edges(keys=True))[::2]),
+    ):
         found = convert_to_nx(convert_from_nx(view, edge_attrs={"weight": 1}))
         assert bag(found) == bag(view)
 
