@@ -12,6 +12,10 @@ import numpy.typing as npt
 
 from .. import algorithms
 from ..apps import ConnectedComponents
+from ..graph import Graph
+from ..graph.build import from_numbered_edges
+from ..graph.edges import edge_batches
+from ..graph.graph import ROWS
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -92,10 +96,30 @@ def is_weakly_connected(G: BackendGraph) -> bool:
     return is_one(G)
 
 
+def sinks_first(graph: Graph, label: Array) -> Array:
+    """Other labels of the components, so that edges between components lead to smaller ones.
+
+    A component gets its label after those that it leads to, as in Tarjan's algorithm, which NetworkX uses.
+    """
+    _, component = np.unique(label, return_inverse=True)
+    edges = [
+        (component[batch.targets], component[batch.sources])
+        for batch in edge_batches(graph._arrays.in_edges.without_values(), directed=True, rows=ROWS)
+    ]
+    targets, sources = (np.concatenate([np.zeros(0, np.int64), *ends]) for ends in zip(*edges, strict=True))
+    turned = from_numbered_edges(targets, sources, int(component.max()) + 1, drop_self_loops=True, drop_parallel=True)
+    order = np.concatenate(algorithms.topological_generations(turned))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    found: Array = rank[component]
+    return found
+
+
 @implements()
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
-    """The nodes of each strongly connected component, in the order of the first nodes."""
-    return sets(G, algorithms.strongly_connected_components(G.graph).values)
+    """The nodes of each strongly connected component, those first that lead to no other."""
+    label = algorithms.strongly_connected_components(G.graph).values
+    return sets(G, sinks_first(G.graph, label) if G.graph.m else label)
 
 
 @implements()

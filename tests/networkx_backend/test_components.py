@@ -30,3 +30,13 @@ def test_directed_edges_on_disk_are_refused(tmp_path):
     gp.save(gp.rmat(6, 4), tmp_path / "graph")
     with pytest.raises(GraphError, match="--undirected"):
         _ = BackendGraph(opened(tmp_path / "graph", room=1 << 24)).undirected
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", range(5))
+def test_strong_components_come_after_those_that_they_lead_to(kind, seed):
+    graph = random_graph(kind, n=40, m=60, seed=seed)
+    found, expected = (list(nx.strongly_connected_components(graph, backend=b)) for b in ("garaph", "networkx"))
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+    place = {node: k for k, component in enumerate(found) for node in component}
+    assert all(place[v] <= place[u] for u, v in graph.edges())
