@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..apps import BFS, SSSP
-from ..errors import GraphError
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..native import Kernel
@@ -100,9 +99,8 @@ def levels_from_each(graph: Graph) -> Iterator[Array]:
     Each array is valid until the next.
     """
     if graph.on_disk:
-        raise GraphError(
-            "the edges are on disk, which is too slow for a search from every node; search from some of them"
-        )
+        yield from (run_on(graph, BFS(source)).values["level"] for source in graph.ids)
+        return
     offsets, targets = graph._arrays.out_edges.offsets, graph._arrays.out_edges.neighbours
     level, queue = np.empty(graph.n, np.int32), np.empty(graph.n, np.uint32)
     for source in range(graph.n):
