@@ -45,10 +45,13 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        If more than one attribute is wanted, or one has values that are no finite numbers of at most 64 bits.
+        If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, or if the
+        graph's class finds neighbours otherwise than NetworkX's four do.
     """
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
+    if any(getattr(type(graph), name) is not getattr(nx.Graph, name) for name in ("__getitem__", "adjacency")):
+        raise NotImplementedError(f"{type(graph).__name__} has a way of its own to find neighbours")
     nodes, several = list(graph), graph.is_multigraph()
     rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
     lists = Lists(rows, several, nodes)

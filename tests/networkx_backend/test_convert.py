@@ -108,6 +108,15 @@ def test_one_attribute_is_kept():
         convert_from_nx(graph, preserve_edge_attrs=True)
 
 
+def test_neighbours_that_are_computed_are_refused():
+    class Complement(nx.Graph):
+        def __getitem__(self, node):
+            return {other: {} for other in self if other not in self._adj[node]}
+
+    with pytest.raises(NotImplementedError, match="Complement has a way of its own"):
+        convert_from_nx(Complement([(0, 1)]))
+
+
 def test_a_graph_of_garaph_becomes_networkx_s():
     graph = gp.from_edges(["a", "b", "b"], ["b", "c", "c"], [1, 2, 3])
     found = convert_to_nx(graph)
