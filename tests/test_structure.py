@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "garaph_py"
 
 LAYERS = (
-    ("__main__", "cli"),
+    ("__main__", "cli", "networkx_backend"),
     ("simulation", "experiment"),
     ("algorithms",),
     ("runtime",),

@@ -118,6 +118,7 @@ def graph_of(
     source: Path, format: str | None, reading: ReadOptions, building: BuildOptions, progress: Progress
 ) -> Graph:
     """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
+    from ..graph.build import without_values
     from ..io.formats import format_of
     from ..io.read import built, check_file, is_graph_directory, read_graph
 
@@ -139,16 +140,6 @@ def file_format(target: Path, name: str | None) -> Format:
     if target.is_dir():
         raise ParameterError(f"{target} is a directory; give the name of a file")
     return writable(target, name)
-
-
-def without_values(graph: Graph) -> Graph:
-    """The graph without its edge values."""
-    from ..graph import Graph
-    from ..graph.arrays import GraphArrays
-
-    arrays = graph._arrays
-    into = arrays.in_edges.without_values()
-    return Graph(GraphArrays(into, arrays.out_edges if arrays.directed else into, arrays.ids))
 
 
 def losses(graph: Graph, format: Format) -> list[str]:

@@ -158,7 +158,7 @@ def summary(graph: Path, manifest: Manifest, as_json: bool) -> None:
     if as_json:
         print_json(document(graph, manifest))
         return
-    from ..graph.graph import in_words
+    from ..graph.words import in_words
 
     say(f"{graph}: {in_words(manifest.vertices, manifest.edges, manifest.directed, manifest.edge_dtype)}")
 

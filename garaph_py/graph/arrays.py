@@ -186,6 +186,11 @@ class GraphArrays:
 
         return self.derived.get(REVERSED[valued], make, lambda arrays: 0) if self.directed else self
 
+    def without_values(self) -> GraphArrays:
+        """The same edges without values."""
+        into = self.in_edges.without_values()
+        return GraphArrays(into, self.out_edges.without_values() if self.directed else into, self.ids, self.memory)
+
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""
         return TILES[bool(weighted)] in self.derived

@@ -171,6 +171,11 @@ def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Grap
     return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
 
 
+def without_values(graph: Graph) -> Graph:
+    """The graph without its edge values; this graph itself if it has none."""
+    return graph if graph.edge_dtype is None else Graph(graph._arrays.without_values(), graph.directory)
+
+
 @explained
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.

@@ -20,6 +20,7 @@ from .compress import compress
 from .edges import Batch, edge_batches, edge_schema, record_batch
 from .ids import VertexIds
 from .symmetrize import symmetrized
+from .words import in_words
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +55,7 @@ class Graph:
     {'source': ['a', 'a', 'b'], 'target': ['b', 'c', 'c'], 'weight': [1, 5, 2]}
     """
 
+    __networkx_backend__ = "garaph"  # so that NetworkX hands it to networkx_backend/
     _arrays: GraphArrays
     directory: str | None = None
 
@@ -93,6 +95,14 @@ class Graph:
         array(['a'], dtype=object)
         """
         return self._arrays.ids
+
+    def is_directed(self) -> bool:
+        """The same as `directed`, by the name that NetworkX's functions ask for."""
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        """False: to NetworkX's functions it is a graph, even if it has parallel edges, for which nothing looks."""
+        return False
 
     def number_of_edges(self) -> int:
         """Number of edges as NetworkX counts them: an undirected edge and a self-loop once, parallel edges each.
@@ -484,11 +494,3 @@ class Graph:
         }
         rows = "".join(f"<tr><th>{name}</th><td>{fact}</td></tr>" for name, fact in facts.items())
         return f"<table><tbody>{rows}</tbody></table>"
-
-
-def in_words(n: int, m: int, directed: bool, edge_dtype: np.dtype[Any] | None, edges: int | None = None) -> str:
-    """A graph's sizes in a line; `edges` is their number as people count them, None if only the stored are known."""
-    count = f"{m:,} directed edges" if directed else f"{m:,} stored edges of an undirected graph"
-    if not directed and edges is not None:
-        count = f"{edges:,} undirected edges"
-    return f"{n:,} vertices, {count}" + ("" if edge_dtype is None else f", {edge_dtype} values")

@@ -47,8 +47,9 @@ def turned(rows):
 
 PUBLIC = {
     "degree", "directed", "directory", "edge_batches", "edge_dtype", "edges", "encoding", "ids", "in_degree",
-    "in_degrees", "m", "memory", "n", "nbytes", "neighbors", "number_of_edges", "on_disk", "out_degree", "out_degrees",
-    "packed", "predecessors", "release", "reversed", "subgraph", "symmetrized", "to_device", "unpacked",
+    "in_degrees", "is_directed", "is_multigraph", "m", "memory", "n", "nbytes", "neighbors", "number_of_edges",
+    "on_disk", "out_degree", "out_degrees", "packed", "predecessors", "release", "reversed", "subgraph", "symmetrized",
+    "to_device", "unpacked",
 }  # fmt: skip
 
 

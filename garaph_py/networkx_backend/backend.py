@@ -1,0 +1,149 @@
+"""What NetworkX loads: the functions that run here, conversions, and whether a call can and should run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .centrality import (
+    betweenness_centrality,
+    closeness_centrality,
+    eigenvector_centrality,
+    harmonic_centrality,
+    hits,
+    katz_centrality,
+)
+from .cluster import average_clustering, clustering, core_number, transitivity, triangles
+from .components import (
+    connected_components,
+    is_connected,
+    is_strongly_connected,
+    is_weakly_connected,
+    node_connected_component,
+    number_connected_components,
+    number_strongly_connected_components,
+    number_weakly_connected_components,
+    strongly_connected_components,
+    weakly_connected_components,
+)
+from .convert import convert_from_nx, convert_to_nx
+from .dag import is_directed_acyclic_graph, topological_generations
+from .degrees import (
+    degree_centrality,
+    in_degree_centrality,
+    is_isolate,
+    isolates,
+    number_of_isolates,
+    out_degree_centrality,
+)
+from .distance_measures import average_shortest_path_length, center, diameter, eccentricity, periphery, radius
+from .generic import shortest_path, shortest_path_length
+from .pagerank import pagerank
+from .traversal import ancestors, bfs_layers, descendants, descendants_at_distance
+from .unweighted import (
+    all_pairs_shortest_path,
+    all_pairs_shortest_path_length,
+    bidirectional_shortest_path,
+    has_path,
+    single_source_shortest_path,
+    single_source_shortest_path_length,
+    single_target_shortest_path,
+    single_target_shortest_path_length,
+)
+from .weighted import (
+    all_pairs_bellman_ford_path,
+    all_pairs_bellman_ford_path_length,
+    all_pairs_dijkstra,
+    all_pairs_dijkstra_path,
+    all_pairs_dijkstra_path_length,
+    bellman_ford_path,
+    bellman_ford_path_length,
+    dijkstra_path,
+    dijkstra_path_length,
+    multi_source_dijkstra_path_length,
+    single_source_bellman_ford,
+    single_source_bellman_ford_path,
+    single_source_bellman_ford_path_length,
+    single_source_dijkstra,
+    single_source_dijkstra_path,
+    single_source_dijkstra_path_length,
+)
+from .worth import should_run
+
+__all__ = [
+    "all_pairs_bellman_ford_path",
+    "all_pairs_bellman_ford_path_length",
+    "all_pairs_dijkstra",
+    "all_pairs_dijkstra_path",
+    "all_pairs_dijkstra_path_length",
+    "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length",
+    "ancestors",
+    "average_clustering",
+    "average_shortest_path_length",
+    "bellman_ford_path",
+    "bellman_ford_path_length",
+    "betweenness_centrality",
+    "bfs_layers",
+    "bidirectional_shortest_path",
+    "can_run",
+    "center",
+    "closeness_centrality",
+    "clustering",
+    "connected_components",
+    "convert_from_nx",
+    "convert_to_nx",
+    "core_number",
+    "degree_centrality",
+    "descendants",
+    "descendants_at_distance",
+    "diameter",
+    "dijkstra_path",
+    "dijkstra_path_length",
+    "eccentricity",
+    "eigenvector_centrality",
+    "harmonic_centrality",
+    "has_path",
+    "hits",
+    "in_degree_centrality",
+    "is_connected",
+    "is_directed_acyclic_graph",
+    "is_isolate",
+    "is_strongly_connected",
+    "is_weakly_connected",
+    "isolates",
+    "katz_centrality",
+    "multi_source_dijkstra_path_length",
+    "node_connected_component",
+    "number_connected_components",
+    "number_of_isolates",
+    "number_strongly_connected_components",
+    "number_weakly_connected_components",
+    "out_degree_centrality",
+    "pagerank",
+    "periphery",
+    "radius",
+    "shortest_path",
+    "shortest_path_length",
+    "should_run",
+    "single_source_bellman_ford",
+    "single_source_bellman_ford_path",
+    "single_source_bellman_ford_path_length",
+    "single_source_dijkstra",
+    "single_source_dijkstra_path",
+    "single_source_dijkstra_path_length",
+    "single_source_shortest_path",
+    "single_source_shortest_path_length",
+    "single_target_shortest_path",
+    "single_target_shortest_path_length",
+    "strongly_connected_components",
+    "topological_generations",
+    "transitivity",
+    "triangles",
+    "weakly_connected_components",
+]
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Whether a function runs here with these arguments: True, or the reason why it does not."""
+    answer: bool | str = globals()[name].can_run(args, kwargs)
+    return answer

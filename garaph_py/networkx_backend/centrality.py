@@ -1,0 +1,141 @@
+"""Centrality of nodes by distances, by shortest paths, and by that of their neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from .. import algorithms
+from ..errors import NumberError
+from ..output.result import Result
+from .cluster import with_whole_zeros
+from .distance_measures import bunch_of
+from .functions import implements
+from .graph import BackendGraph
+from .unweighted import source_of
+from .weighted import callable_weight
+
+
+def by_distance(distance: Any, **others: Any) -> str | None:
+    """Why a function does not run here: it counts edges."""
+    return None if distance is None else "distances by an edge attribute"
+
+
+def sampled(k: Any, weight: Any, **others: Any) -> str | None:
+    """Why `betweenness_centrality` does not run here with these arguments; None if it does."""
+    if k is not None:
+        return "NetworkX's random numbers choose the nodes"
+    return None if weight is None else "shortest paths by weight"
+
+
+def started(nstart: Any, weight: Any = None, **others: Any) -> str | None:
+    """Why an iteration does not run here: values start as they do by default."""
+    return "the first values are given" if nstart is not None else callable_weight(weight)
+
+
+def started_hits(nstart: Any, normalized: Any, **others: Any) -> str | None:
+    """Why `hits` does not run here with these arguments; None if it does."""
+    return started(nstart) if normalized else "hubs are divided by another norm"
+
+
+def power_iteration(run: Any, graph: Any, max_iter: int, tol: float, **given: Any) -> Result:
+    """The result of an algorithm that iterates; NetworkX's exception if it has not converged."""
+    if max_iter < 1 or not tol > 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    try:
+        result: Result = run(graph, max_iter=max_iter, tol=tol, **given)
+    except NumberError as error:  # values have become infinite
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    if not result.stats.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return result
+
+
+@implements(by_distance)
+def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
+    """The number of nodes that reach a node, divided by the sum of their distances; of one node, or of each."""
+    if u is None:
+        every: Any = algorithms.closeness_centrality(G.graph, wf_improved=wf_improved)
+        return G.keyed(every.values)
+    return algorithms.closeness_centrality(G.graph, u=G.id_of(source_of(G, u)), wf_improved=wf_improved)
+
+
+@implements(by_distance)
+def harmonic_centrality(
+    G: BackendGraph, nbunch: Any = None, distance: Any = None, sources: Any = None
+) -> dict[Any, float]:
+    """The sum of 1 / distance over all nodes, or some sources, that reach a node; of some nodes, or of each."""
+    starts = None
+    if sources is not None:
+        starts = [G.id_of(source_of(G, node)) for node in ([sources] if sources in G else bunch_of(G, sources))]
+    found = with_whole_zeros(G.keyed(algorithms.harmonic_centrality(G.graph, sources=starts).values))
+    if nbunch is None:
+        return found
+    return {node: found[node] for node in ([nbunch] if nbunch in G else bunch_of(G, nbunch))}
+
+
+@implements(sampled)
+def betweenness_centrality(
+    G: BackendGraph,
+    k: int | None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """The share of shortest paths that each node is on."""
+    return G.keyed(algorithms.betweenness_centrality(G.graph, normalized=normalized, endpoints=endpoints).values)
+
+
+@implements(started)
+# wide: NetworkX's signature.
+def katz_centrality(
+    G: BackendGraph,
+    alpha: float = 0.1,
+    beta: Any = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1.0e-6,
+    nstart: Any = None,
+    normalized: bool = True,
+    weight: str | None = None,
+) -> dict[Any, float]:
+    """A node is central if central nodes lead to it."""
+    if len(G) == 0:
+        return {}
+    try:
+        own: Any = float(beta)
+    except (TypeError, ValueError, AttributeError) as error:
+        if set(beta) != set(G):
+            raise nx.NetworkXError("beta dictionary must have a value for every node") from error
+        own = np.array([beta[node] for node in G], dtype=float)
+    result = power_iteration(
+        algorithms.katz_centrality, G.weighted(weight), max_iter, tol, alpha=alpha, beta=own, normalized=normalized
+    )
+    return G.keyed(result.values)
+
+
+@implements(started)
+def eigenvector_centrality(
+    G: BackendGraph, max_iter: int = 100, tol: float = 1.0e-6, nstart: Any = None, weight: str | None = None
+) -> dict[Any, float]:
+    """A node is central if central nodes lead to it."""
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    return G.keyed(power_iteration(algorithms.eigenvector_centrality, G.weighted(weight), max_iter, tol).values)
+
+
+@implements(started_hits)
+def hits(
+    G: BackendGraph, max_iter: int = 100, tol: float = 1.0e-8, nstart: Any = None, normalized: bool = True
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Hubs and authorities: good hubs lead to good authorities."""
+    if len(G) == 0:
+        return {}, {}
+    if max_iter < 1:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol)
+    if not result.stats.converged:
+        raise NotImplementedError(f"hubs have not converged after {max_iter} iterations")
+    return G.keyed(result.values["hub"]), G.keyed(result.values["authority"])

@@ -1,0 +1,160 @@
+"""The graph that the functions of this backend get: a `Graph`, and the nodes of NetworkX that its vertices are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy.typing as npt
+
+from ..errors import GraphError
+from ..graph import Graph
+from ..graph.build import without_values
+
+Array = npt.NDArray[Any]
+
+WEIGHT = "weight"
+"""The edge attribute that the edge values of a `Graph` are, which knows no names of attributes."""
+
+
+class BackendGraph:
+    """A graph with the nodes of a NetworkX graph, or with the ids of a `Graph` as its nodes.
+
+    Vertex i of the graph is the i-th node, so that results are in NetworkX's order.
+
+    Parameters
+    ----------
+    graph : Graph
+    nodes : list of hashable, optional
+        The nodes, in the order of the vertices; by default the graph's ids.
+    weight : str, optional
+        The edge attribute that the edge values are.
+    multigraph : bool
+        Whether it was made of a multigraph of NetworkX.
+    """
+
+    __networkx_backend__ = "garaph"
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: list[Any] | None = None,
+        weight: str | None = WEIGHT,
+        multigraph: bool = False,
+    ) -> None:
+        self.graph, self.weight, self._nodes, self._multigraph = graph, weight, nodes, multigraph
+
+    @property
+    def converted(self) -> bool:
+        """Whether it was made of a graph of NetworkX."""
+        return self._nodes is not None
+
+    @cached_property
+    def nodes(self) -> list[Any]:
+        """All nodes, in order."""
+        return self.graph.ids.array().tolist() if self._nodes is None else self._nodes
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
+
+    def find(self, node: Any) -> int | None:
+        """The vertex that a node is; None if it is not in the graph."""
+        if self._nodes is None:
+            return self.graph.ids.find(node)
+        return self._positions.get(node) if isinstance(node, Hashable) else None
+
+    def id_of(self, vertex: int) -> Any:
+        """The id by which programs know a vertex."""
+        return self.graph.ids[vertex]
+
+    def named(self, vertices: Array) -> list[Any]:
+        """The nodes that some vertices are."""
+        if self._nodes is None:
+            names: list[Any] = self.graph.ids.take(vertices).tolist()
+            return names
+        return list(map(self._nodes.__getitem__, vertices.tolist()))
+
+    def keyed(self, values: Array) -> dict[Any, Any]:
+        """A dictionary from all nodes, in order, to these values as numbers of Python."""
+        return dict(zip(self.nodes, values.tolist(), strict=True))
+
+    def weighted(self, attribute: str | None) -> Graph:
+        """The graph with this edge attribute as edge values; without edge values if it is None or no edge has it.
+
+        Raises
+        ------
+        NetworkXError
+            If the edge values are another attribute.
+        """
+        if attribute is None or self.graph.edge_dtype is None:
+            return self.unweighted
+        if attribute != self.weight:
+            raise nx.NetworkXError(
+                f"the graph's edge values are the attribute {self.weight!r}, not {attribute!r}; name that, or None"
+            )
+        return self.graph
+
+    @cached_property
+    def unweighted(self) -> Graph:
+        """The graph without edge values."""
+        return without_values(self.graph)
+
+    @cached_property
+    def undirected(self) -> Graph:
+        """The graph with all edges in both directions, and without edge values.
+
+        Raises
+        ------
+        GraphError
+            If it is directed, and its edges are on disk.
+        """
+        if self.graph.directed and self.graph.on_disk:
+            raise GraphError(
+                "the edges are on disk in one direction; import them with --undirected for their components"
+            )
+        return self.unweighted.symmetrized()
+
+    def reversed(self) -> BackendGraph:
+        """The graph with every edge turned round.
+
+        Raises
+        ------
+        GraphError
+            As in `Graph.reversed`.
+        """
+        return BackendGraph(self.graph.reversed(), self._nodes, self.weight, self._multigraph)
+
+    def is_directed(self) -> bool:
+        return self.graph.directed
+
+    def is_multigraph(self) -> bool:
+        return self._multigraph
+
+    def number_of_nodes(self) -> int:
+        return self.graph.n
+
+    def order(self) -> int:
+        return self.graph.n
+
+    def number_of_edges(self) -> int:
+        return self.graph.number_of_edges()
+
+    def __len__(self) -> int:
+        return self.graph.n
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: Any) -> bool:
+        return self.find(node) is not None
+
+    def __repr__(self) -> str:
+        return f"<BackendGraph of {self.graph!r}>"
+
+
+def backend_graph(graph: Graph | BackendGraph) -> BackendGraph:
+    """What a function of this backend works with, whichever of the two the user gave."""
+    return BackendGraph(graph) if isinstance(graph, Graph) else graph

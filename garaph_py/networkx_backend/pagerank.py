@@ -1,0 +1,55 @@
+"""PageRank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from ..apps import PageRank
+from .functions import implements
+from .graph import BackendGraph
+from .runs import run_on
+
+
+def unsupported(alpha: Any, nstart: Any, weight: Any, personalization: Any, dangling: Any, **others: Any) -> str | None:
+    """Why `pagerank` does not run here with these arguments; None if it does."""
+    if callable(weight):
+        return "weight is a function"
+    if nstart is not None:
+        return "ranks start at 1 / n here, not at nstart"
+    if dangling is not None and dangling != personalization:
+        return "dangling vertices share their rank by the personalization"
+    return None if 0 <= alpha < 1 else f"alpha is {alpha}, and must be from 0 to below 1"
+
+
+@implements(unsupported)
+# wide: NetworkX's signature.
+def pagerank(
+    G: BackendGraph,
+    alpha: float = 0.85,
+    personalization: dict[Any, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: dict[Any, float] | None = None,
+    weight: str | None = "weight",
+    dangling: dict[Any, float] | None = None,
+) -> dict[Any, float]:
+    """The PageRank of each node."""
+    if len(G) == 0:
+        return {}
+    jump = None
+    if personalization is not None:
+        jump = np.array([personalization.get(node, 0) for node in G], dtype=float)
+        if jump.sum() == 0:
+            raise ZeroDivisionError
+        if not (jump >= 0).all():
+            raise NotImplementedError("a personalization has numbers below 0")
+    if max_iter < 1 or not tol > 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump)
+    result = run_on(G.weighted(weight), program, iterations=max_iter)
+    if not result.stats.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return G.keyed(result.values)

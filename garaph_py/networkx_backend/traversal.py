@@ -1,0 +1,64 @@
+"""The nodes that others reach, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from .functions import implements
+from .graph import BackendGraph
+from .unweighted import in_order, searched
+from .weighted import measured, reached_by
+
+Array = npt.NDArray[Any]
+
+
+def vertex_of(G: BackendGraph, node: Any, message: str = "The node {} is not in the graph.") -> int:
+    """The vertex that a node is; raise NetworkX's exception if it is not in the graph."""
+    vertex = G.find(node)
+    if vertex is None:
+        raise nx.NetworkXError(message.format(node))
+    return vertex
+
+
+def others(G: BackendGraph, source: Any, backwards: bool) -> set[Any]:
+    """All nodes but the source that it reaches, or that reach it."""
+    kind = "digraph" if G.is_directed() else "graph"
+    level = searched(G, vertex_of(G, source, f"The node {{}} is not in the {kind}."), backwards=backwards)["level"]
+    return set(G.named(np.flatnonzero(level > 0)))
+
+
+@implements()
+def descendants(G: BackendGraph, source: Any) -> set[Any]:
+    """The nodes that the source reaches."""
+    return others(G, source, backwards=False)
+
+
+@implements()
+def ancestors(G: BackendGraph, source: Any) -> set[Any]:
+    """The nodes that reach the source."""
+    return others(G, source, backwards=True)
+
+
+@implements()
+def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
+    """The nodes to which a shortest path from the source has so many edges."""
+    level = searched(G, vertex_of(G, source))["level"]
+    return set(G.named(np.flatnonzero(level == distance))) if distance >= 0 else set()
+
+
+@implements()
+def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
+    """The sources, the nodes one edge from them, and so on."""
+    starts = [vertex_of(G, node) for node in ([sources] if sources in G else set(sources))]
+    if not starts:
+        return
+    distance = measured(G.unweighted, G, starts)
+    level = np.where(reached_by(distance), distance, -1)
+    order = in_order(level)
+    for layer in np.split(order, np.flatnonzero(np.diff(level[order])) + 1):
+        yield G.named(layer)

@@ -1,0 +1,289 @@
+"""Shortest paths by the sums of their edges' weights.
+
+Weights of 0 or more only: others are refused, and NetworkX falls back to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ..apps import SSSP
+from ..apps.checks import require_no_negative_edges
+from ..graph import Graph
+from ..pages.passes import listed
+from ..program import PerVertex
+from .functions import implements
+from .graph import BackendGraph
+from .runs import run_on
+from .sweeps import distances_from_each
+from .unweighted import source_of, walked
+
+Array = npt.NDArray[Any]
+
+NOT_FOUND = "Node {} not found in graph"
+
+
+class NearestSSSP(SSSP):
+    """`SSSP` from the nearest of several vertices: those whose `starts` is not 0. `source` is one of them."""
+
+    starts: PerVertex
+
+    def init(self, starts):  # type: ignore[no-untyped-def]
+        return 0 if starts != 0 else self.identity
+
+    def frontier(self, starts):  # type: ignore[no-untyped-def]
+        return starts != 0
+
+
+def callable_weight(weight: Any, **others: Any) -> str | None:
+    """Why a function does not run here: programs cannot call a function of Python for each edge."""
+    return "weight is a function" if callable(weight) else None
+
+
+def graph_of(G: BackendGraph, weight: str | None) -> Graph:
+    """The graph with a weight as edge values; raise `GraphError` if one is below 0."""
+    graph = G.weighted(weight)
+    require_no_negative_edges(SSSP(None), graph)
+    return graph
+
+
+def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
+    """The distance of each vertex of `graph`, which has G's vertices, from the nearest source; infinite if none."""
+    first = G.id_of(sources[0])
+    if len(sources) == 1:
+        program = SSSP(first)
+    else:
+        starts = np.zeros(graph.n, np.int32)
+        starts[sources] = 1
+        program = NearestSSSP(first, starts)
+    return run_on(graph, program).values
+
+
+def reached_by(distance: Array, cutoff: float | None = None) -> Array:
+    """Which vertices have a distance, and none above the cutoff."""
+    has = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
+    return has if cutoff is None else has & (distance <= cutoff)
+
+
+def distances_of(G: BackendGraph, distance: Array, sources: list[int], reached: Array) -> dict[Any, Any]:
+    """The distances of the reached nodes: first the sources, with the integer 0 as in NetworkX, then the nearest."""
+    found = dict.fromkeys(G.named(np.array(sources)), 0)
+    rest = reached.copy()
+    rest[sources] = False
+    places = np.flatnonzero(rest)
+    order = places[np.argsort(distance[places], kind="stable")]
+    found.update(zip(G.named(order), distance[order].tolist(), strict=True))
+    return found
+
+
+def tree_of(graph: Graph, distance: Array, source: int) -> tuple[Array, Array]:
+    """The vertices that tight edges reach from the source, in the order of a search along them, and their parents.
+
+    An edge u -> v is tight if ``d_v == d_u + w_uv``. Those of length 0 may form circles, which a search avoids.
+    """
+    from scipy import sparse
+
+    has, rows, columns = reached_by(distance), [], []
+    for edges in listed(graph):
+        lengths = np.ones(len(edges.sources), distance.dtype) if edges.values is None else edges.values
+        ends = has[edges.sources] & has[edges.targets]
+        u, v = edges.sources[ends], edges.targets[ends]
+        tight = distance[v] == distance[u] + lengths[ends].astype(distance.dtype)
+        rows.append(u[tight])
+        columns.append(v[tight])
+    u, v = np.concatenate([np.zeros(0, np.uint32), *rows]), np.concatenate([np.zeros(0, np.uint32), *columns])
+    matrix = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(graph.n, graph.n))
+    order, parents = sparse.csgraph.breadth_first_order(matrix, source)
+    return order, parents
+
+
+def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reached: Array) -> dict[Any, list[Any]]:
+    """A shortest path from the source to each reached node, the nearest first."""
+    order, parents = tree_of(graph, distance, source)
+    names = G.named(order)
+    paths: dict[int, list[Any]] = {}
+    for vertex, name in zip(order.tolist(), names, strict=True):
+        paths[vertex] = [name] if vertex == source else [*paths[int(parents[vertex])], name]
+    places = distances_order(distance, source, reached)
+    return {name: paths[vertex] for vertex, name in zip(places.tolist(), G.named(places), strict=True)}
+
+
+def distances_order(distance: Array, source: int, reached: Array) -> Array:
+    """The source, and the other reached vertices, the nearest first."""
+    places = np.flatnonzero(reached)
+    places = places[np.argsort(distance[places], kind="stable")]
+    return np.concatenate([[source], places[places != source]])
+
+
+@implements(callable_weight)
+def multi_source_dijkstra_path_length(
+    G: BackendGraph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, Any]:
+    """The distance of each node from the nearest of the sources."""
+    if not sources:
+        raise ValueError("sources must not be empty")
+    starts = [source_of(G, node, NOT_FOUND) for node in sources]
+    distance = measured(graph_of(G, weight), G, starts)
+    return distances_of(G, distance, starts, reached_by(distance, cutoff))
+
+
+@implements(callable_weight)
+def single_source_dijkstra_path_length(
+    G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, Any]:
+    """The distance of each node from the source."""
+    start = source_of(G, source, NOT_FOUND)
+    distance = measured(graph_of(G, weight), G, [start])
+    return distances_of(G, distance, [start], reached_by(distance, cutoff))
+
+
+@implements(callable_weight)
+def all_pairs_dijkstra_path_length(
+    G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Each node with the distances from it."""
+    found = enumerate(distances_from_each(graph_of(G, weight), np.arange(len(G))))
+    return ((G.nodes[k], distances_of(G, each, [k], reached_by(each, cutoff))) for k, each in found)
+
+
+@implements(callable_weight)
+def all_pairs_bellman_ford_path_length(
+    G: BackendGraph, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Each node with the distances from it."""
+    return all_pairs_dijkstra_path_length(G, weight=weight)
+
+
+@implements(callable_weight)
+def single_source_dijkstra_path(
+    G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, list[Any]]:
+    """A shortest path from the source to each node."""
+    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
+    distance = measured(graph, G, [start])
+    return paths_from(G, graph, distance, start, reached_by(distance, cutoff))
+
+
+@implements(callable_weight)
+def single_source_dijkstra(
+    G: BackendGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
+) -> tuple[Any, Any]:
+    """Distances and shortest paths from the source: of all nodes, or of the target."""
+    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
+    if target == source:
+        return 0, [target]
+    distance = measured(graph, G, [start])
+    reached = reached_by(distance, cutoff)
+    if target is None:
+        return distances_of(G, distance, [start], reached), paths_from(G, graph, distance, start, reached)
+    end = G.find(target)
+    if end is None or not reached[end]:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    return distance[end].item(), path_to(G, graph, distance, start, end)
+
+
+def path_to(G: BackendGraph, graph: Graph, distance: Array, source: int, target: int) -> list[Any]:
+    """A shortest path from the source to the target."""
+    _, parents = tree_of(graph, distance, source)
+    return walked(G, parents, source, target)
+
+
+@implements(callable_weight)
+def all_pairs_dijkstra(
+    G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
+    """Each node with the distances from it and the shortest paths."""
+    graph_of(G, weight)
+    return ((node, single_source_dijkstra(G, node, cutoff=cutoff, weight=weight)) for node in G)
+
+
+@implements(callable_weight)
+def all_pairs_dijkstra_path(
+    G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Each node with a shortest path to each node that it reaches."""
+    graph_of(G, weight)
+    return ((node, single_source_dijkstra_path(G, node, cutoff, weight)) for node in G)
+
+
+@implements(callable_weight)
+def all_pairs_bellman_ford_path(
+    G: BackendGraph, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    """Each node with a shortest path to each node that it reaches."""
+    return all_pairs_dijkstra_path(G, weight=weight)
+
+
+@implements(callable_weight)
+def dijkstra_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
+    """A shortest path from the source to the target."""
+    _, path = single_source_dijkstra(G, source, target, weight=weight)
+    return list(path)
+
+
+@implements(callable_weight)
+def dijkstra_path_length(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+    """The distance of the target from the source."""
+    start = source_of(G, source, NOT_FOUND)
+    return distance_to(G, start, source, target, weight, "Node")
+
+
+def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: str | None, word: str) -> Any:
+    """The distance of the target; `word` begins NetworkX's message if there is no path."""
+    if source == target:
+        return 0
+    end = G.find(target)
+    distance = None if end is None else measured(graph_of(G, weight), G, [start])
+    if distance is None or not reached_by(distance)[end]:
+        raise nx.NetworkXNoPath(f"{word} {target} not reachable from {source}")
+    return distance[end].item()
+
+
+@implements(callable_weight)
+def bellman_ford_path_length(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+    """The distance of the target from the source."""
+    start = source_of(G, source, NOT_FOUND if source == target else "Source {} not in G")
+    return distance_to(G, start, source, target, weight, "node")
+
+
+@implements(callable_weight)
+def bellman_ford_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
+    """A shortest path from the source to the target."""
+    _, path = single_source_bellman_ford(G, source, target, weight)
+    return list(path)
+
+
+@implements(callable_weight)
+def single_source_bellman_ford_path_length(
+    G: BackendGraph, source: Any, weight: str | None = "weight"
+) -> dict[Any, Any]:
+    """The distance of each node from the source."""
+    start = source_of(G, source, "Source {} not in G")
+    distance = measured(graph_of(G, weight), G, [start])
+    return distances_of(G, distance, [start], reached_by(distance))
+
+
+@implements(callable_weight)
+def single_source_bellman_ford_path(
+    G: BackendGraph, source: Any, weight: str | None = "weight"
+) -> dict[Any, list[Any]]:
+    """A shortest path from the source to each node."""
+    _, paths = single_source_bellman_ford(G, source, weight=weight)
+    return dict(paths)
+
+
+@implements(callable_weight)
+def single_source_bellman_ford(
+    G: BackendGraph, source: Any, target: Any = None, weight: str | None = "weight"
+) -> tuple[Any, Any]:
+    """Distances and shortest paths from the source: of all nodes, or of the target."""
+    source_of(G, source, "Node {} is not found in the graph" if source == target else "Source {} not in G")
+    try:
+        return single_source_dijkstra(G, source, target, weight=weight)
+    except nx.NetworkXNoPath as error:
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources") from error

@@ -1,0 +1,69 @@
+"""Whether a call is worth the conversion of its graph."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import networkx as nx
+
+CACHED_EDGES = 20_000
+"""The least edges of a graph that NetworkX has converted and cached. With the conversion done, connected components of
+22,737 edges take a sixth of NetworkX's time, shortest paths by weight a fifth, PageRank a tenth; a run itself takes
+about a millisecond."""
+ITERATED_EDGES = 20_000
+"""The least edges for functions that take NetworkX longer than a conversion: PageRank over 22,737 edges runs 1.8 times
+as fast as in NetworkX, conversion included, and shortest paths by weight 1.1 times."""
+SWEPT_EDGES = 1_000
+"""The least edges for a search from every node, next to which a conversion is nothing."""
+PASS_EDGES = 100_000
+"""The least edges for functions that go over the edges once. A conversion goes over them too, and the first call takes
+up to twice NetworkX's time; later ones, with the cached graph, take a quarter of it at 101,974 edges and a fifteenth at
+909,714. These numbers are of docs/networkx.md, 2026-11-26."""
+
+SWEEPS = frozenset({
+    "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra",
+    "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length", "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length", "average_shortest_path_length", "betweenness_centrality", "center",
+    "closeness_centrality", "diameter", "eccentricity", "harmonic_centrality", "periphery", "radius",
+})  # fmt: skip
+"""Functions that search from every node."""
+ITERATED = frozenset({
+    "average_clustering", "bellman_ford_path", "bellman_ford_path_length", "clustering", "core_number",
+    "eigenvector_centrality", "hits", "katz_centrality", "multi_source_dijkstra_path_length", "pagerank",
+    "single_source_bellman_ford", "single_source_bellman_ford_path", "single_source_bellman_ford_path_length",
+    "single_source_dijkstra", "single_source_dijkstra_path", "single_source_dijkstra_path_length", "transitivity",
+    "triangles",
+})  # fmt: skip
+"""Functions that take NetworkX longer than a conversion."""
+LOOKED_UP = frozenset({
+    "bidirectional_shortest_path", "degree_centrality", "descendants_at_distance", "dijkstra_path",
+    "dijkstra_path_length", "has_path", "in_degree_centrality", "is_isolate", "isolates",
+    "node_connected_component", "number_of_isolates", "out_degree_centrality",
+})  # fmt: skip
+"""Functions for which NetworkX often looks at few of the edges. No conversion pays for them."""
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Whether a function is likely to be done sooner here, conversion included: True, or why not."""
+    graph = args[0] if args else kwargs["G"]
+    edges = graph.number_of_edges()
+    if is_cached(graph):
+        least: float = CACHED_EDGES
+    elif name in LOOKED_UP:
+        return "it is done sooner than the graph is converted"
+    elif name in SWEEPS:
+        least = SWEPT_EDGES
+    elif name in ITERATED:
+        least = ITERATED_EDGES
+    else:
+        least = PASS_EDGES if nx.config.cache_converted_graphs else inf
+    if edges >= least:
+        return True
+    return f"the graph has {edges:,} edges, and garaph is worth its conversion from {least:,} on"
+
+
+def is_cached(graph: Any) -> bool:
+    """Whether NetworkX has a converted graph."""
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    return nx.config.cache_converted_graphs and bool(cache.get("backends", {}).get("garaph"))

@@ -1,0 +1,162 @@
+"""The functions together: they are NetworkX's, and answer as it does."""
+
+import inspect
+import logging
+
+import networkx as nx
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import GraphError
+from garaph_py.networkx_backend import backend
+from garaph_py.networkx_backend.info import FUNCTIONS
+from tests.support.networkx_calls import KINDS, outcome, random_graph
+from tests.support.stored_graphs import opened
+
+CONNECTED = ("average_shortest_path_length", "center", "diameter", "eccentricity", "periphery", "radius")
+"""Functions that raise an exception for a graph that is not connected."""
+UNDIRECTED = ("average_clustering", "clustering", "transitivity")
+"""Functions that NetworkX has for directed graphs too, and the backend has not."""
+IN_MEMORY = (
+    "average_clustering", "betweenness_centrality", "closeness_centrality",
+    "clustering", "core_number", "harmonic_centrality", "is_directed_acyclic_graph", "is_strongly_connected",
+    "number_strongly_connected_components", "strongly_connected_components", "topological_generations",
+    "transitivity", "triangles",
+)  # fmt: skip
+"""Functions that need a graph's edges in memory."""
+
+
+def original(name):
+    return nx.utils.backends._registered_algorithms[name].orig_func
+
+
+def test_info_has_the_functions():
+    found = {name for name, value in vars(backend).items() if hasattr(value, "can_run")}
+    assert found == set(FUNCTIONS)
+    assert list(FUNCTIONS) == sorted(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signatures_are_networkx_s(name):
+    mine, theirs = (inspect.signature(f).parameters.values() for f in (getattr(backend, name), original(name)))
+    assert [(one.name, one.kind, one.default) for one in mine] == [(one.name, one.kind, one.default) for one in theirs]
+
+
+def arguments(graph, name):
+    """A set of arguments for a function: nodes for what it requires."""
+    first, _, third, *_ = graph
+    required = [
+        one.name
+        for one in inspect.signature(original(name)).parameters.values()
+        if one.default is one.empty and one.name != "G"
+    ]
+    given = {"source": first, "target": third, "sources": [first, third], "n": first, "distance": 2}
+    return {each: given[each] for each in required}
+
+
+def same(name, mine, theirs):
+    """Whether two answers agree. There may be several shortest paths; their ends and lengths are compared elsewhere."""
+    if isinstance(theirs, tuple) and isinstance(theirs[0], type):
+        return mine == theirs
+    if name.endswith(("path", "dijkstra", "ford")) and name != "has_path":
+        return type(mine) is type(theirs) and len(mine) == len(theirs)
+    if name == "bfs_layers":
+        return list(map(set, mine)) == list(map(set, theirs))
+    if name == "strongly_connected_components":
+        return sorted(map(sorted, mine)) == sorted(map(sorted, theirs))
+    if name == "hits":
+        return all(one == pytest.approx(other, abs=1e-7) for one, other in zip(mine, theirs, strict=True))
+    if name == "harmonic_centrality":  # NetworkX's is in the order of a set
+        return mine == pytest.approx(theirs, rel=1e-9)
+    if name == "pagerank" or name.endswith("centrality"):
+        return list(mine) == list(theirs) and mine == pytest.approx(theirs, rel=1e-9)
+    return mine == theirs
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_answers_are_networkx_s(name, kind):
+    graph = random_graph(kind, connected=name in CONNECTED)
+    given = arguments(graph, name)
+    mine = outcome(getattr(nx, name), graph, **given, backend="garaph")
+    theirs = outcome(getattr(nx, name), graph, **given, backend="networkx")
+    if name in UNDIRECTED and kind is nx.DiGraph:
+        assert mine[0] is NotImplementedError
+    else:
+        assert same(name, mine, theirs), (mine, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_exceptions_are_networkx_s(name, kind):
+    """Nodes that are not there; a graph that is not connected; a graph without nodes."""
+    if name in UNDIRECTED and kind is nx.DiGraph:
+        return
+    graph, empty = random_graph(kind), kind()
+    lost = dict.fromkeys(arguments(graph, name), "nowhere")
+    if name != "is_isolate":  # NetworkX takes a missing name for several nodes, and none of its letters is one
+        assert (
+            outcome(getattr(nx, name), graph, **lost, backend="garaph")
+            == outcome(getattr(nx, name), graph, **lost, backend="networkx")
+            or not lost
+        )
+    if name in CONNECTED:
+        assert outcome(getattr(nx, name), graph, backend="garaph") == outcome(getattr(nx, name), graph)
+    if not lost and name not in ("center", "diameter", "periphery", "radius"):
+        assert outcome(getattr(nx, name), empty, backend="garaph") == outcome(getattr(nx, name), empty)
+
+
+@pytest.mark.parametrize("name", sorted(set(CONNECTED) - {"eccentricity", "average_shortest_path_length"}))
+def test_nothing_is_the_greatest_or_least_of_no_nodes(name):
+    with pytest.raises(ValueError, match="empty"):
+        getattr(nx, name)(nx.DiGraph(), backend="garaph")
+
+
+def test_takes_a_graph_of_garaph():
+    graph = gp.from_edges(["a", "b", "d"], ["b", "c", "e"], weights=[1, 5, 2])
+    assert nx.shortest_path(graph, "a", "c") == ["a", "b", "c"]  # the type alone brings it here
+    assert nx.shortest_path_length(graph, "a", weight="weight", backend="garaph") == {"a": 0, "b": 1, "c": 6}
+    assert list(nx.weakly_connected_components(graph)) == [{"a", "b", "c"}, {"d", "e"}]
+    with pytest.raises(nx.NetworkXNotImplemented):
+        nx.connected_components(graph)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_takes_a_graph_on_disk(name, tmp_path):
+    """The answer is that for the graph in memory, or an error that says that edges must be there."""
+    directed = name.startswith(("in_", "out_", "topological")) or "strongly" in name
+    made = gp.rmat(5, 4, directed=directed, weights=(1, 9))
+    gp.save(made, tmp_path / "disk.graph")
+    graph = opened(tmp_path / "disk.graph", room=1 << 24)
+    if "weakly" in name:
+        return  # test_components.py
+    given = arguments(made.ids, name)
+    found = outcome(getattr(nx, name), graph, **given)
+    if name in IN_MEMORY:
+        assert found[0] is GraphError
+        assert "on disk" in found[1]
+    else:
+        assert same(name, found, outcome(getattr(nx, name), made, **given))
+
+
+def test_falls_back_for_a_reason(caplog, monkeypatch):
+    graph = random_graph(nx.Graph)
+    first, second, *_ = graph
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["garaph"])
+    monkeypatch.setattr(backend, "should_run", lambda *call: True)
+    with caplog.at_level(logging.DEBUG, "networkx"):
+        lengths = nx.single_source_dijkstra_path_length(graph, first, weight=lambda u, v, data: 2)
+    assert "because: weight is a function" in caplog.text
+    assert lengths == nx.single_source_dijkstra_path_length(
+        graph, first, weight=lambda u, v, data: 2, backend="networkx"
+    )
+    graph.add_edge(first, second, weight=-1)
+    with caplog.at_level(logging.DEBUG, "networkx"):
+        lengths = nx.bellman_ford_path_length(nx.DiGraph([(1, 2, {"weight": -3})]), 1, 2)
+    assert lengths == -3
+    assert "edge values of 0 or more" in caplog.text
+
+
+def test_refuses_what_the_caller_insists_on():
+    with pytest.raises(NotImplementedError, match="not implemented by 'garaph' backend for the given arguments"):
+        nx.pagerank(nx.path_graph(3), nstart={0: 1}, backend="garaph")

@@ -1,0 +1,71 @@
+"""Centrality with NetworkX's arguments and exceptions."""
+
+import networkx as nx
+import pytest
+
+from tests.support.networkx_calls import KINDS, outcome, random_graph
+
+SIMPLE = [nx.Graph, nx.DiGraph]
+
+
+def both(name, graph, *args, **kwargs):
+    return [outcome(getattr(nx, name), graph, *args, **kwargs, backend=backend) for backend in ("garaph", "networkx")]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("improved", [True, False])
+def test_closeness(kind, improved):
+    graph = random_graph(kind)
+    found, expected = both("closeness_centrality", graph, wf_improved=improved)
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected, rel=1e-12)
+    for node in (*list(graph)[:3], "nowhere"):
+        found, expected = both("closeness_centrality", graph, u=node, wf_improved=improved)
+        assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_harmonic(kind):
+    graph = random_graph(kind)
+    nodes = list(graph)
+    for given in ({"sources": nodes[:4]}, {"nbunch": nodes[2:5]}, {"nbunch": nodes[0], "sources": nodes[1]}):
+        found, expected = both("harmonic_centrality", graph, **given)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("endpoints", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3, 12])
+def test_betweenness(kind, normalized, endpoints, n):
+    graph = random_graph(kind, n=n, connected=True)
+    found, expected = both("betweenness_centrality", graph, normalized=normalized, endpoints=endpoints)
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_neighbours_centrality(kind, weight):
+    graph = random_graph(kind, connected=True)
+    weights = {node: k for k, node in enumerate(graph)}
+    for name, given in (
+        ("eigenvector_centrality", {}), ("katz_centrality", {"alpha": 0.01}), ("katz_centrality", {"alpha": 10}),
+        ("katz_centrality", {"alpha": 0.01, "beta": weights, "normalized": False}), ("katz_centrality", {"beta": {}}),
+        ("eigenvector_centrality", {"max_iter": 1}), ("eigenvector_centrality", {"max_iter": 0}),
+    ):  # fmt: skip
+        found, expected = both(name, graph, **given, weight=weight)
+        assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-9)), given
+
+
+@pytest.mark.parametrize("name", ["eigenvector_centrality", "katz_centrality", "hits"])
+def test_first_values_are_left_to_networkx(name):
+    with pytest.raises(NotImplementedError):
+        getattr(nx, name)(nx.path_graph(3), nstart=dict.fromkeys(range(3), 1), backend="garaph")
+
+
+def test_hubs_that_do_not_converge_are_left_to_networkx():
+    graph = nx.gnp_random_graph(30, 0.2, seed=1, directed=True)
+    with pytest.raises(NotImplementedError):
+        nx.hits(graph, max_iter=2, backend="garaph")
+    assert both("hits", graph, max_iter=0)[0] == both("hits", graph, max_iter=0)[1]

@@ -1,0 +1,42 @@
+"""Components in NetworkX's order."""
+
+import networkx as nx
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import GraphError
+from garaph_py.networkx_backend.graph import BackendGraph
+from tests.support.networkx_calls import KINDS, random_graph
+from tests.support.stored_graphs import opened
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", range(5))
+def test_components_are_networkx_s(kind, seed):
+    graph = random_graph(kind, n=40, m=25, seed=seed)
+    name = "weakly_connected" if graph.is_directed() else "connected"
+    found, expected = (list(getattr(nx, f"{name}_components")(graph, backend=b)) for b in ("garaph", "networkx"))
+    assert found == expected
+    assert getattr(nx, f"number_{name}_components")(graph, backend="garaph") == len(expected)
+    assert not getattr(nx, f"is_{name}")(graph, backend="garaph")
+    if not graph.is_directed():
+        for node in graph:
+            assert nx.node_connected_component(graph, node, backend="garaph") == nx.node_connected_component(
+                graph, node
+            )
+
+
+def test_directed_edges_on_disk_are_refused(tmp_path):
+    gp.save(gp.rmat(6, 4), tmp_path / "graph")
+    with pytest.raises(GraphError, match="--undirected"):
+        _ = BackendGraph(opened(tmp_path / "graph", room=1 << 24)).undirected
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", range(5))
+def test_strong_components_come_after_those_that_they_lead_to(kind, seed):
+    graph = random_graph(kind, n=40, m=60, seed=seed)
+    found, expected = (list(nx.strongly_connected_components(graph, backend=b)) for b in ("garaph", "networkx"))
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+    place = {node: k for k, component in enumerate(found) for node in component}
+    assert all(place[v] <= place[u] for u, v in graph.edges())

@@ -1,0 +1,126 @@
+"""Conversions: the edges are the same, nodes keep their order, and what no array holds is refused."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.networkx_backend.convert import convert_from_nx, convert_to_nx
+from garaph_py.networkx_backend.graph import BackendGraph
+from tests.support.networkx_calls import KINDS, random_graph
+
+NODES = st.one_of(st.integers(0, 9), st.sampled_from(["a", "b", (1, 2), 2.5, frozenset()]))
+EDGES = st.lists(st.tuples(NODES, NODES, st.one_of(st.none(), st.integers(-3, 3))), max_size=20)
+
+
+def bag(graph, default=1):
+    """The edges with their weights, in no order; both ends of an undirected edge are in one order."""
+    numbers = {node: k for k, node in enumerate(graph)}
+    found = []
+    for u, v, weight in graph.edges(data="weight", default=default):
+        ends = [numbers[u], numbers[v]]
+        found.append((*(ends if graph.is_directed() else sorted(ends)), weight))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@given(edges=EDGES, lone=st.lists(NODES, max_size=3))
+def test_there_and_back(kind, edges, lone):
+    graph = kind()
+    graph.add_nodes_from(lone)
+    for u, v, weight in edges:
+        graph.add_edge(u, v, **({} if weight is None else {"weight": weight}))
+    converted = convert_from_nx(graph, edge_attrs={"weight": 1})
+    back = convert_to_nx(converted)
+    assert list(back) == list(graph) == list(converted)
+    assert bag(back) == bag(graph)
+    assert back.is_directed() == graph.is_directed()
+    assert back.is_multigraph() or not graph.is_multigraph()
+    plain = convert_from_nx(graph)
+    assert plain.graph.edge_dtype is None
+    assert plain.number_of_edges() == converted.number_of_edges() == graph.number_of_edges()
+
+
+@pytest.mark.parametrize("nodes", [range(30), range(0, 60, 2), [3, 1, 2, 0], [10**12, 5], [True, 0, 2], [-1, 0]])
+def test_integers_in_any_order_are_nodes(nodes):
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(zip(nodes, [*nodes][1:], strict=False))
+    found = convert_to_nx(convert_from_nx(graph))
+    assert list(found) == list(nodes)
+    assert set(found.edges) == set(graph.edges)
+
+
+def test_views_are_graphs():
+    graph = random_graph(nx.DiGraph)
+    several = random_graph(nx.MultiGraph)
+    for view in (
+        graph.reverse(copy=False),
+        graph.subgraph(list(graph)[::2]),
+        nx.restricted_view(several, [], list(several.edges(keys=True))[::2]),
+    ):
+        found = convert_to_nx(convert_from_nx(view, edge_attrs={"weight": 1}))
+        assert bag(found) == bag(view)
+
+
+def test_an_edge_that_lacks_the_attribute_has_the_default():
+    graph = nx.Graph([(0, 1, {"length": 5}), (1, 2)])
+    assert bag(convert_to_nx(convert_from_nx(graph, edge_attrs={"length": 7})).edge_subgraph([]), 0) == []
+    assert sorted(convert_from_nx(graph, edge_attrs={"length": 7}).graph.edges()["weight"].to_pylist()) == [5, 7]
+    assert convert_to_nx(convert_from_nx(graph, edge_attrs={"length": 7}))[1][2] == {"length": 7}
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2], np.int64),
+        ([1, 2.5], np.float64),
+        ([True, False], np.int32),
+        ([np.float32(1), np.float32(2)], np.float32),
+    ],
+)
+def test_numbers_keep_their_type(values, dtype):
+    graph = nx.Graph([(0, 1, {"weight": values[0]}), (1, 2, {"weight": values[1]})])
+    assert convert_from_nx(graph, edge_attrs={"weight": 1}).graph.edge_dtype == dtype
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "value",
+    [None, "5", [1, 2], [[1], 2], 1j, float("nan"), float("inf"), 2**63, 2**70, -(2**63) - 1, object()],
+    ids=repr,
+)
+def test_what_is_no_number_of_64_bits_is_refused(value, kind):
+    graph = kind()
+    graph.add_edge(0, 1, weight=value)
+    graph.add_edge(1, 2, weight=3)
+    with pytest.raises(NotImplementedError, match="weight"):
+        convert_from_nx(graph, edge_attrs={"weight": 1})
+
+
+def test_one_attribute_is_kept():
+    graph = nx.path_graph(3)
+    with pytest.raises(NotImplementedError, match="one edge attribute"):
+        convert_from_nx(graph, edge_attrs={"a": 1, "b": 1})
+    with pytest.raises(NotImplementedError, match="one edge attribute"):
+        convert_from_nx(graph, preserve_edge_attrs=True)
+
+
+def test_neighbours_that_are_computed_are_refused():
+    class Complement(nx.Graph):
+        def __getitem__(self, node):
+            return {other: {} for other in self if other not in self._adj[node]}
+
+    with pytest.raises(NotImplementedError, match="Complement has a way of its own"):
+        convert_from_nx(Complement([(0, 1)]))
+
+
+def test_a_graph_of_garaph_becomes_networkx_s():
+    graph = gp.from_edges(["a", "b", "b"], ["b", "c", "c"], [1, 2, 3])
+    found = convert_to_nx(graph)
+    assert isinstance(found, nx.MultiDiGraph)
+    assert list(found.edges(data="weight")) == [("a", "b", 1), ("b", "c", 2), ("b", "c", 3)]
+    assert convert_to_nx(5) == 5
+    assert isinstance(convert_to_nx(BackendGraph(gp.from_edges([0], [1], directed=False))), nx.Graph)

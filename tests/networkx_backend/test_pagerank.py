@@ -1,0 +1,52 @@
+"""PageRank with NetworkX's arguments."""
+
+import networkx as nx
+import pytest
+
+from tests.support.networkx_calls import KINDS, outcome, random_graph
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"alpha": 0.5}, {"weight": None}, {"weight": "absent"}, {"tol": 1e-12, "max_iter": 500}, {"alpha": 0}],
+    ids=str,
+)
+def test_ranks_are_networkx_s(kind, given):
+    graph = random_graph(kind, whole=False)
+    found, expected = (nx.pagerank(graph, **given, backend=name) for name in ("garaph", "networkx"))
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert {type(rank) for rank in found.values()} == {float}
+
+
+def test_personalization_may_name_few_nodes():
+    graph = random_graph(nx.DiGraph)
+    chosen = dict.fromkeys(list(graph)[:3], 2)
+    for given in ({}, {"dangling": chosen}):
+        found, expected = (
+            nx.pagerank(graph, personalization=chosen, **given, backend=b) for b in ("garaph", "networkx")
+        )
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("given", [{"max_iter": 3}, {"max_iter": 0}, {"tol": 0}, {"personalization": {0: 0}}], ids=str)
+def test_fails_as_networkx_does(given):
+    graph = nx.karate_club_graph()
+    found, expected = (outcome(nx.pagerank, graph, **given, backend=name) for name in ("garaph", "networkx"))
+    assert isinstance(expected[0], type)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"alpha": 1}, {"alpha": -0.1}, {"nstart": {0: 1}}, {"dangling": {0: 1}}, {"personalization": {0: -1, 1: 2}}],
+    ids=str,
+)
+def test_does_not_run_here(given):
+    with pytest.raises(NotImplementedError, match=r"not implemented|raised NotImplementedError"):
+        nx.pagerank(nx.path_graph(3), **given, backend="garaph")
+
+
+def test_no_nodes_have_no_ranks():
+    assert nx.pagerank(nx.Graph(), backend="garaph") == {}

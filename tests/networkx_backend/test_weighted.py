@@ -1,0 +1,85 @@
+"""Shortest paths by weights."""
+
+import networkx as nx
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import GraphError
+from tests.support.networkx_calls import KINDS, outcome, random_graph
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])
+@pytest.mark.parametrize("cutoff", [None, -1, 0, 5])
+def test_distances_and_paths(kind, whole, cutoff):
+    """Among the weights is 0, so that edges without length form circles."""
+    graph = random_graph(kind, n=15, m=40, whole=whole)
+    for node in graph:
+        found, paths = nx.single_source_dijkstra(graph, node, cutoff=cutoff, backend="garaph")
+        expected, _ = nx.single_source_dijkstra(graph, node, cutoff=cutoff)
+        assert found == expected
+        assert list(map(type, found.values())) == list(map(type, expected.values()))
+        assert list(found.values()) == sorted(found.values())
+        assert next(iter(found)) == next(iter(paths)) == node
+        assert paths.keys() == expected.keys()
+        for end, path in paths.items():
+            assert (path[0], path[-1], len(set(path))) == (node, end, len(path))
+            assert nx.path_weight(graph, path, "weight") == pytest.approx(expected[end])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("weight", ["weight", None, "absent"])
+def test_from_several_sources(kind, weight):
+    graph = random_graph(kind, n=20, m=25)
+    sources = list(graph)[::4]
+    found, expected = (
+        nx.multi_source_dijkstra_path_length(graph, sources, weight=weight, backend=name)
+        for name in ("garaph", "networkx")
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])
+def test_all_pairs(kind, whole):
+    graph = random_graph(kind, whole=whole)
+    for cutoff in (None, 4):
+        found, expected = (
+            dict(nx.all_pairs_dijkstra_path_length(graph, cutoff=cutoff, backend=name))
+            for name in ("garaph", "networkx")
+        )
+        assert found == expected
+
+
+def test_weights_beyond_float64_are_exact():
+    graph = nx.DiGraph([(0, 1, {"weight": 2**60}), (1, 2, {"weight": 1})])
+    assert dict(nx.all_pairs_dijkstra_path_length(graph, backend="garaph"))[0][2] == 2**60 + 1
+    assert nx.dijkstra_path_length(graph, 0, 2, backend="garaph") == 2**60 + 1
+
+
+@pytest.mark.parametrize("name", ["dijkstra", "bellman_ford"])
+@pytest.mark.parametrize("pair", [(0, 2), (2, 0), (0, 0), (0, 9), (9, 0), (9, 9)], ids=str)
+def test_pairs_and_their_exceptions(name, pair):
+    graph = nx.DiGraph([(0, 1, {"weight": 2}), (1, 2, {"weight": 3}), (0, 2, {"weight": 9})])
+    for what in ("path", "path_length"):
+        function = getattr(nx, f"{name}_{what}")
+        assert outcome(function, graph, *pair, backend="garaph") == outcome(function, graph, *pair)
+    function = getattr(nx, f"single_source_{name}")
+    assert outcome(function, graph, *pair, backend="garaph") == outcome(function, graph, *pair)
+
+
+def test_lengths_below_0_are_networkx_s():
+    graph = nx.DiGraph([(0, 1, {"weight": -2})])
+    for function in (nx.single_source_dijkstra_path_length, nx.single_source_bellman_ford_path_length):
+        with pytest.raises(NotImplementedError):
+            function(graph, 0, backend="garaph")
+    for function in (nx.all_pairs_dijkstra_path_length, nx.all_pairs_bellman_ford_path, nx.all_pairs_dijkstra):
+        with pytest.raises(NotImplementedError):  # at once, while NetworkX can still fall back
+            function(graph, backend="garaph")
+    with pytest.raises(GraphError, match="the edge 0 -> 1 has -2"):
+        nx.shortest_path_length(gp.from_edges([0], [1], [-2]), 0, 1, weight="weight")
+
+
+def test_no_sources():
+    with pytest.raises(ValueError, match="sources must not be empty"):
+        nx.multi_source_dijkstra_path_length(nx.path_graph(2), [], backend="garaph")

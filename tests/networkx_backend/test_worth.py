@@ -1,0 +1,51 @@
+"""Which calls are worth a conversion."""
+
+import networkx as nx
+import pytest
+
+from garaph_py.networkx_backend import worth
+from garaph_py.networkx_backend.info import FUNCTIONS
+
+SIZES = {
+    "average_shortest_path_length": worth.SWEPT_EDGES,
+    "pagerank": worth.ITERATED_EDGES,
+    "connected_components": worth.PASS_EDGES,
+}
+
+
+def path(edges):
+    return nx.path_graph(edges + 1)
+
+
+def test_names_are_functions():
+    assert set(FUNCTIONS) >= worth.SWEEPS | worth.ITERATED | worth.LOOKED_UP
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_large_graphs_are_worth_it(name):
+    assert worth.should_run(name, (path(SIZES[name]),), {}) is True
+    assert f"from {SIZES[name]:,} on" in worth.should_run(name, (), {"G": path(SIZES[name] - 1)})
+
+
+def test_a_look_at_few_edges_is_not_unless_the_graph_is_cached():
+    graph = path(worth.CACHED_EDGES)
+    assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
+    nx.pagerank(graph, backend="garaph")
+    assert worth.should_run("has_path", (graph, 0, 1), {}) is True
+    graph.remove_edge(0, 1)  # which empties NetworkX's cache
+    assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
+
+
+def test_one_pass_is_not_if_nothing_is_cached(monkeypatch):
+    monkeypatch.setattr(nx.config, "cache_converted_graphs", False)
+    assert "worth its conversion from inf" in worth.should_run("connected_components", (path(worth.PASS_EDGES),), {})
+
+
+def test_networkx_asks(monkeypatch):
+    """With the backend first in line, a small graph is not converted, and a larger one is."""
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["garaph"])
+    small, large = path(100), path(worth.ITERATED_EDGES)
+    for graph in (small, large):
+        nx.pagerank(graph)
+    assert not small.__networkx_cache__.get("backends", {}).get("garaph")
+    assert large.__networkx_cache__["backends"]["garaph"]
