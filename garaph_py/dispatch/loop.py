@@ -172,8 +172,8 @@ class Loop:
 def several(last: events.Iteration, seen: Observation, decision: Decision, steps: Supersteps) -> list[events.Iteration]:
     """The records of the supersteps that an executor has done at once, from `last`, that of all of them as one.
 
-    What was copied to the device was copied before the first superstep. The last one gets the time that the executor
-    has not measured.
+    What was compiled, or copied to the device, was so before the first superstep. The last one gets the time that the
+    executor has not measured.
     """
     records: list[events.Iteration] = []
     number, started, left = last.number, last.started, last.seconds
@@ -190,13 +190,11 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
         records.append(events.Iteration(
             number, how.direction, edges / seen.edges, active, followed, last.pages, last.pages_skipped, seconds,
             last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
+            compile_seconds=0.0 if records else last.compile_seconds,
         ))  # fmt: skip
-        number, started, left = number + 1, started + seconds, left - seconds
+        number, started, left = number + 1, records[-1].ended, left - seconds
         active, edges = now
-    records[-1] = records[-1]._replace(
-        seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk,
-        compile_seconds=last.compile_seconds,
-    )  # fmt: skip
+    records[-1] = records[-1]._replace(seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk)
     records[0] = records[0]._replace(to_device=last.to_device)
     return records
 
