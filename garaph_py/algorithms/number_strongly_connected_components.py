@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..graph import Graph
 from ..system.arguments import explained
 from .strongly_connected_components import check_directed, strongly_connected_components
+from .weakly_connected_components import count_labels
 
 
 @explained
@@ -35,5 +34,4 @@ def number_strongly_connected_components(graph: Graph, *, threads: int | None = 
     2
     """
     check_directed(graph, "number_strongly_connected_components")
-    labels = strongly_connected_components(graph, threads=threads).values
-    return int(np.count_nonzero(labels == np.arange(graph.n)))
+    return count_labels(strongly_connected_components(graph, threads=threads).values)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..graph import Graph
 from ..system.arguments import explained
-from .weakly_connected_components import check_undirected_on_disk, weakly_connected_components
+from .weakly_connected_components import check_undirected_on_disk, count_labels, weakly_connected_components
 
 
 @explained
@@ -35,5 +33,4 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
     3
     """
     check_undirected_on_disk(graph, "number_weakly_connected_components")
-    labels = weakly_connected_components(graph, threads=threads).values
-    return int(np.count_nonzero(labels == np.arange(graph.n)))
+    return count_labels(weakly_connected_components(graph, threads=threads).values)

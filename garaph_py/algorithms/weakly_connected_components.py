@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..apps import ConnectedComponents
 from ..errors import GraphError
 from ..graph import Graph
@@ -48,6 +51,11 @@ def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> 
     """
     check_undirected_on_disk(graph, "weakly_connected_components")
     return run(ConnectedComponents(), graph.symmetrized(threads), threads=threads)
+
+
+def count_labels(label: npt.NDArray[Any]) -> int:
+    """The number of components, each labelled by its least vertex."""
+    return int(np.count_nonzero(label == np.arange(len(label))))
 
 
 def check_undirected_on_disk(graph: Any, function: str) -> None:

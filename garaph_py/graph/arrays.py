@@ -179,10 +179,11 @@ class GraphArrays:
         """
 
         def make() -> GraphArrays:
+            if not valued:
+                plain = self.without_values()
+                return GraphArrays(plain.out_edges, plain.in_edges, self.ids, self.memory)
             with ThreadPool() as pool:
-                into = self.valued_out_edges(pool) if valued else self.out_edges.without_values()
-            out = self.in_edges if valued else self.in_edges.without_values()
-            return GraphArrays(into, out, self.ids, self.memory)
+                return GraphArrays(self.valued_out_edges(pool), self.in_edges, self.ids, self.memory)
 
         return self.derived.get(REVERSED[valued], make, lambda arrays: 0) if self.directed else self
 

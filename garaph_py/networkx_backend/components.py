@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import algorithms
+from ..algorithms.weakly_connected_components import count_labels
 from ..apps import ConnectedComponents
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
@@ -40,7 +41,7 @@ def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:
 
 def count(G: BackendGraph) -> int:
     """The number of components."""
-    return int((labels(G) == np.arange(len(G))).sum())
+    return count_labels(labels(G))
 
 
 def is_one(G: BackendGraph) -> bool:
