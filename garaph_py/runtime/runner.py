@@ -38,7 +38,7 @@ from ..system.watchdog import Heartbeat, Watchdog
 from .finite import FiniteCheck
 from .options import HYBRID
 from .plan import RunPlan
-from .safety import INTERVAL, SafetyCopies
+from .safety import INTERVAL, SHARE, SafetyCopies
 
 Array = npt.NDArray[Any]
 
@@ -200,7 +200,8 @@ class Runner:
         self._watch(begun.gpu.streams.thread, *([] if hybrid is None else [hybrid.heartbeat]))
         self._device = begun.name
         # A graph whose memory is bounded leaves no room for copies.
-        self._copies = SafetyCopies(INTERVAL if self._graph.memory is None else math.inf)
+        interval = INTERVAL if self._graph.memory is None else math.inf
+        self._copies = SafetyCopies(self._graph.n * self._bound.value.itemsize, interval, SHARE)
         if short := shortage(begun.gpu.residency):
             self._log(short)
         try:

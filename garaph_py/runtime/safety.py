@@ -15,8 +15,11 @@ from ..native.compiling import work_clock
 Array = npt.NDArray[Any]
 
 INTERVAL = 0.25
-"""Seconds of work between two copies: what a failure costs at most, besides the time of a copy. A copy of 134 MB takes
-3 ms, beside the next iterations."""
+"""Seconds of work between two copies, at least. A copy of 134 MB takes 3 ms, beside the next iterations."""
+SHARE = 0.05
+"""The part of the work's time that the run may wait for copies to start: the host pins the memory that they go to."""
+PINNING = 4.6e9
+"""Bytes of memory that a host pins in a second (1 GiB took 0.23 s on a host of an H100): what the first copy costs."""
 
 
 class Copying(Protocol):
@@ -52,12 +55,15 @@ class SafetyCopies:
 
     Parameters
     ----------
-    interval : float
-        Seconds of work between two copies.
+    nbytes : int
+        Bytes of the state, to reckon what the first copy costs.
+    interval, share : float
+        See `INTERVAL` and `SHARE`.
     """
 
-    def __init__(self, interval: float = INTERVAL) -> None:
-        self._interval, self._last = interval, work_clock()
+    def __init__(self, nbytes: int, interval: float = INTERVAL, share: float = SHARE) -> None:
+        self._interval, self._share, self._last = interval, share, work_clock()
+        self._cost = nbytes / PINNING  # seconds that the run waits for a copy to start
         self._coming: Copy | None = None
         self._newest: Copy | None = None
 
@@ -65,12 +71,15 @@ class SafetyCopies:
         """At the end of an iteration, start a copy if one is due, unless the host has the state anyway."""
         if self._coming is not None and self._coming.data.is_complete:
             self._newest, self._coming = self._coming, None
-        is_due = self._coming is None and work_clock() - self._last >= self._interval
+        waits = max(self._interval, self._cost / self._share)
+        is_due = self._coming is None and work_clock() - self._last >= waits
         if is_due and not state.is_on_host("values"):
-            self._last = work_clock()
+            started = work_clock()
             counts = state.active_count, state.active_edges, state.changeable
             total = None if state.total is None else state.total.copy()
             self._coming = Copy(executor.start_copy(), iterations, counts, total)
+            self._last = work_clock()
+            self._cost = self._last - started
 
     def restore(self, state: State) -> int | None:
         """Make `state`, which is lost with the GPU, that of the newest complete copy.

@@ -1,10 +1,14 @@
 """A GPU that is lost after so many iterations: the CPU goes on from the newest whole copy, or begins again."""
 
+import math
+
 import numpy as np
 import pytest
 
 from garaph_py.executor.gpu.device_state import DeviceState
-from garaph_py.runtime import runner
+from garaph_py.executor.state import State
+from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.runtime import runner, safety
 from tests.support import twins
 from tests.support.numpy_gpu import FakeFunction, Hops, Quiet
 
@@ -42,7 +46,12 @@ def lost_after(device_for, monkeypatch):
 @pytest.fixture
 def copied_every(monkeypatch):
     """A function that sets the interval of copies."""
-    return lambda seconds: monkeypatch.setattr(runner, "INTERVAL", seconds)
+
+    def sets(seconds):
+        monkeypatch.setattr(runner, "INTERVAL", seconds)
+        monkeypatch.setattr(runner, "SHARE", math.inf)
+
+    return sets
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
@@ -95,3 +104,38 @@ def test_a_copy_that_finds_no_room_is_made_at_once(lost_after, copied_every, gra
     result = run_with(program, graph, device="gpu", sync=True)
     np.testing.assert_array_equal(result.values, np.arange(LENGTH))
     assert "goes on from iteration 19" in result.stats.note
+
+
+class Whole:
+    """A copy that is complete at once."""
+
+    is_complete = True
+
+
+@pytest.mark.parametrize(
+    ("starts_in", "nbytes", "expected"),
+    [
+        (0.0, 0, [3, 6, 9, 12, 15, 18]),  # every 0.25 s, if it costs nothing
+        (0.018, 0, [3, 7, 11, 15, 19]),  # 0.018 s of 0.36
+        (0.018, int(0.048 * safety.PINNING), [10, 14, 18]),  # the first one is reckoned to take 0.048 s of 0.96
+    ],
+)
+def test_copies_take_a_small_part_of_the_time(monkeypatch, starts_in, nbytes, expected):
+    now = 0.0
+    monkeypatch.setattr(safety, "work_clock", lambda: now)
+    state = State.empty(0, np.empty(0), np.empty(0), True, VertexSet.empty(0))
+    monkeypatch.setattr(State, "is_on_host", lambda self, *parts: False)
+
+    class Copier:
+        def start_copy(self):
+            nonlocal now
+            now += starts_in
+            started.append(iteration)
+            return Whole()
+
+    started = []
+    copies = safety.SafetyCopies(nbytes, interval=0.25, share=0.05)
+    for iteration in range(1, 21):
+        now += 0.1
+        copies.after(Copier(), state, iteration)
+    assert started == expected

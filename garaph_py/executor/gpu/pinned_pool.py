@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...system.memory import total_memory
 from .device import Device
 from .pinned import Pinned
 
 Array = npt.NDArray[Any]
 
 IDLE_BYTES = 1 << 30
-"""Bytes of memory that the pool keeps while no array uses them; beyond that, the oldest is unpinned and freed."""
+IDLE_SHARE = 1 / 16
+"""The pool keeps so many bytes, or this share of the machine's memory if that is more, while no array uses them; beyond
+that, it frees the oldest."""
 WASTE = 2
 """A block of the pool serves arrays of at least a half of its bytes."""
 
@@ -78,8 +81,8 @@ class PinnedPool:
     def _give_back(self, block: Block) -> None:
         with self._lock:
             self._idle.append(block)
-            surplus = []
-            while self.idle_bytes > IDLE_BYTES:
+            surplus, most = [], max(IDLE_BYTES, IDLE_SHARE * total_memory())
+            while self.idle_bytes > most:
                 surplus.append(self._idle.pop(0))
         for old in surplus:
             old.close(self._device)

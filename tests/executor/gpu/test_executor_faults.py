@@ -29,7 +29,7 @@ def broken(self, page, buffer=None):
     return task
 
 GpuExecutor.task_of = broken
-runner.INTERVAL = 0.0  # a copy of the state after every iteration
+runner.INTERVAL, runner.SHARE = 0.0, float("inf")  # a copy of the state after every iteration
 program = gp.apps.PageRank(stop="never")
 expected = gp.run(program, graph, iterations=9, device="cpu").values
 options = gp.Options(sync=SYNC, gather="segmented")

@@ -73,6 +73,7 @@ def test_a_small_array_takes_no_large_block(pinned):
 
 def test_idle_memory_is_bounded(pinned, monkeypatch):
     monkeypatch.setattr(pinned_pool, "IDLE_BYTES", 2500)
+    monkeypatch.setattr(pinned_pool, "IDLE_SHARE", 0.0)
     pool = PinnedPool(Device())
     arrays = [pool.empty(1000, np.dtype(np.int8)) for _ in range(4)]
     assert len(pinned) == 4

@@ -1,5 +1,6 @@
 """Runs in hub order on a device simulated with NumPy: the same answers, in the user's order, whatever happens."""
 
+import math
 import random
 from contextlib import suppress
 from functools import partial
@@ -234,6 +235,7 @@ def test_a_checkpoint_is_in_the_users_order(device_for, case, tmp_path):
 def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fails_at):
     program, graph = case
     monkeypatch.setattr(runner, "INTERVAL", 0.0)
+    monkeypatch.setattr(runner, "SHARE", math.inf)
     expected = on_cpu(program, graph, iterations=15).values.tobytes()
     driver = device_for(program, graph)
     left, works = [10**9], driver.memcpy_dtoh
@@ -283,6 +285,7 @@ def test_answers_do_not_depend_on_timing_or_failures(device_for, case, monkeypat
     arm_when_initialized(monkeypatch)
     monkeypatch.setattr(device, "_broken", None)
     monkeypatch.setattr(runner, "INTERVAL", 0.0)
+    monkeypatch.setattr(runner, "SHARE", math.inf)
     calls = 0
     for fails in (False, True, True, True):
         number = chance.randrange(max(calls, 1)) if fails else None
