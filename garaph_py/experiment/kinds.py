@@ -208,7 +208,7 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
     starts = sources.sources_of(program, graph)
     notes = (stats.note, sources.remark(starts, stats, graph.n))
     done, edge_bytes = len(stats.history), budget.read_bytes(program, graph)
-    to_device = sum(iteration.to_device for iteration in stats.iterations)
+    moved = ways.moved_bytes(stats.iterations)
     row = {
         "seconds": stats.seconds,
         "compile_seconds": stats.compile_seconds,
@@ -222,8 +222,8 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "graph_weighted": graph.edge_dtype is not None,
         "edges": stats.edges,
         "edges_per_second": stats.edges / stats.seconds if stats.seconds else None,
-        "to_device": to_device,
-        "transfer_over_edges": to_device / edge_bytes if edge_bytes else None,
+        "to_device": moved,
+        "transfer_over_edges": None if moved is None or not edge_bytes else moved / edge_bytes,
         "from_device": sum(iteration.from_device for iteration in stats.iterations),
         "from_disk": sum(iteration.from_disk for iteration in stats.iterations),
         "gpu_memory_used": run_options.gpu_bytes,

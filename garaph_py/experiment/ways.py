@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import events
 from ..executor.gpu.settings import MANAGED
 from ..executor.modes import COMPACTED, COPIED, CPU, RESIDENT, ZERO_COPY
@@ -19,3 +21,10 @@ def pages_by_way(iteration: events.Iteration) -> dict[str, int]:
     for group in iteration.groups:
         counts[WAYS.get(group.transfer or group.device, UNKNOWN)] += group.pages
     return counts
+
+
+def moved_bytes(iterations: Sequence[events.Iteration]) -> int | None:
+    """Bytes that went over the link to the GPU; None if the driver moved some of them, which counts none (Grus)."""
+    if any(group.transfer == MANAGED for iteration in iterations for group in iteration.groups):
+        return None
+    return sum(iteration.to_device for iteration in iterations)

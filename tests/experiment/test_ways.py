@@ -13,7 +13,7 @@ from garaph_py import experiment
 from garaph_py.events import Iteration, PageGroup
 from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from garaph_py.experiment import kinds
-from garaph_py.experiment.ways import COLUMNS, pages_by_way
+from garaph_py.experiment.ways import COLUMNS, moved_bytes, pages_by_way
 from tests.support.numpy_gpu import Lengths
 
 SPEC = """
@@ -35,6 +35,12 @@ panels = "engine"
 
 def record(*groups: PageGroup) -> Iteration:
     return Iteration(0, PUSH, 0.5, 1, 2, 3, 0, 1.0, groups=groups)
+
+
+def test_bytes_that_the_driver_moves_are_not_known() -> None:
+    copied = record(PageGroup(PUSH, GPU, "copied", 1, 9))._replace(to_device=36)
+    assert moved_bytes([copied, copied]) == 72
+    assert moved_bytes([copied, record(PageGroup(PUSH, GPU, "unified", 1, 9))]) is None
 
 
 def test_pages_are_counted_by_way() -> None:

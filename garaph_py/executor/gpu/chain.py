@@ -95,7 +95,8 @@ class Chain:
         steps.seconds[0] += preparing
         active = int(steps.active[-1])
         result = PageResult(int(steps.followed[-1]), active, int(steps.active_edges[-1]), active, None)
-        result.how, result.to_device = steps.pull if steps.pulled[-1] else steps.push, lists.copied
+        pushed = int(steps.followed[~steps.pulled].sum())
+        result.how, result.to_device = steps.pull if steps.pulled[-1] else steps.push, lists.moved(pushed)
         result.supersteps = steps if len(steps) > 1 else None
         return [result]
 

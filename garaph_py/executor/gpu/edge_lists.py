@@ -64,6 +64,8 @@ class EdgeLists:
     buffers : PartitionBuffers or None
         What partitions of them are copied to, if they are pushed along partition by partition.
     threads : int or None
+    edge_bytes : int
+        Bytes of an edge in them.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class EdgeLists:
     ) -> None:
         self.how, self._bound, self._graph, self._kept, self.threads = how, bound, graph, kept, threads
         self._widths = [how.element_bytes, bound.edge_value_bytes][: 1 + bound.reads_edge_values]
+        self.edge_bytes = sum(self._widths)
         self._sizes = [graph.m * width for width in self._widths]
         self.nbytes = 0 if how.where == ZERO_COPY else sum(self._sizes)
         is_resident = how.where == RESIDENT

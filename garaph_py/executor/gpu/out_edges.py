@@ -50,6 +50,7 @@ class OutEdges:
         The allocations by name, and what each holds.
     nbytes : int
         Bytes of these allocations.
+    mapped : MappedEdges or None
     way : {"resident", "zero-copy"}
         How the edges reach the GPU.
     """
@@ -59,7 +60,7 @@ class OutEdges:
         mapped: MappedEdges | None = None,
     ) -> None:  # fmt: skip
         self._graph, self._kept, self._launcher, self._threads = graph, kept, launcher, threads
-        self._mapped = mapped
+        self.mapped = mapped
         widths = widths_of(bound) if mapped is None else []
         self.contents: dict[str, Hashable] = dict(zip((TARGETS, VALUES), widths, strict=False))
         self._sizes = [graph.m * width for width in widths]
@@ -73,8 +74,8 @@ class OutEdges:
         `fill` copies by way of memory of the `pool`. The device's context must be current.
         """
         self._pool = pool
-        if self._mapped is not None:
-            addresses = self._mapped.addresses
+        if self.mapped is not None:
+            addresses = self.mapped.addresses
         else:
             both = zip(self.contents.items(), self._sizes, strict=True)
             placed = [self._kept.place(name, size, what) for (name, what), size in both]

@@ -21,6 +21,7 @@ from ..protocol import PageDecision, PageResult
 from ..state import State
 from .launch import decoding
 from .launches import Launches
+from .push_cost import far_bytes
 
 Array = npt.NDArray[Any]
 
@@ -38,29 +39,36 @@ class Lists(NamedTuple):
         How the edges reach the GPU.
     copied : int
         Bytes that have just been copied to the GPU for them.
+    read : float
+        Bytes that kernels read in host memory for each edge that they follow, on the average.
     """
 
     task: Array
     stream: Any
     way: str
     copied: int = 0
+    read: float = 0.0
+
+    def moved(self, edges: int) -> int:
+        """Bytes that go over the link to the GPU if kernels follow so many edges."""
+        return self.copied + int(edges * self.read)
 
 
 def push_values(launches: Launches, state: State) -> PageResult:
     """Push from the frontier in one superstep: new values replace the old ones. The context must be current."""
-    way, copied = push_along(launches, lists_of(launches), "push_queue")
-    return result_of(launches.read_tallies(), state.active_edges, way, copied)
+    way, moved = push_along(launches, lists_of(launches), "push_queue", state.active_edges)
+    return result_of(launches.read_tallies(), state.active_edges, way, moved)
 
 
-def push_along(launches: Launches, lists: Lists | None, kernel: str) -> tuple[str, int]:
-    """Launch a kernel that pushes along the lists of the active vertices: `lists`, or else page by page.
+def push_along(launches: Launches, lists: Lists | None, kernel: str, edges: int) -> tuple[str, int]:
+    """Launch a kernel that pushes along the `edges` of the active vertices: along `lists`, or else page by page.
 
-    Returns how the edges reach the GPU, and the bytes that were copied to it.
+    Returns how the edges reach the GPU, and the bytes that went over the link for them.
     """
     if lists is not None:
         list_frontier(launches, lists.stream, lists.task)
         launches.launcher.on_all(decoding(kernel, lists.task), lists.stream, lists.task)
-        return lists.way, lists.copied
+        return lists.way, lists.moved(edges)
     every = launches.tasks.of_all()
     list_frontier(launches, None, every)
 
@@ -78,20 +86,21 @@ def list_frontier(launches: Launches, stream: Any, task: Array) -> None:
 
 def lists_of(launches: Launches) -> Lists | None:
     """The lists of all vertices' out-edges; None if they have to be read page by page."""
-    out_edges = launches.placed.out_edges
+    placed = launches.placed
+    out_edges, read = placed.out_edges, far_bytes(placed)
     if out_edges is not None:
         copied = out_edges.fill(partial(launches.on_each, launches.pages))
-        return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied)
+        return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied, read)
     whole = launches.within_reach()
-    if whole is None or launches.placed.numbering.arrays.directed:
+    if whole is None or placed.numbering.arrays.directed:
         return None
     page, buffer = whole
-    return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
+    return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT, read=read)
 
 
-def result_of(tallies: Array, edges: int, way: str = RESIDENT, copied: int = 0) -> PageResult:
+def result_of(tallies: Array, edges: int, way: str = RESIDENT, moved: int = 0) -> PageResult:
     """The result of a superstep that followed `edges` out-edges, from the pages' tallies; `way` is how these edges
-    reached the GPU, to which `copied` bytes were copied."""
+    reached the GPU, with `moved` bytes over the link."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
     how = PageDecision(PUSH, GPU, way)
-    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=how)
+    return PageResult(edges, active, active_edges, active, None, to_device=moved, how=how)

@@ -39,3 +39,9 @@ def far_edges(placed: Placement) -> int:
         return 0
     here = sum(page.edges for page in residency.pages[: residency.resident])
     return m - here if placed.edges.arrays.encoding == RAW else m
+
+
+def far_bytes(placed: Placement) -> float:
+    """Bytes that a push reads in host memory for each edge that it follows, on the average."""
+    mapped = placed.mapped if placed.out_edges is None else placed.out_edges.mapped
+    return 0.0 if mapped is None else far_edges(placed) / max(placed.numbering.arrays.m, 1) * mapped.layout.width

@@ -18,6 +18,6 @@ def push_deltas(launches: Launches, state: State) -> PageResult:
     """Push deltas from the frontier in one superstep; new values replace the old ones. The context must be current."""
     every, n = launches.tasks.of_all(), launches.arrays.n
     launches.driver.memset_d8(launches.arrays.address("notified"), 0, -(-n // 32) * 4)
-    way, copied = push_along(launches, lists_of(launches), "push_deltas")
+    way, moved = push_along(launches, lists_of(launches), "push_deltas", state.active_edges)
     launches.launcher.on_blocks("apply_notified", n, None, every)  # after the kernels on all other streams
-    return result_of(launches.read_tallies(), state.active_edges, way, copied)
+    return result_of(launches.read_tallies(), state.active_edges, way, moved)

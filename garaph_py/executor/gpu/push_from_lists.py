@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..modes import ZERO_COPY
 from ..protocol import PageResult
 from ..state import State
 from .device import failing
@@ -45,7 +46,8 @@ def push_from_lists(launches: Launches, state: State) -> list[PageResult]:
         launches.launcher.on_blocks("apply_notified", arrays.n, None, task)
     elif lists.how.division != SHARED:
         launches.launcher.on_all("scan_updated", None, task)
-    return [result_of(launches.read_tallies(), edges, lists.how.where)]
+    read = edges * lists.edge_bytes if lists.how.where == ZERO_COPY else 0
+    return [result_of(launches.read_tallies(), edges, lists.how.where, read)]
 
 
 def move_ahead(launches: Launches, state: State) -> None:

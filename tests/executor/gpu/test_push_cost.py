@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from garaph_py.executor.gpu.push_cost import push_cost
+from garaph_py.executor.gpu.push_cost import far_bytes, push_cost
 from garaph_py.executor.modes import RESIDENT, ZERO_COPY
 from garaph_py.executor.protocol import PUSH_COST
 
@@ -14,11 +14,13 @@ M = 1 << 20
 def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False):
     """A placement of four pages, with what the cost depends on."""
     pages = [types.SimpleNamespace(edges=M // 4)] * 4
+    lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=4.0))
     return types.SimpleNamespace(
         residency=types.SimpleNamespace(pages=pages, resident=resident), in_place=in_place, is_resident=resident == 4,
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
-        mapped=mapped or None, out_edges=None if out is None else types.SimpleNamespace(way=out),
+        mapped=lists if mapped else None,
+        out_edges=None if out is None else types.SimpleNamespace(way=out, mapped=lists if out == ZERO_COPY else None),
     )  # fmt: skip
 
 
@@ -41,3 +43,11 @@ def test_packed_pages_are_copied_sooner_and_their_lists_are_raw():
 
 def test_what_is_read_in_place_is_not_copied():
     assert push_cost(placed(resident=0, mapped=True, in_place=True), 4) > push_cost(placed(resident=0, mapped=True), 4)
+
+
+def test_bytes_of_an_edge_that_is_read_in_host_memory():
+    assert far_bytes(placed()) == 0
+    assert far_bytes(placed(resident=1, mapped=True)) == 3.0  # three of four lists are far
+    assert far_bytes(placed(resident=1, mapped=True, encoding="packed", width=2.0)) == 4.0
+    assert far_bytes(placed(out=ZERO_COPY)) == 4.0
+    assert far_bytes(placed(out=RESIDENT)) == 0

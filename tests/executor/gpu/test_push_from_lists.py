@@ -72,6 +72,14 @@ def test_supersteps_are_those_of_the_cpu(device_with_lists, graph, engine):
     assert rows[0] == rows[1]
 
 
+@pytest.mark.parametrize(("engine", "width"), [("emogi", 4), ("emogi:element_bytes=8", 8), ("grus", 0)])
+def test_bytes_that_kernels_read_in_host_memory_are_counted(device_with_lists, graph, engine, width):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    rows = run_with(program, graph, engine=engine).stats.iterations
+    assert [row.to_device for row in rows] == [row.edges * width for row in rows]
+
+
 def test_without_a_gpu_an_engine_that_needs_none_is_named(graph, monkeypatch):
     def find():
         raise NoDriverError(f"no NVIDIA driver; {FALLBACK}")
