@@ -210,7 +210,7 @@ def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPla
 def needs_of(chosen: RunPlan) -> MemoryNeeds:
     """The memory that the run takes beside edges."""
     memory = chosen.memory
-    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.hybrid(1)}[chosen.executor]
+    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.both}[chosen.executor]
 
 
 def planned_edges(

@@ -41,9 +41,9 @@ def source(saved):
 
     def make(room, **how):
         own = {name: how.pop(name) for name in ("on_allocate",) if name in how}
-        arrays, readers = [edges.neighbour_array], how.get("readers", 1)
+        arrays = [edges.neighbour_array]
         planned = lay_out(arrays, edges.offsets, room, **how)
-        made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, readers=readers, **own))
+        made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, **own))
         return made[-1]
 
     yield make

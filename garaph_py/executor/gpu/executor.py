@@ -136,9 +136,9 @@ class GpuExecutor(StepByParts):
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
-        if self._host is not None:
-            self._host.assist(sources)
         found = self.initialize(plan.synchronous, sources)
+        if self._host is not None:
+            self._host.assist(sources, self.source)
         if state is not None:
             found = state
             self.load(found)
@@ -245,7 +245,7 @@ class GpuExecutor(StepByParts):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
             self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(
-                pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
+                self.settings.page_edges, pages, self.residency.resident, self._pin, self.edges.edges
             )  # fmt: skip
             if self.settings.offsets:
                 self.source = self.gather.offset_pages(self.edges.edges, pages, self._pool)
