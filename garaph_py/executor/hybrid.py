@@ -152,6 +152,7 @@ class HybridExecutor:
         return state
 
     def load(self, state: State) -> None:
+        self._host_source.give_back()
         state.holders.wrote(HOST)
         self._differ = ANYWHERE
 
@@ -198,6 +199,7 @@ class HybridExecutor:
 
     def begin(self, state: State, mode: str) -> int:
         """Get the processors of this iteration ready; return the number of out-edges followed to notify."""
+        self._host_source.give_back()
         state.to_host()
         if self.device == CPU or mode == NOTIFY_PULL:
             state.frontier.tighten()

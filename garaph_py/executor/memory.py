@@ -64,7 +64,7 @@ class MemoryPlan:
         deltas : bool
             The CPU alone may push deltas, so it keeps the vertices' sums.
         """
-        # Values that a GPU sends need a second array, unless they may be written in place.
+        # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
         second = synchronous or not bound.is_relaxation
         alone, on_gpu, together = (vertex_bytes(bound, graph, arrays) for arrays in (1 + synchronous, 1, 1 + second))
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
@@ -75,7 +75,7 @@ class MemoryPlan:
         return cls(
             needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
             needs(on_gpu, whole_pages=True),
-            needs(together, pushes=pushes),
+            needs(together, lent=graph.n * bound.value.itemsize * second, pushes=pushes),
         )
 
     def pulling(self) -> MemoryPlan:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress, groupby
 from typing import Any
 
 import numpy as np
@@ -60,12 +61,16 @@ class DiskLayout:
         Bytes of memory that each page takes, for each array.
     frames : list of list of int
         Bytes of each frame for pages that are not resident, for each array.
+    later : DiskLayout or None
+        If some pages stay in memory that is only lent: the layout for when that is needed for something else. The pages
+        that stay then stay now, too.
     """
 
     pages: Sequence[Page]
     stays: list[bool]
     room_of: list[list[int]]
     frames: list[list[int]]
+    later: DiskLayout | None = None
 
     def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> int:
         """Bytes that reading all pages takes at most that stay, or all that do not, each as a whole."""
@@ -93,7 +98,7 @@ def blocks_bytes(array: ArrayReader, pages: Sequence[Page]) -> int:
 # wide: made in two places only, by `memory.EdgeMemory` for in-edges and for out-edges.
 def lay_out(
     arrays: Sequence[ArrayReader], offsets: Array, room: int, page_edges: int | None = None,
-    parts: Sequence[Page] | None = None, elsewhere: int = 0,
+    parts: Sequence[Page] | None = None, elsewhere: int = 0, lent: int = 0,
 ) -> DiskLayout:  # fmt: skip
     """Cut edges on disk into pages, and choose those that stay within `room` bytes of memory.
 
@@ -109,6 +114,8 @@ def lay_out(
         The pages of a GPU, each of which is in one page of the layout.
     elsewhere : int
         How many of the first `parts` are in the GPU's memory.
+    lent : int
+        Bytes of memory for more pages that stay, until they are needed for something else.
 
     Raises
     ------
@@ -116,11 +123,11 @@ def lay_out(
         If `room` is too small for one page. If there are no `parts`, the smallest pages are tried first.
     """
     found = cut_and_choose(arrays, offsets, room, page_edges, parts, elsewhere)
-    if not parts or not elsewhere:
-        return found
-    # Otherwise the pages are those of a run on the CPU, which may fit better if the GPU holds little.
-    other, first = cut_and_choose(arrays, offsets, room, page_edges, parts), parts[elsewhere - 1].last_edge
-    return min(found, other, key=lambda each: each.bytes_from(arrays, first))
+    first = parts[elsewhere - 1].last_edge if parts and elsewhere else 0
+    if first:  # the pages of a run on the CPU may fit better if the GPU holds little
+        other = cut_and_choose(arrays, offsets, room, page_edges, parts)
+        found = min(found, other, key=lambda each: each.bytes_from(arrays, first))
+    return lending(arrays, found, lent, first) if lent else found
 
 
 # wide: see `lay_out`, which tries it in two ways.
@@ -148,6 +155,35 @@ def cut_and_choose(
     return DiskLayout(sizes.pages, stays, sizes.of_pages, [sizes.largest] * buffers)
 
 
+def lending(arrays: Sequence[ArrayReader], later: DiskLayout, nbytes: int, first_edge: int) -> DiskLayout:
+    """The layout in which more pages from `first_edge` on stay, as long as `nbytes` are lent; then it is `later` again.
+
+    They are large, where the room suffices.
+    """
+
+    def is_free(page: Page) -> bool:
+        return not later.stays[page.number] and page.last_edge > first_edge
+
+    groups = list[list[Page]]()
+    for free, run in groupby(later.pages, is_free):
+        own, most = list(run), LARGE if free else 1
+        groups += [own[k : k + most] for k in range(0, len(own), most)]
+    large = [whole(group) for group in groups]
+    sizes, offered = Sizes(arrays, large).totals, [k for k, group in enumerate(groups) if is_free(group[0])]
+    taken = set(compress(offered, spread([sizes[k] for k in offered], nbytes)))
+    spare = nbytes - sum(sizes[k] for k in taken)
+    pages, stays = list[Page](), list[bool]()
+    for k, group in enumerate(groups):
+        for page in [large[k]] if k in taken else group:
+            size = sum(later.room_of[page.number])
+            fits = k not in taken and is_free(page) and size <= spare
+            spare -= size * fits
+            pages.append(page)
+            stays.append(later.stays[page.number] or k in taken or fits)
+    pages = numbered(pages)
+    return DiskLayout(pages, stays, Sizes(arrays, pages).of_pages, later.frames, later)
+
+
 def page_edges_within(arrays: Sequence[ArrayReader], offsets: Array, room: int) -> int:
     """The bound on the edges of a page that is not resident, if frames and resident pages share `room` bytes."""
     width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
@@ -166,10 +202,15 @@ def joined(pages: Sequence[Page], page_edges: int) -> list[Page]:
     found = list[Page]()
     for page in pages:
         if found and page.last_edge - found[-1].first_edge <= page_edges:
-            found[-1] = replace(found[-1], last_vertex=page.last_vertex, last_edge=page.last_edge)
+            found[-1] = whole([found[-1], page])
         else:
             found.append(page)
     return found
+
+
+def whole(pages: Sequence[Page]) -> Page:
+    """Consecutive pages as one."""
+    return replace(pages[0], last_vertex=pages[-1].last_vertex, last_edge=pages[-1].last_edge)
 
 
 def numbered(pages: Sequence[Page]) -> list[Page]:
@@ -211,7 +252,7 @@ def mixed(cut: Sequence[Page], share: float, skipped: int = 0) -> tuple[list[Pag
         few = cut[k : k + LARGE]
         last = few[-1]
         stay = kept + last.last_edge - few[0].first_edge <= share * (last.last_edge - cut[skipped].first_edge)
-        page = replace(few[0], last_vertex=last.last_vertex, last_edge=last.last_edge) if stay else few[0]
+        page = whole(few) if stay else few[0]
         pages.append(page)
         stays.append(stay)
         k, kept = k + (len(few) if stay else 1), kept + page.edges * stay

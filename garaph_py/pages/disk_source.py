@@ -51,6 +51,14 @@ PROMPTNESS = 0.1
 """Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
 
+OnBuffer = Callable[[Array], None]
+"""Is told of a buffer."""
+
+
+def ignore(_: Array) -> None:
+    """Do nothing with a buffer."""
+
+
 class DiskPageSource:
     """`PageSource` over the disks that hold a graph directory. One thread at a time uses it; see `shared`.
 
@@ -66,6 +74,8 @@ class DiskPageSource:
         The disks that the arrays are on.
     on_allocate : callable
         Receives each buffer when it is allocated, in the thread that needs it.
+    on_free : callable
+        Receives a buffer before it is freed, unless all are.
 
     Attributes
     ----------
@@ -76,17 +86,22 @@ class DiskPageSource:
 
     def __init__(
         self, arrays: Sequence[ArrayReader], edges: int, layout: DiskLayout, disks: list[Disk],
-        on_allocate: Callable[[Array], None] = lambda array: None,
+        on_allocate: OnBuffer = ignore, on_free: OnBuffer = ignore,
     ) -> None:  # fmt: skip
-        self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, False
+        self._arrays, self._disks, self._on_allocate, self._on_free = arrays, disks, on_allocate, on_free
+        self._shared = False
         density = max(edges, 1) / max(arrays[0].stored_bytes, 1)
         self._access, self._near = max(int(access_bytes(arrays[0].k) * density), 1), max(int(SECTOR * density), RUN)
-        self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
-        self._firsts = [page.first_vertex for page in self.pages]
+        self._use(layout)
         self._staying, self._lock = dict[int, PageFrame](), Lock()
         buffers = max(len(layout.frames) * len(arrays), 1)
         self._record_pages = MOST_RECORD_BYTES // buffers // PAGESIZE  # of a merged page, for each array
         self._begin_with([self._frame(sizes, stays=False) for sizes in layout.frames])
+
+    def _use(self, layout: DiskLayout) -> None:
+        """Take the pages of a layout."""
+        self.pages, self.stays, self._room_of, self._later = layout.pages, layout.stays, layout.room_of, layout.later
+        self._firsts = [page.first_vertex for page in self.pages]
 
     def _begin_with(self, frames: list[PageFrame]) -> None:
         """Take these frames, and begin with the other state that belongs to one thread."""
@@ -234,12 +249,16 @@ class DiskPageSource:
         self._leave(self._given.pop(page.number))
         self._read_ahead()
 
+    def number_at(self, vertex: int) -> int:
+        """The number of the page with this vertex."""
+        return bisect_right(self._firsts, vertex) - 1
+
     def parts(self, page: Page) -> list[Page]:
         """Cut a page of another layout into pages of this one, or parts of them."""
         if page in self.pages[page.number : page.number + 1]:
             return [page]
         found = []
-        for own in self.pages[bisect_right(self._firsts, page.first_vertex) - 1 :]:
+        for own in self.pages[self.number_at(page.first_vertex) :]:
             if own.first_vertex >= page.last_vertex:
                 break
             cut: dict[str, int] = {}
@@ -249,6 +268,25 @@ class DiskPageSource:
                 cut |= {"last_vertex": page.last_vertex, "last_edge": page.last_edge}
             found.append(replace(own, **cut))
         return found
+
+    def give_back(self) -> None:
+        """Free the pages whose memory was only lent: from now on they are read again each time."""
+        if self._later is None:
+            return
+        self._forget()
+        before, frames = self.pages, self._staying
+        self._use(self._later)
+        numbers = {(page.first_vertex, page.last_vertex): page.number for page in self.pages if self.stays[page.number]}
+        self._staying = dict[int, PageFrame]()
+        for number, frame in frames.items():
+            now = numbers.get((before[number].first_vertex, before[number].last_vertex))
+            if now is not None:
+                self._staying[now] = frame
+                continue
+            for buffer in frame.buffers:
+                self._on_free(buffer.data)
+        for buffer in (buffer for frame in self._frames for buffer in frame.buffers):
+            buffer.loaded = []  # else these would keep others alive
 
     def close(self) -> None:
         """Stop reading, and free all memory, including the resident pages that other sources share."""

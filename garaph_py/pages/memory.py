@@ -52,6 +52,8 @@ class MemoryNeeds:
     ----------
     vertices : int
         Bytes for vertices.
+    lent : int
+        Bytes of these that nobody needs until the CPU works beside a GPU: they hold in-edges until then.
     follows_out : bool
         Whether iterations follow out-edges, to notify or to push.
     pushes : bool
@@ -67,6 +69,7 @@ class MemoryNeeds:
     """
 
     vertices: int
+    lent: int = 0
     follows_out: bool = False
     pushes: bool = False
     tiles: int = 0
@@ -166,7 +169,7 @@ class EdgeMemory:
         """
         offsets = self._arrays.in_edges.offsets
         try:
-            return lay_out(self.in_arrays(), offsets, self.into, page_edges, parts, elsewhere)
+            return lay_out(self.in_arrays(), offsets, self.into, page_edges, parts, elsewhere, self.needs.lent)
         except RoomError as error:
             if not self.parts_nbytes:
                 raise self.too_little(error.least) from None

@@ -63,6 +63,9 @@ class MemoryPageSource:
         """This source: any number of threads may use it."""
         return nullcontext(self)
 
+    def give_back(self) -> None:
+        """Do nothing: no memory is lent."""
+
     def prefetch_also(self, page: Page) -> None:
         """Do nothing: all pages are in memory."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,8 +24,6 @@ class PartSource:
 
     def __init__(self, whole: DiskPageSource, pages: Sequence[Page]) -> None:
         self.whole, self.pages = whole, pages
-        firsts = [page.first_vertex for page in whole.pages]
-        self._numbers = [bisect_right(firsts, page.first_vertex) - 1 for page in pages]
         self._read = dict[int, Page]()  # what is read of each page of `whole`, by its number
         self._left = Counter[int]()  # how many of its parts have yet to be released
         self._given = set[int]()  # the pages of `whole` that it has given
@@ -48,7 +45,7 @@ class PartSource:
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._read, self._left, self._given = {}, Counter(), set()
         for page in pages:
-            number = self._numbers[page.number]
+            number = self.whole.number_at(page.first_vertex)
             first = self._read.get(number, page)
             self._read[number] = replace(first, number=number, last_vertex=page.last_vertex, last_edge=page.last_edge)
             self._left[number] += 1
@@ -56,14 +53,14 @@ class PartSource:
 
     def prefetch_also(self, page: Page) -> None:
         """Read this page after those that are prefetched, all of which are in other pages of `whole`."""
-        number = self._numbers[page.number]
+        number = self.whole.number_at(page.first_vertex)
         self._read[number], self._left[number] = replace(page, number=number), 1
         self._given.discard(number)
         self.whole.prefetch_also(self._read[number])
 
     def edges(self, page: Page) -> PageEdges:
         """The edges of the next prefetched page, or of a part of it; valid until `release`."""
-        number = self._numbers[page.number]
+        number = self.whole.number_at(page.first_vertex)
         if number not in self._given:
             self.whole.edges(self._read[number])
             self._given.add(number)
@@ -71,7 +68,7 @@ class PartSource:
 
     def release(self, page: Page) -> None:
         """End the use of the page's edges."""
-        number = self._numbers[page.number]
+        number = self.whole.number_at(page.first_vertex)
         self._left[number] -= 1
         if not self._left[number]:
             self.whole.release(self._read[number])

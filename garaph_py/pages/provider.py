@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from threading import Lock
 from typing import Any
@@ -15,7 +15,7 @@ from ..graph.adjacency import Adjacency
 from ..native import Kernel
 from ..storage.disks import Disk
 from ..storage.reader import ArrayReader
-from .disk_source import DiskPageSource
+from .disk_source import DiskPageSource, OnBuffer, ignore
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
 from .memory_source import MemoryPageSource
@@ -111,7 +111,7 @@ class SourceFactory:
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        on_allocate: Callable[[Array], None] = lambda array: None, edges: Adjacency | None = None,
+        on_allocate: OnBuffer = ignore, on_free: OnBuffer = ignore, edges: Adjacency | None = None,
     ) -> PageSource:  # fmt: skip
         """Make a page source of the in-edges.
 
@@ -123,8 +123,8 @@ class SourceFactory:
             The pages; if edges are on disk, those of a GPU, which are parts of what is read (`PartSource`).
         elsewhere : int
             The number of first `pages` that the GPU keeps in its own memory, if edges are on disk.
-        on_allocate : callable
-            Receives each buffer when it is allocated, in the thread that needs it.
+        on_allocate, on_free
+            As for `DiskPageSource`.
         edges : Adjacency, optional
             Other edges in memory to use instead of the graph's own, such as packed ones.
 
@@ -139,7 +139,7 @@ class SourceFactory:
         assert memory is not None
         layout = memory.in_layout(page_edges, pages, elsewhere)
         self._keep_parts(memory)
-        source = DiskPageSource(memory.in_arrays(), self._arrays.m, layout, self.disks, on_allocate)
+        source = DiskPageSource(memory.in_arrays(), self._arrays.m, layout, self.disks, on_allocate, on_free)
         self._open.append(source)
         return source if pages is None else PartSource(source, pages)
 

@@ -96,3 +96,6 @@ class HostSource(PageSource, Protocol):
 
     def shared(self) -> AbstractContextManager[PageSource]:
         """A source of the same pages for another thread, as long as the context lasts."""
+
+    def give_back(self) -> None:
+        """Free the pages whose memory was only lent (`MemoryNeeds.lent`)."""

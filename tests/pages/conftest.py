@@ -40,7 +40,7 @@ def source(saved):
     made = []
 
     def make(room, **how):
-        own = {name: how.pop(name) for name in ("on_allocate",) if name in how}
+        own = {name: how.pop(name) for name in ("on_allocate", "on_free") if name in how}
         arrays = [edges.neighbour_array]
         planned = lay_out(arrays, edges.offsets, room, **how)
         made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, **own))

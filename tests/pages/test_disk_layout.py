@@ -52,6 +52,30 @@ def test_a_page_takes_a_small_part_of_the_room(edges):
     assert within(1 << 40) == MOST_PAGE_BYTES // 4
 
 
+@pytest.mark.parametrize("lent", [0.02, 0.2, 0.9])
+def test_lent_memory_holds_more_pages(edges, lent):
+    """When it is given back, the pages are those without it."""
+    arrays = arrays_on_disk(edges)
+    room = arrays[0].stored_bytes // 4
+    alone, found = (lay_out(arrays, edges.offsets, room, lent=int(k * arrays[0].stored_bytes)) for k in (0, lent))
+    assert found.later == alone
+    kept, more = (
+        {(page.first_edge, page.last_edge): sum(sizes) for page, sizes, stays in rows if stays}
+        for rows in (zip(each.pages, each.room_of, each.stays, strict=True) for each in (alone, found))
+    )
+    assert kept.items() <= more.items()
+    taken = sum(more.values()) - sum(kept.values())
+    assert taken <= lent * arrays[0].stored_bytes
+    assert taken >= min(0.8 * lent * arrays[0].stored_bytes, 0.65 * arrays[0].stored_bytes) - max(
+        map(sum, found.frames)
+    )
+    assert [page.first_edge for page in found.pages[1:]] == [page.last_edge for page in found.pages[:-1]]
+    assert [page.number for page in found.pages] == list(range(len(found.pages)))
+    assert found.frames == alone.frames
+    streamed = [sum(sizes) for sizes, stays in zip(found.room_of, found.stays, strict=True) if not stays]
+    assert max(streamed, default=0) <= sum(found.frames[0])
+
+
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.6, 1.0])
 def test_large_pages_are_spread_evenly(share):
     pages, stays = mixed(layout(np.arange(0, 100_001, 4), 100), share)

@@ -17,7 +17,7 @@ import garaph_py as gp
 from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
-from garaph_py.pages import memory
+from garaph_py.pages import disk_layout, memory
 from garaph_py.pages.disk_layout import BUFFERS, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
@@ -228,6 +228,39 @@ def test_what_two_threads_have_left_is_read_again(source):
     for page in one.pages:
         assert one.edges(page) is not None
         one.release(page)
+
+
+def test_lent_memory_is_given_back(source, monkeypatch):
+    """The pages that stay then need not be read again, in whatever part of a pass that is."""
+    monkeypatch.setattr(disk_layout, "LEAST_PAGE_BYTES", 8192)
+    allocated, freed = [], []
+    alone = source(100_000)
+    lent = source(100_000, lent=60_000, on_allocate=allocated.append, on_free=freed.append)
+
+    def cost(pages):
+        before = pages.bytes_read
+        pages.prefetch(pages.pages)
+        for page in pages.pages:
+            pages.edges(page)
+            pages.release(page)
+        return pages.bytes_read - before
+
+    first = [cost(alone) for _ in range(2)]
+    assert cost(lent) <= 1.02 * first[0]
+    assert cost(lent) < first[1] - 16_000
+    assert sum(each.nbytes for each in allocated) <= 160_000
+    lent.prefetch(lent.pages)
+    lent.edges(lent.pages[0])
+    lent.give_back()
+    assert freed
+    assert sum(each.nbytes for each in allocated) - sum(each.nbytes for each in freed) <= 100_000
+    assert [(page.first_edge, page.last_edge) for page in lent.pages] == [
+        (page.first_edge, page.last_edge) for page in alone.pages
+    ]
+    assert cost(lent) == cost(alone) == first[1]
+    count = len(freed)
+    lent.give_back()
+    assert len(freed) == count
 
 
 def test_pages_that_are_being_read_are_not_read_again(source):
