@@ -24,7 +24,7 @@ from ..graph import Graph
 from ..native.compiling import work_clock
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
-from ..pages.source import PageSource
+from ..pages.source import HostSource, PageSource
 from ..system.watchdog import Heartbeat
 from .modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from .protocol import (
@@ -80,7 +80,7 @@ class HybridExecutor:
     """
 
     name: ClassVar[str] = "hybrid"
-    _host_source: PageSource
+    _host_source: HostSource
 
     def __init__(self, graph: Graph, host: HostExecutor, devices: list[DeviceExecutor]) -> None:
         self._graph, self._host = graph, host
@@ -121,10 +121,10 @@ class HybridExecutor:
     @property
     def _shares_pages(self) -> bool:
         """Whether the processors may share an iteration; otherwise one of them does it alone."""
-        return all(member.executor.shares_pages for member in self._working)
+        return self._host_source.can_be_shared and all(member.executor.shares_pages for member in self._working)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        needs = plan.memory.hybrid(len(self._members))
+        needs = plan.memory.both
         self._pushes = needs.pushes
         sources.divide(needs)
         first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
@@ -133,7 +133,7 @@ class HybridExecutor:
         reference = list(self.source.pages)
         for member in self._members:
             member.has_reference_layout = list(member.executor.source.pages) == reference
-        self._host_source = sources.clone_for_thread(self.source)
+        self._host_source = sources.of_host(self.source)
         self._host.assist(sources, self._host_source)
         return self.start(first, state)
 
@@ -152,6 +152,7 @@ class HybridExecutor:
         return state
 
     def load(self, state: State) -> None:
+        self._host_source.give_back()
         state.holders.wrote(HOST)
         self._differ = ANYWHERE
 
@@ -198,6 +199,7 @@ class HybridExecutor:
 
     def begin(self, state: State, mode: str) -> int:
         """Get the processors of this iteration ready; return the number of out-edges followed to notify."""
+        self._host_source.give_back()
         state.to_host()
         if self.device == CPU or mode == NOTIFY_PULL:
             state.frontier.tighten()
@@ -256,10 +258,11 @@ class HybridExecutor:
         """Do an iteration in which pages are assigned to devices; the host may steal some of them."""
         shared: list[SharedPages] = []
         with contextlib.ExitStack() as stack:
+            source = stack.enter_context(self._host_source.shared())
             for member, pages in assigned.devices:
                 shared.append(SharedPages(member, pages, state, self._landing, self.heartbeat, self.on_page))
                 stack.callback(shared[-1].end)
-            done = self._take(shared, assigned.host, state, mode)
+            done = self._take(shared, assigned.host, source, state, mode)
             for part in shared:
                 part.wait()
         for part in shared:
@@ -331,12 +334,14 @@ class HybridExecutor:
             self._leave_to_host(state)
         return not member.is_lost
 
-    def _take(self, shared: list[SharedPages], own: list[Page], state: State, mode: str) -> dict[Page, PageResult]:
+    def _take(
+        self, shared: list[SharedPages], own: list[Page], source: PageSource, state: State, mode: str
+    ) -> dict[Page, PageResult]:
         """Process the host's `own` pages on the host; then steal pages of the devices, or parts, while it pays off."""
         results: dict[Page, PageResult] = {}
         if own:
-            started, parts = work_clock(), [part for page in own for part in self._host_source.parts(page)]
-            results |= zip(parts, self._host.process(parts, self._host_source, state, mode), strict=True)
+            started, parts = work_clock(), [part for page in own for part in source.parts(page)]
+            results |= zip(parts, self._host.process(parts, source, state, mode), strict=True)
             edges, seconds = sum(result.edges for result in results.values()), work_clock() - started
             for member in self._working:
                 rates = member.rates
@@ -345,7 +350,7 @@ class HybridExecutor:
                 send_all(shared, results)
         while self._host_helps and (page := next(filter(None, (part.steal() for part in shared)), None)) is not None:
             started = work_clock()
-            results[page] = self._alone(page, state, mode)
+            results[page] = self._alone(page, source, state, mode)
             if mode == PULL or self._shares:
                 seconds, gathered = work_clock() - started, page.edges if mode == PULL else results[page].edges
                 for member in self._working:
@@ -359,9 +364,9 @@ class HybridExecutor:
             result.how = how
         return results
 
-    def _alone(self, page: Page, state: State, mode: str) -> PageResult:
+    def _alone(self, page: Page, source: PageSource, state: State, mode: str) -> PageResult:
         """Process a page, or a part of one, on the host."""
-        return merged(self._host.process(self._host_source.parts(page), self._host_source, state, mode))
+        return merged(self._host.process(source.parts(page), source, state, mode))
 
     def _lose(self, member: Member, error: DeviceError) -> None:
         """Mark a failed device as lost, and log it; the run goes on without the device."""
@@ -378,7 +383,7 @@ class HybridExecutor:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.next_values[run] = state.values[run]
             state.next_frontier.bits[rest.words] = 0
-            done[rest] = self._alone(rest, state, mode)
+            done[rest] = self._alone(rest, self._host_source, state, mode)
             if not state.synchronous and self._landing is None:  # the failed device may have copied some of its values
                 done[rest] = self._host.activate_page(rest, done[rest], state)
             for member in self._working if mode == PULL else ():

@@ -23,9 +23,6 @@ PARENT_BYTES = 4
 """Bytes of a vertex's parent: in a tree of connected vertices, or for the result."""
 TILE_TABLES = 3
 """Number of int64 tables with one entry per tile that exist at once while tiles are made."""
-RANK_BYTES = 8 / 32
-"""Bytes per vertex of the ranks of destinations, which the host keeps for every 32nd vertex (the GPU's `Ranks`), and of
-the counts that they are summed up from."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +64,9 @@ class MemoryPlan:
         deltas : bool
             The CPU alone may push deltas, so it keeps the vertices' sums.
         """
-        # Values that a GPU sends need a second array, unless they may be written in place.
+        # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
         second = synchronous or not bound.is_relaxation
-        alone, on_gpu, together = (
-            vertex_bytes(bound, graph, arrays, gpu)
-            for arrays, gpu in ((1 + synchronous, False), (1, True), (1 + second, True))
-        )
+        alone, on_gpu, together = (vertex_bytes(bound, graph, arrays) for arrays in (1 + synchronous, 1, 1 + second))
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         parents = PARENT_BYTES * graph.n * components
         alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
@@ -80,27 +74,21 @@ class MemoryPlan:
         needs = partial(MemoryNeeds, follows_out=True, searches=searches)
         return cls(
             needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
-            needs(on_gpu, apart=True, whole_pages=True),
-            needs(together, pushes=pushes),
+            needs(on_gpu, whole_pages=True),
+            needs(together, lent=graph.n * bound.value.itemsize * second, pushes=pushes),
         )
 
     def pulling(self) -> MemoryPlan:
         """The same for a run that follows no out-edges: its iterations only pull, or find components."""
         return MemoryPlan(*(replace(needs, follows_out=False) for needs in (self.cpu, self.gpu, self.both)))
 
-    def hybrid(self, devices: int) -> MemoryNeeds:
-        """The needs of a run on the CPU and `devices` GPUs together."""
-        return replace(self.both, readers=1 + devices)
 
-
-def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int, gpu: bool = False) -> int:
+def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int) -> int:
     """Bytes of ids, offsets, the program's data, vertex sets, the reported values, and so many `arrays` of values.
 
-    With a `gpu`, the host also keeps the destinations' ranks. (Other arrays of that size that the host makes for the
-    GPU are copied to the GPU and freed before edges are read.)
+    Arrays of that size that the host makes for a GPU are copied to it and freed before edges are read.
     """
     per_vertex = bound.value.itemsize * arrays + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
-    per_vertex += RANK_BYTES * gpu
     if not bound.reports_values and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
     per_vertex += PARENT_BYTES * bound.finds_parents

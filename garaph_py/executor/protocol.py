@@ -375,10 +375,10 @@ class HostExecutor(Executor, Protocol):
     def invalidate_cache(self) -> None:
         """Drop what the host cached in its own last iteration: a device has done one since."""
 
-    def assist(self, sources: SourceFactory, own: PageSource | None = None) -> None:
-        """Get ready to notify on behalf of devices, and to process pages at the same time as they do.
+    def assist(self, sources: SourceFactory, own: PageSource) -> None:
+        """Get ready to notify on behalf of devices, and to process pages in turns with them, or beside them.
 
-        `own` is the source of the pages that the host processes; in an undirected graph, it also has the out-edges.
+        `own` is the source of in-edges; in an undirected graph, it also has the out-edges.
         """
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
@@ -466,8 +466,8 @@ class SupportsPriority(Executor, Protocol):
 class Notifier(Protocol):
     """The part of the CPU that notifies for a GPU, because a GPU does not (Garaph section 2.2)."""
 
-    def assist(self, sources: SourceFactory) -> None:
-        """Get ready to notify."""
+    def assist(self, sources: SourceFactory, own: PageSource) -> None:
+        """Get ready to notify. In an undirected graph, `own` has the out-edges too."""
 
     def notify(self, state: State) -> int:
         """Find the vertices that active vertices notify; return the number of out-edges followed."""

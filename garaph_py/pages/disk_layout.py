@@ -7,7 +7,8 @@ Resident pages stay in memory once they have been read; all others are read into
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress, groupby
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from ..codec.format import RUN
 from ..errors import GraphError
+from ..graph.vertex_set import WORD
 from ..storage.disks import ALIGNMENT
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
@@ -23,7 +25,8 @@ from .layout import Page, layout
 Array = npt.NDArray[Any]
 
 BUFFERS = 4
-"""Frames for pages that are not resident: a thread works on one page while the disks read the others."""
+"""Frames for pages that are not resident: a thread works on one page while the disks read the others. Processors that
+take turns use the same frames."""
 PAGE_SHARE = 10
 """A page that is not resident takes 1/10 of the memory for edges, within the two bounds that follow."""
 LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 12 << 20
@@ -58,18 +61,29 @@ class DiskLayout:
         Bytes of memory that each page takes, for each array.
     frames : list of list of int
         Bytes of each frame for pages that are not resident, for each array.
+    later : DiskLayout or None
+        If some pages stay in memory that is only lent: the layout for when that is needed for something else. The pages
+        that stay then stay now, too.
     """
 
     pages: Sequence[Page]
     stays: list[bool]
     room_of: list[list[int]]
     frames: list[list[int]]
+    later: DiskLayout | None = None
 
     def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> int:
         """Bytes that reading all pages takes at most that stay, or all that do not, each as a whole."""
         chosen = [page for page, kept in zip(self.pages, self.stays, strict=True) if kept == stays]
         ends = ALIGNMENT * len(chosen) * len(arrays)  # a read is rounded to whole sectors
         return sum(blocks_bytes(array, chosen) for array in arrays) + ends
+
+    def bytes_from(self, arrays: Sequence[ArrayReader], first_edge: int) -> int:
+        """Bytes that a pass over the edges from `first_edge` on reads once all resident pages are in memory."""
+        both = zip(self.pages, self.stays, strict=True)
+        others = [page for page, stays in both if not stays and page.last_edge > first_edge]
+        rest = [replace(page, first_edge=max(page.first_edge, first_edge)) for page in others]
+        return sum(blocks_bytes(array, rest) for array in arrays)
 
 
 def blocks_bytes(array: ArrayReader, pages: Sequence[Page]) -> int:
@@ -84,7 +98,7 @@ def blocks_bytes(array: ArrayReader, pages: Sequence[Page]) -> int:
 # wide: made in two places only, by `memory.EdgeMemory` for in-edges and for out-edges.
 def lay_out(
     arrays: Sequence[ArrayReader], offsets: Array, room: int, page_edges: int | None = None,
-    pages: Sequence[Page] | None = None, elsewhere: int = 0, readers: int = 1,
+    parts: Sequence[Page] | None = None, elsewhere: int = 0, lent: int = 0,
 ) -> DiskLayout:  # fmt: skip
     """Cut edges on disk into pages, and choose those that stay within `room` bytes of memory.
 
@@ -96,77 +110,153 @@ def lay_out(
     room : int
     page_edges : int, optional
         Bound on a page's edges; by default pages grow with `room`.
-    pages : sequence of Page, optional
-        The pages, if they have been cut already.
+    parts : sequence of Page, optional
+        The pages of a GPU, each of which is in one page of the layout.
     elsewhere : int
-        The number of first pages that are never resident here, because the caller keeps them in its own memory (a GPU).
-    readers : int
-        The number of sources that share `room`.
+        How many of the first `parts` are in the GPU's memory.
+    lent : int
+        Bytes of memory for more pages that stay, until they are needed for something else.
 
     Raises
     ------
     RoomError
-        If `room` is too small for one page. If the pages are cut here, the smallest ones are tried first.
+        If `room` is too small for one page. If there are no `parts`, the smallest pages are tried first.
     """
-    if page_edges is None:
-        width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
-        page_edges = max(int(page_bytes_within(room, readers) / width), 1)
-        if pages is None and (found := lay_out_mixed(arrays, offsets, room, page_edges, readers)):
-            return found
-    sizes = Sizes(arrays, layout(offsets, page_edges) if pages is None else pages, readers)
-    if pages is None and sizes.least(elsewhere) > room:  # try the smallest pages
-        sizes = Sizes(arrays, layout(offsets, min(page_edges, block_edges(arrays))), readers)
-    if sizes.least(elsewhere) > room:
-        raise RoomError(sizes.least(elsewhere))
-    buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.frame, 1), BUFFERS)
-    stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.frame)
+    found = cut_and_choose(arrays, offsets, room, page_edges, parts, elsewhere)
+    first = parts[elsewhere - 1].last_edge if parts and elsewhere else 0
+    if first:  # the pages of a run on the CPU may fit better if the GPU holds little
+        other = cut_and_choose(arrays, offsets, room, page_edges, parts)
+        found = min(found, other, key=lambda each: each.bytes_from(arrays, first))
+    return lending(arrays, found, lent, first) if lent else found
+
+
+# wide: see `lay_out`, which tries it in two ways.
+def cut_and_choose(
+    arrays: Sequence[ArrayReader], offsets: Array, room: int, page_edges: int | None, parts: Sequence[Page] | None,
+    elsewhere: int = 0,
+) -> DiskLayout:  # fmt: skip
+    """Like `lay_out`, but no page with the `elsewhere` first parts is resident."""
+    bound = page_edges_within(arrays, offsets, room) if page_edges is None else page_edges
+    if parts is not None:
+        there = joined(parts[:elsewhere], bound)
+        cut, skipped = there + joined(parts[elsewhere:], bound), len(there)
+    else:
+        cut, skipped = pages_of_words(offsets, bound) if page_edges is None else layout(offsets, bound), 0
+    if page_edges is None and (found := lay_out_mixed(arrays, cut, room, skipped)):
+        return found
+    sizes = Sizes(arrays, numbered(cut))
+    if sizes.least(skipped) > room:
+        smallest = layout(offsets, min(bound, block_edges(arrays))) if parts is None else parts
+        skipped, sizes = elsewhere, Sizes(arrays, smallest)
+    if sizes.least(skipped) > room:
+        raise RoomError(sizes.least(skipped))
+    buffers = 0 if sum(sizes.totals) <= room and not skipped else min(room // max(sizes.frame, 1), BUFFERS)
+    stays = [False] * skipped + spread(sizes.totals[skipped:], room - buffers * sizes.frame)
     return DiskLayout(sizes.pages, stays, sizes.of_pages, [sizes.largest] * buffers)
 
 
-def page_bytes_within(room: int, readers: int) -> float:
-    """Bytes of a page that is not resident, of which each of some readers has frames within `room` bytes of memory."""
-    each = room / readers
-    return min(max(each / PAGE_SHARE, min(LEAST_PAGE_BYTES, each / BUFFERS)), MOST_PAGE_BYTES)
+def lending(arrays: Sequence[ArrayReader], later: DiskLayout, nbytes: int, first_edge: int) -> DiskLayout:
+    """The layout in which more pages from `first_edge` on stay, as long as `nbytes` are lent; then it is `later` again.
+
+    They are large, where the room suffices.
+    """
+
+    def is_free(page: Page) -> bool:
+        return not later.stays[page.number] and page.last_edge > first_edge
+
+    groups = list[list[Page]]()
+    for free, run in groupby(later.pages, is_free):
+        own, most = list(run), LARGE if free else 1
+        groups += [own[k : k + most] for k in range(0, len(own), most)]
+    large = [whole(group) for group in groups]
+    sizes, offered = Sizes(arrays, large).totals, [k for k, group in enumerate(groups) if is_free(group[0])]
+    taken = set(compress(offered, spread([sizes[k] for k in offered], nbytes)))
+    spare = nbytes - sum(sizes[k] for k in taken)
+    pages, stays = list[Page](), list[bool]()
+    for k, group in enumerate(groups):
+        for page in [large[k]] if k in taken else group:
+            size = sum(later.room_of[page.number])
+            fits = k not in taken and is_free(page) and size <= spare
+            spare -= size * fits
+            pages.append(page)
+            stays.append(later.stays[page.number] or k in taken or fits)
+    pages = numbered(pages)
+    return DiskLayout(pages, stays, Sizes(arrays, pages).of_pages, later.frames, later)
 
 
-def lay_out_mixed(
-    arrays: Sequence[ArrayReader], offsets: Array, room: int, page_edges: int, readers: int
-) -> DiskLayout | None:
-    """Large resident pages, and others of `page_edges` edges; None if there is no room for a large one."""
-    share = room / max(sum(array.stored_bytes for array in arrays), 1)
+def page_edges_within(arrays: Sequence[ArrayReader], offsets: Array, room: int) -> int:
+    """The bound on the edges of a page that is not resident, if frames and resident pages share `room` bytes."""
+    width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
+    nbytes = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
+    return max(int(nbytes / width), 1)
+
+
+def pages_of_words(offsets: Array, page_edges: int) -> list[Page]:
+    """Pages as a GPU has them, so that a run with one reads what a run without reads; others if these are too large."""
+    pages = layout(offsets, page_edges, WORD)
+    return pages if all(page.edges <= page_edges for page in pages) else layout(offsets, page_edges)
+
+
+def joined(pages: Sequence[Page], page_edges: int) -> list[Page]:
+    """Pages that consist of consecutive `pages`, as many as have at most `page_edges` edges, and at least one."""
+    found = list[Page]()
+    for page in pages:
+        if found and page.last_edge - found[-1].first_edge <= page_edges:
+            found[-1] = whole([found[-1], page])
+        else:
+            found.append(page)
+    return found
+
+
+def whole(pages: Sequence[Page]) -> Page:
+    """Consecutive pages as one."""
+    return replace(pages[0], last_vertex=pages[-1].last_vertex, last_edge=pages[-1].last_edge)
+
+
+def numbered(pages: Sequence[Page]) -> list[Page]:
+    """The pages with numbers from 0 on."""
+    return [replace(page, number=k) for k, page in enumerate(pages)]
+
+
+def lay_out_mixed(arrays: Sequence[ArrayReader], cut: Sequence[Page], room: int, skipped: int = 0) -> DiskLayout | None:
+    """Large resident pages, each of several pages of `cut`, and others; None if there is no room for a large one.
+
+    The `skipped` first pages do not stay.
+    """
+    share = room / max(sum(blocks_bytes(array, cut[skipped:]) for array in arrays), 1)
     for _ in range(TRIALS):
-        pages, stays = mixed(offsets, page_edges, share)
+        pages, stays = mixed(cut, share, skipped)
         if not any(stays) or all(stays):
             break
-        sizes = Sizes(arrays, pages, readers)
+        sizes = Sizes(arrays, pages)
         kept = sum(size for size, stay in zip(sizes.totals, stays, strict=True) if stay)
         streamed = [each for each, stay in zip(sizes.of_pages, stays, strict=True) if not stay]
         frame = [max(column) for column in zip(*streamed, strict=True)]
-        left = room - BUFFERS * readers * sum(frame)
-        if kept <= left:
-            others = [k for k, stay in enumerate(stays) if not stay]
-            for k, stay in zip(others, spread([sizes.totals[k] for k in others], left - kept), strict=True):
+        spare = room - BUFFERS * sum(frame)
+        if kept <= spare:
+            others = [k for k, stay in enumerate(stays) if not stay and k >= skipped]
+            for k, stay in zip(others, spread([sizes.totals[k] for k in others], spare - kept), strict=True):
                 stays[k] = stay
             return DiskLayout(pages, stays, sizes.of_pages, [frame] * BUFFERS)
-        share *= min(max(left, 0) / kept, 0.99)
+        share *= min(max(spare, 0) / kept, 0.99)
     return None
 
 
-def mixed(offsets: Array, page_edges: int, share: float) -> tuple[list[Page], list[bool]]:
-    """Pages of at most `page_edges` edges, and larger ones that stay, which have at most `share` of the edges.
+def mixed(cut: Sequence[Page], share: float, skipped: int = 0) -> tuple[list[Page], list[bool]]:
+    """The pages of `cut`, `LARGE` of them joined where they stay, and whether each stays.
 
-    A vertex with more edges has a page of its own. The pages that stay are spread evenly over all.
+    Those that stay are spread evenly over all but the `skipped` first, and have at most `share` of these edges.
     """
-    pages, stays, first, n, kept = list[Page](), list[bool](), 0, len(offsets) - 1, 0
-    while first < n:
-        start = int(offsets[first])
-        stay = kept + LARGE * page_edges <= share * (start + LARGE * page_edges)
-        limit = LARGE * page_edges if stay else page_edges
-        last = min(max(int(offsets.searchsorted(start + limit, side="right")) - 1, first + 1), n)
-        pages.append(Page(len(pages), first, last, start, int(offsets[last])))
+    pages, stays, k, kept = list(cut[:skipped]), [False] * skipped, skipped, 0
+    while k < len(cut):
+        few = cut[k : k + LARGE]
+        last = few[-1]
+        stay = kept + last.last_edge - few[0].first_edge <= share * (last.last_edge - cut[skipped].first_edge)
+        page = whole(few) if stay else few[0]
+        pages.append(page)
         stays.append(stay)
-        first, kept = last, kept + pages[-1].edges * stay
-    return pages, stays
+        k, kept = k + (len(few) if stay else 1), kept + page.edges * stay
+    return numbered(pages), stays
 
 
 class Sizes:
@@ -176,8 +266,6 @@ class Sizes:
     ----------
     arrays : sequence of ArrayReader
     pages : sequence of Page
-    readers : int
-        Threads that read pages, each into frames of its own.
 
     Attributes
     ----------
@@ -188,15 +276,15 @@ class Sizes:
     largest : list of int
         For each array, the bytes of the largest page.
     frame : int
-        Bytes of a frame for the largest page, times the number of readers.
+        Bytes of a frame for the largest page.
     """
 
-    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
+    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page]) -> None:
         self.pages = pages
         self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
         self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
         self.largest = [max(column) for column in zip(*self.of_pages, strict=True)] or [0] * len(arrays)
-        self.frame: int = readers * sum(self.largest)
+        self.frame: int = sum(self.largest)
 
     def least(self, elsewhere: int = 0) -> int:
         """The least memory with which the pages can be read, in bytes: one frame, or all pages if they take less.
@@ -217,9 +305,9 @@ def block_edges(arrays: Sequence[ArrayReader]) -> int:
     return min(array.block_elements for array in arrays)
 
 
-def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
+def least_room(arrays: Sequence[ArrayReader], offsets: Array) -> int:
     """The least memory, in bytes, with which a `DiskPageSource` can be made."""
-    return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
+    return Sizes(arrays, layout(offsets, block_edges(arrays))).least()
 
 
 def spread(sizes: Sequence[int], room: int) -> list[bool]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from mmap import PAGESIZE
@@ -45,13 +46,21 @@ WIDEST = 4
 SPARSE = 8
 """Where parts take at most 1/8 of the time of their page, no gaps are read: it hardly takes longer, and reads less."""
 MOST_RECORD_BYTES = 1 << 21
-"""Bytes that the records of merged pages may take beside the frames of all readers: a half of `memory.SPARE_BYTES`."""
+"""Bytes that the records of merged pages may take beside the frames: a half of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
 """Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
 
+OnBuffer = Callable[[Array], None]
+"""Is told of a buffer."""
+
+
+def ignore(_: Array) -> None:
+    """Do nothing with a buffer."""
+
+
 class DiskPageSource:
-    """`PageSource` over the disks that hold a graph directory. One thread uses it; see `clone_for_thread` for others.
+    """`PageSource` over the disks that hold a graph directory. One thread at a time uses it; see `shared`.
 
     Parameters
     ----------
@@ -65,8 +74,8 @@ class DiskPageSource:
         The disks that the arrays are on.
     on_allocate : callable
         Receives each buffer when it is allocated, in the thread that needs it.
-    readers : int
-        The number of sources of these pages: this one, and those that `clone_for_thread` makes.
+    on_free : callable
+        Receives a buffer before it is freed, unless all are.
 
     Attributes
     ----------
@@ -77,22 +86,26 @@ class DiskPageSource:
 
     def __init__(
         self, arrays: Sequence[ArrayReader], edges: int, layout: DiskLayout, disks: list[Disk],
-        on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
+        on_allocate: OnBuffer = ignore, on_free: OnBuffer = ignore,
     ) -> None:  # fmt: skip
-        self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
+        self._arrays, self._disks, self._on_allocate, self._on_free = arrays, disks, on_allocate, on_free
+        self._shared = False
         density = max(edges, 1) / max(arrays[0].stored_bytes, 1)
         self._access, self._near = max(int(access_bytes(arrays[0].k) * density), 1), max(int(SECTOR * density), RUN)
-        self.pages, self.stays, self._room_of = layout.pages, layout.stays, layout.room_of
-        self._firsts = [page.first_vertex for page in self.pages]
+        self._use(layout)
         self._staying, self._lock = dict[int, PageFrame](), Lock()
-        buffers = max(len(layout.frames) * len(arrays) * readers, 1)
+        buffers = max(len(layout.frames) * len(arrays), 1)
         self._record_pages = MOST_RECORD_BYTES // buffers // PAGESIZE  # of a merged page, for each array
-        self._make_frames(layout.frames)
+        self._begin_with([self._frame(sizes, stays=False) for sizes in layout.frames])
 
-    def _make_frames(self, frames: list[list[int]]) -> None:
-        """Make frames with buffers of these sizes, and the other state that belongs to one thread."""
-        self._frames = [self._frame(sizes, stays=False) for sizes in frames]
-        self._free = deque(self._frames)
+    def _use(self, layout: DiskLayout) -> None:
+        """Take the pages of a layout."""
+        self.pages, self.stays, self._room_of, self._later = layout.pages, layout.stays, layout.room_of, layout.later
+        self._firsts = [page.first_vertex for page in self.pages]
+
+    def _begin_with(self, frames: list[PageFrame]) -> None:
+        """Take these frames, and begin with the other state that belongs to one thread."""
+        self._frames, self._free = frames, deque(frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._chosen = set[int]()  # the numbers of the pages that are prefetched together
@@ -102,11 +115,29 @@ class DiskPageSource:
         self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
         self._latest: PageFrame | None = None  # the frame of the page that was begun last
 
-    def clone_for_thread(self) -> DiskPageSource:
-        """A source of the same pages for another thread. It has frames of its own, and shares the resident pages."""
-        other = copy.copy(self)
-        other._make_frames([[len(buffer.data) for buffer in frame.buffers] for frame in self._frames])
-        return other
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether there are frames for two threads, or none are needed."""
+        return len(self._frames) != 1
+
+    @contextmanager
+    def shared(self) -> Iterator[DiskPageSource]:
+        """A source of the same pages for another thread, which has half of the frames until the context ends.
+
+        The threads share the resident pages. Both must have stopped when the context ends.
+        """
+        self._forget()
+        other, half, frames = copy.copy(self), len(self._frames) // 2, self._frames
+        try:
+            for source, own in ((self, frames[half:]), (other, frames[:half])):
+                source._begin_with(own)
+                source._shared = True
+            yield other
+        finally:
+            self._shared = other._shared = False
+            other._forget()
+            self._forget()
+            self._begin_with(frames)
 
     @property
     def max_in_flight(self) -> int:
@@ -205,7 +236,11 @@ class DiskPageSource:
             for buffer in frame.buffers:
                 buffer.blocks.check_joints(buffer.plan.first, buffer.plan.last)
             frame.loaded = frame.stays and all(buffer.whole for buffer in frame.buffers)
-        first = page.first_edge // RUN * RUN
+        return self.part(page)
+
+    def part(self, page: Page) -> PageEdges:
+        """The edges of a part of a page that `edges` has given and `release` has not taken back."""
+        frame, first = self._given[page.number], page.first_edge // RUN * RUN
         lists, *values = (buffer.elements(first, page.last_edge) for buffer in frame.buffers)
         return PageEdges(first, lists, values[0] if values else None)
 
@@ -214,12 +249,16 @@ class DiskPageSource:
         self._leave(self._given.pop(page.number))
         self._read_ahead()
 
+    def number_at(self, vertex: int) -> int:
+        """The number of the page with this vertex."""
+        return bisect_right(self._firsts, vertex) - 1
+
     def parts(self, page: Page) -> list[Page]:
         """Cut a page of another layout into pages of this one, or parts of them."""
         if page in self.pages[page.number : page.number + 1]:
             return [page]
         found = []
-        for own in self.pages[bisect_right(self._firsts, page.first_vertex) - 1 :]:
+        for own in self.pages[self.number_at(page.first_vertex) :]:
             if own.first_vertex >= page.last_vertex:
                 break
             cut: dict[str, int] = {}
@@ -229,6 +268,25 @@ class DiskPageSource:
                 cut |= {"last_vertex": page.last_vertex, "last_edge": page.last_edge}
             found.append(replace(own, **cut))
         return found
+
+    def give_back(self) -> None:
+        """Free the pages whose memory was only lent: from now on they are read again each time."""
+        if self._later is None:
+            return
+        self._forget()
+        before, frames = self.pages, self._staying
+        self._use(self._later)
+        numbers = {(page.first_vertex, page.last_vertex): page.number for page in self.pages if self.stays[page.number]}
+        self._staying = dict[int, PageFrame]()
+        for number, frame in frames.items():
+            now = numbers.get((before[number].first_vertex, before[number].last_vertex))
+            if now is not None:
+                self._staying[now] = frame
+                continue
+            for buffer in frame.buffers:
+                self._on_free(buffer.data)
+        for buffer in (buffer for frame in self._frames for buffer in frame.buffers):
+            buffer.loaded = []  # else these would keep others alive
 
     def close(self) -> None:
         """Stop reading, and free all memory, including the resident pages that other sources share."""

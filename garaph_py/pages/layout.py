@@ -86,7 +86,7 @@ def check_page_edges(page_edges: int) -> int:
     return page_edges
 
 
-def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: int = 1) -> list[Page]:
+def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: int = 1, first: int = 0) -> list[Page]:
     """Cut the vertices into pages of at most `page_edges` in-edges; a vertex with more has a page of its own.
 
     Parameters
@@ -97,10 +97,12 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: i
         By default `PAGE_EDGES`.
     multiple : int
         Cut only at multiples of this many vertices. A page of that many vertices may have more than `page_edges` edges.
+    first : int
+        The vertex with which the first page begins.
     """
     limit = PAGE_EDGES if page_edges is None else check_page_edges(page_edges)
     pages: list[Page] = []
-    first, n = 0, len(offsets) - 1
+    n = len(offsets) - 1
     while first < n:
         start = int(offsets[first])
         last = int(offsets.searchsorted(start + limit, side="right")) - 1

@@ -19,7 +19,7 @@ from ..storage.disks import checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
-from .disk_layout import DiskLayout, RoomError, lay_out, least_room
+from .disk_layout import DiskLayout, RoomError, lay_out, least_room, page_edges_within
 from .layout import PAGE_EDGES, Page
 
 OUT_SHARE = 5
@@ -52,12 +52,10 @@ class MemoryNeeds:
     ----------
     vertices : int
         Bytes for vertices.
-    readers : int
-        Threads that read pages of in-edges at the same time: 2 if CPU and GPU share a run.
+    lent : int
+        Bytes of these that nobody needs until the CPU works beside a GPU: they hold in-edges until then.
     follows_out : bool
         Whether iterations follow out-edges, to notify or to push.
-    apart : bool
-        Whether these have pages of their own even in an undirected graph.
     pushes : bool
         Whether the run also reads the values of out-edges.
     tiles : int
@@ -71,9 +69,8 @@ class MemoryNeeds:
     """
 
     vertices: int
-    readers: int = 1
+    lent: int = 0
     follows_out: bool = False
-    apart: bool = False
     pushes: bool = False
     tiles: int = 0
     searches: bool = False
@@ -118,7 +115,7 @@ class EdgeMemory:
             sources = arrays_on_disk(edges)[0]
             checkers = len(sources.reader.paths) * max(checkers_of_disk(), 1)
             self.taken += checkers * CHECKER_BLOCKS * sources.array.block_bytes
-        self.apart = (needs.follows_out or needs.tiles > 0) and (needs.apart or arrays.directed)
+        self.apart = (needs.follows_out or needs.tiles > 0) and arrays.directed
         out_parts = len(self.out_arrays()) if self.apart else 0
         self._in_parts, self._out_parts = (0, OUT_SHARE) if needs.tiles else (OUT_SHARE - out_parts, out_parts)
         left = self._memory - self.taken - needs.tiles
@@ -143,7 +140,7 @@ class EdgeMemory:
         They keep no records, or nothing at all, if that would leave too little for edges.
         """
         sides = [(self.out_arrays(), self._out_parts)] if self.apart else []
-        if not self.needs.whole_pages:
+        if not (self.needs.whole_pages and self.apart):
             sides.append((self.in_arrays(), self._in_parts))
         found = dict[ArrayReader, None]()  # in an undirected graph both sides have the same arrays
         for arrays, share in sides:
@@ -155,8 +152,13 @@ class EdgeMemory:
         elif 0 < sum(array.sums_nbytes for array in found) <= min(most, left // SUMS_SHARE, spare):
             self.summed = list(found)
 
+    @property
+    def page_edges(self) -> int:
+        """The bound on the in-edges of a page that does not stay."""
+        return page_edges_within(self.in_arrays(), self._arrays.in_edges.offsets, self.into)
+
     def in_layout(
-        self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0
+        self, page_edges: int | None = None, parts: Sequence[Page] | None = None, elsewhere: int = 0
     ) -> DiskLayout:
         """The pages of in-edges; the parameters are those of `lay_out`. It may give up records, or all, for their room.
 
@@ -167,7 +169,7 @@ class EdgeMemory:
         """
         offsets = self._arrays.in_edges.offsets
         try:
-            return lay_out(self.in_arrays(), offsets, self.into, page_edges, pages, elsewhere, self.needs.readers)
+            return lay_out(self.in_arrays(), offsets, self.into, page_edges, parts, elsewhere, self.needs.lent)
         except RoomError as error:
             if not self.parts_nbytes:
                 raise self.too_little(error.least) from None
@@ -175,7 +177,7 @@ class EdgeMemory:
         self.parts, self.summed = [], self.parts
         spared = before - self.parts_nbytes
         self.taken, self.into = self.taken - spared, self.into + spared
-        return self.in_layout(page_edges, pages, elsewhere)
+        return self.in_layout(page_edges, parts, elsewhere)
 
     def out_layout(self, page_edges: int | None = None) -> DiskLayout:
         """The pages of out-edges, if these have pages of their own, with at most `page_edges` edges.
@@ -202,7 +204,7 @@ class EdgeMemory:
         """The least memory for edges, in bytes, of which the shares of in-edges and out-edges suffice."""
         arrays, out_least = self._arrays, 0
         if self._in_parts:
-            in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets, self.needs.readers))
+            in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets))
         if self._out_parts:
             out_least = least_room(self.out_arrays(), arrays.out_edges.offsets)
         shares = (in_least * bool(self._in_parts), self._in_parts), (out_least, self._out_parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from ..graph.adjacency import Adjacency
 from .layout import Page, layout
@@ -53,6 +54,17 @@ class MemoryPageSource:
 
     def parts(self, page: Page) -> list[Page]:
         return [page]
+
+    @property
+    def can_be_shared(self) -> bool:
+        return True
+
+    def shared(self) -> AbstractContextManager[MemoryPageSource]:
+        """This source: any number of threads may use it."""
+        return nullcontext(self)
+
+    def give_back(self) -> None:
+        """Do nothing: no memory is lent."""
 
     def prefetch_also(self, page: Page) -> None:
         """Do nothing: all pages are in memory."""

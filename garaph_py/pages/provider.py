@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from threading import Lock
 from typing import Any
@@ -15,11 +15,12 @@ from ..graph.adjacency import Adjacency
 from ..native import Kernel
 from ..storage.disks import Disk
 from ..storage.reader import ArrayReader
-from .disk_source import DiskPageSource
+from .disk_source import DiskPageSource, OnBuffer, ignore
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
 from .memory_source import MemoryPageSource
-from .source import PageSource
+from .part_source import PartSource
+from .source import HostSource, PageSource
 
 Array = npt.NDArray[Any]
 
@@ -63,9 +64,9 @@ class SourceFactory:
         return 0 if self._memory is None else self._memory.into
 
     @property
-    def readers(self) -> int:
-        """Threads that share the pages of in-edges."""
-        return 1 if self._memory is None else self._memory.needs.readers
+    def page_edges(self) -> int | None:
+        """The bound on the in-edges of a page from disk that does not stay; None if the edges are in memory."""
+        return None if self._memory is None else self._memory.page_edges
 
     @property
     def has_out(self) -> bool:
@@ -110,16 +111,20 @@ class SourceFactory:
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        on_allocate: Callable[[Array], None] = lambda array: None, edges: Adjacency | None = None,
+        on_allocate: OnBuffer = ignore, on_free: OnBuffer = ignore, edges: Adjacency | None = None,
     ) -> PageSource:  # fmt: skip
         """Make a page source of the in-edges.
 
         Parameters
         ----------
-        page_edges, pages, elsewhere
-            As for `disk_layout.lay_out`, if edges are on disk.
-        on_allocate : callable
-            Receives each buffer when it is allocated, in the thread that needs it.
+        page_edges : int, optional
+            Bound on a page's edges.
+        pages : sequence of Page, optional
+            The pages; if edges are on disk, those of a GPU, which are parts of what is read (`PartSource`).
+        elsewhere : int
+            The number of first `pages` that the GPU keeps in its own memory, if edges are on disk.
+        on_allocate, on_free
+            As for `DiskPageSource`.
         edges : Adjacency, optional
             Other edges in memory to use instead of the graph's own, such as packed ones.
 
@@ -134,17 +139,16 @@ class SourceFactory:
         assert memory is not None
         layout = memory.in_layout(page_edges, pages, elsewhere)
         self._keep_parts(memory)
-        readers = memory.needs.readers
-        source = DiskPageSource(memory.in_arrays(), self._arrays.m, layout, self.disks, on_allocate, readers)
+        source = DiskPageSource(memory.in_arrays(), self._arrays.m, layout, self.disks, on_allocate, on_free)
         self._open.append(source)
-        return source
+        return source if pages is None else PartSource(source, pages)
 
-    def clone_for_thread(self, own: PageSource) -> PageSource:
-        """Make a source of the in-edges for another thread than that of `own`. On disk, it has the same pages."""
-        if not isinstance(own, DiskPageSource):
-            return self.into()
-        self._open.append(own.clone_for_thread())
-        return self._open[-1]
+    def of_host(self, source: PageSource) -> HostSource:
+        """The source with which the CPU takes its turn beside a GPU, whose source of in-edges is given.
+
+        Edges on disk are read by the GPU's source, to the same frames.
+        """
+        return source.whole if isinstance(source, PartSource) else MemoryPageSource(self._arrays.in_edges)
 
     def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
         """Make a page source of the out-edges; on disk, with at most `page_edges` edges per page.
@@ -158,7 +162,7 @@ class SourceFactory:
         assert memory is not None
         assert self.has_out or memory.needs.tiles
         if own is not None and not memory.apart:
-            return own
+            return own.whole if isinstance(own, PartSource) else own
         layout = memory.out_layout(page_edges)
         self._open.append(DiskPageSource(memory.out_arrays(), self._arrays.m, layout, self.disks))
         return self._open[-1]

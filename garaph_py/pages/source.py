@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
@@ -84,3 +85,17 @@ class PageSource(Protocol):
 
     def close(self) -> None:
         """Free the memory. The source cannot be used afterwards."""
+
+
+class HostSource(PageSource, Protocol):
+    """The source of a CPU that works in turns with a GPU, or beside it."""
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether two threads may use the source at the same time."""
+
+    def shared(self) -> AbstractContextManager[PageSource]:
+        """A source of the same pages for another thread, as long as the context lasts."""
+
+    def give_back(self) -> None:
+        """Free the pages whose memory was only lent (`MemoryNeeds.lent`)."""

@@ -210,7 +210,7 @@ def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPla
 def needs_of(chosen: RunPlan) -> MemoryNeeds:
     """The memory that the run takes beside edges."""
     memory = chosen.memory
-    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.hybrid(1)}[chosen.executor]
+    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.both}[chosen.executor]
 
 
 def planned_edges(
@@ -223,7 +223,8 @@ def planned_edges(
         tiles = planned_side("out-edges", memory.out_arrays(), layout)
         return (tiles,), (tiles.first_bytes + tiles.later_bytes, 0)
     name = "in-edges" if memory.apart or graph.directed else "edges"
-    into = planned_side(name, memory.in_arrays(), memory.in_layout(chosen.page_edges))
+    pages = memory.in_layout(chosen.page_edges)
+    into = planned_side(name, memory.in_arrays(), pages.later or pages)
     out = planned_side("out-edges", memory.out_arrays(), memory.out_layout()) if memory.apart else None
     if out is None or not needs.searches or chosen.schedule.mode == PULL:
         return (into,), (into.first_bytes, into.later_bytes)

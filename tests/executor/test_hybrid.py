@@ -345,7 +345,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
 
-    def interrupted(self, shared, own, state, mode):
+    def interrupted(self, shared, own, source, state, mode):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(together.HybridExecutor, "_take", interrupted)

@@ -40,10 +40,10 @@ def source(saved):
     made = []
 
     def make(room, **how):
-        own = {name: how.pop(name) for name in ("on_allocate",) if name in how}
-        arrays, readers = [edges.neighbour_array], how.get("readers", 1)
+        own = {name: how.pop(name) for name in ("on_allocate", "on_free") if name in how}
+        arrays = [edges.neighbour_array]
         planned = lay_out(arrays, edges.offsets, room, **how)
-        made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, readers=readers, **own))
+        made.append(DiskPageSource(arrays, int(edges.offsets[-1]), planned, reading, **own))
         return made[-1]
 
     yield make

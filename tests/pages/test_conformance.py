@@ -41,14 +41,14 @@ def factory(graph, tmp_path):
     """A function that makes the sources of the graph in one of `PLACES`."""
     made = []
 
-    def make(place, readers=1):
+    def make(place):
         where, encoding = PLACES[place]
         there = graph.packed() if encoding == "packed" else graph
         if where == "disk":
             store.save(graph, tmp_path / "graph", encoding=encoding, block_bytes=8192)
-            there = opened(tmp_path / "graph", readers * ROOM)
+            there = opened(tmp_path / "graph", ROOM)
         made.append(SourceFactory(there, True))
-        made[-1].divide(MemoryNeeds(there.nbytes + 18 * there.n, readers))
+        made[-1].divide(MemoryNeeds(there.nbytes + 18 * there.n))
         return made[-1]
 
     yield make
@@ -189,19 +189,20 @@ def test_bytes_are_read_from_disks_alone(factory, graph, place):
 
 @places
 def test_two_threads_read_side_by_side(factory, graph, place):
-    sources = factory(place, readers=2)
-    own = sources.into(PAGE_EDGES)
-    other, failed = sources.clone_for_thread(own), []
+    own, failed = factory(place).into(PAGE_EDGES), []
+    assert own.can_be_shared
+    with own.shared() as other:
 
-    def work():
-        try:
-            for _ in range(2):
-                assert_pass(other, graph)
-        except BaseException as error:
-            failed.append(error)
+        def work():
+            try:
+                for _ in range(2):
+                    assert_pass(other, graph)
+            except BaseException as error:
+                failed.append(error)
 
-    thread = start("garaph-test", work)
-    for _ in range(2):
-        assert_pass(own, graph)
-    thread.join()
+        thread = start("garaph-test", work)
+        for _ in range(2):
+            assert_pass(own, graph)
+        thread.join()
+    assert_pass(own, graph)
     assert not failed

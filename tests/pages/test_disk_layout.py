@@ -1,5 +1,7 @@
 """How edges on disk are cut into pages, and which of these stay in memory."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ import garaph_py as gp
 from garaph_py.codec.blocks import UNIT
 from garaph_py.codec.format import RUN
 from garaph_py.pages import disk_layout
-from garaph_py.pages.disk_layout import BUFFERS, LARGE, lay_out, mixed
+from garaph_py.pages.disk_layout import BUFFERS, LARGE, MOST_PAGE_BYTES, lay_out, mixed, page_edges_within
+from garaph_py.pages.layout import layout
 from garaph_py.pages.memory import arrays_on_disk
 from garaph_py.storage import directory as store
 from garaph_py.storage import reader
@@ -39,19 +42,43 @@ def test_resident_pages_and_frames_take_nearly_all_of_the_room(edges, share):
     assert all(size <= frame for sizes in streamed for size, frame in zip(sizes, found.frames[0], strict=True))
 
 
-def test_frames_for_two_readers_take_little_more_than_for_one(edges):
+def test_a_page_takes_a_small_part_of_the_room(edges):
     arrays = arrays_on_disk(edges)
-    room = arrays[0].stored_bytes // 2
-    one, two = (
-        readers * sum(map(sum, lay_out(arrays, edges.offsets, room, readers=readers).frames)) for readers in (1, 2)
+    within = partial(page_edges_within, arrays, edges.offsets)
+    assert within(40 * BLOCK) == 4 * BLOCK // 4
+    assert within(4 * BLOCK) == BLOCK // 4
+    assert within(BLOCK) == BLOCK // 4 // BUFFERS
+    assert within(1) == 1
+    assert within(1 << 40) == MOST_PAGE_BYTES // 4
+
+
+@pytest.mark.parametrize("lent", [0.02, 0.2, 0.9])
+def test_lent_memory_holds_more_pages(edges, lent):
+    """When it is given back, the pages are those without it."""
+    arrays = arrays_on_disk(edges)
+    room = arrays[0].stored_bytes // 4
+    alone, found = (lay_out(arrays, edges.offsets, room, lent=int(k * arrays[0].stored_bytes)) for k in (0, lent))
+    assert found.later == alone
+    kept, more = (
+        {(page.first_edge, page.last_edge): sum(sizes) for page, sizes, stays in rows if stays}
+        for rows in (zip(each.pages, each.room_of, each.stays, strict=True) for each in (alone, found))
     )
-    assert two < 1.5 * one
+    assert kept.items() <= more.items()
+    taken = sum(more.values()) - sum(kept.values())
+    assert taken <= lent * arrays[0].stored_bytes
+    assert taken >= min(0.8 * lent * arrays[0].stored_bytes, 0.65 * arrays[0].stored_bytes) - max(
+        map(sum, found.frames)
+    )
+    assert [page.first_edge for page in found.pages[1:]] == [page.last_edge for page in found.pages[:-1]]
+    assert [page.number for page in found.pages] == list(range(len(found.pages)))
+    assert found.frames == alone.frames
+    streamed = [sum(sizes) for sizes, stays in zip(found.room_of, found.stays, strict=True) if not stays]
+    assert max(streamed, default=0) <= sum(found.frames[0])
 
 
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.6, 1.0])
 def test_large_pages_are_spread_evenly(share):
-    offsets = np.arange(0, 100_001, 4)
-    pages, stays = mixed(offsets, 100, share)
+    pages, stays = mixed(layout(np.arange(0, 100_001, 4), 100), share)
     assert all(page.edges <= 100 * (LARGE if stay else 1) for page, stay in zip(pages, stays, strict=True))
     kept = 0
     for page, stay in zip(pages, stays, strict=True):
@@ -61,7 +88,7 @@ def test_large_pages_are_spread_evenly(share):
 
 def test_a_vertex_with_many_edges_has_a_page_of_its_own():
     offsets = np.array([0, 3, 1000, 1003])
-    pages, _ = mixed(offsets, 10, 0.5)
+    pages, _ = mixed(layout(offsets, 10), 0.5)
     assert [(page.first_vertex, page.last_vertex) for page in pages] == [(0, 1), (1, 2), (2, 3)]
 
 

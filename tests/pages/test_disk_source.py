@@ -17,7 +17,7 @@ import garaph_py as gp
 from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
-from garaph_py.pages import memory
+from garaph_py.pages import disk_layout, memory
 from garaph_py.pages.disk_layout import BUFFERS, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
@@ -187,9 +187,8 @@ def test_two_threads_share_the_pages_that_stay(source):
     alone = source(4_000_000, page_edges=3000, on_allocate=lambda buffer: whole.append(buffer.nbytes))
     alone.prefetch(alone.pages)
     expected = [shape_of(alone.edges(page)).copy() for page in alone.pages]
-    room = 2 * BUFFERS * max(whole) + sum(whole) // 2
-    one = source(room, page_edges=3000, readers=2, on_allocate=buffers.append)
-    other, wrong = one.clone_for_thread(), []
+    room = BUFFERS * max(whole) + sum(whole) // 2
+    one, wrong = source(room, page_edges=3000, on_allocate=buffers.append), []
     assert 0.3 * len(one.pages) < sum(one.stays) < 0.6 * len(one.pages)
 
     def work(mine, seed):
@@ -204,14 +203,64 @@ def test_two_threads_share_the_pages_that_stay(source):
         except BaseException as error:
             wrong.append(error)
 
-    threads = [threading.Thread(target=work, args=given) for given in ((one, 1), (other, 2))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    assert len(buffers) == len(one._frames) + len(other._frames) + sum(one.stays)
+    for turn in range(3):
+        work(one, turn)
+        with one.shared() as other:
+            assert len(one._frames) == len(other._frames) == BUFFERS // 2
+            threads = [threading.Thread(target=work, args=given) for given in ((one, 1), (other, 2))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert not wrong
+    assert len(buffers) == len(one._frames) + sum(one.stays)
     assert sum(buffer.nbytes for buffer in buffers) <= room
+
+
+def test_what_two_threads_have_left_is_read_again(source):
+    """Each has stopped before it had used all pages that it had asked for."""
+    one = source(200_000, page_edges=3000)
+    with one.shared() as other:
+        for mine in one, other:
+            mine.prefetch(one.pages)
+            mine.edges(one.pages[0])
+    one.prefetch(one.pages)
+    for page in one.pages:
+        assert one.edges(page) is not None
+        one.release(page)
+
+
+def test_lent_memory_is_given_back(source, monkeypatch):
+    """The pages that stay then need not be read again, in whatever part of a pass that is."""
+    monkeypatch.setattr(disk_layout, "LEAST_PAGE_BYTES", 8192)
+    allocated, freed = [], []
+    alone = source(100_000)
+    lent = source(100_000, lent=60_000, on_allocate=allocated.append, on_free=freed.append)
+
+    def cost(pages):
+        before = pages.bytes_read
+        pages.prefetch(pages.pages)
+        for page in pages.pages:
+            pages.edges(page)
+            pages.release(page)
+        return pages.bytes_read - before
+
+    first = [cost(alone) for _ in range(2)]
+    assert cost(lent) <= 1.02 * first[0]
+    assert cost(lent) < first[1] - 16_000
+    assert sum(each.nbytes for each in allocated) <= 160_000
+    lent.prefetch(lent.pages)
+    lent.edges(lent.pages[0])
+    lent.give_back()
+    assert freed
+    assert sum(each.nbytes for each in allocated) - sum(each.nbytes for each in freed) <= 100_000
+    assert [(page.first_edge, page.last_edge) for page in lent.pages] == [
+        (page.first_edge, page.last_edge) for page in alone.pages
+    ]
+    assert cost(lent) == cost(alone) == first[1]
+    count = len(freed)
+    lent.give_back()
+    assert len(freed) == count
 
 
 def test_pages_that_are_being_read_are_not_read_again(source):

@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 
-import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError, GraphError
 from garaph_py.executor.gpu import device as gpu_device
@@ -134,17 +133,15 @@ def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkey
 
 
 def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
-    """If the memory is too small for the GPU's vertex data, the run uses the CPU alone."""
+    """If the memory is too small for a page of the GPU, which has 64 vertices or more, the run uses the CPU alone."""
     graph, program, edges = stored_hops(graph_of, tmp_path, False)
     device_for(program, graph)
     stored = opened(tmp_path / "g", edges)
-    bound = bind(program, stored)
-    counted = vertex_bytes(bound, stored, 1), vertex_bytes(bound, stored, 2, gpu=True)
-    stored = with_memory(stored, (counted[0] + counted[1]) // 2)
+    stored = with_memory(stored, vertex_bytes(bind(program, stored), stored, 1) + 5 * 8192)
     result = run_with(program, stored, sync=False, mode="pull", page_edges=1000)
     assert result.stats.note.startswith("no GPU used: the run takes")
     with pytest.raises(GraphError, match="of memory for the vertices and"):
-        gp.run(program, stored, device="gpu")
+        run_with(program, stored, device="gpu", page_edges=1000)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 5])

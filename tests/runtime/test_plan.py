@@ -317,10 +317,8 @@ def test_memory_depends_on_the_executor(graph):
     bound = bind(gp.apps.PageRank(), graph)
     memory = planned(gp.apps.PageRank(), graph).memory
     assert memory.cpu.vertices == vertex_bytes(bound, graph, arrays=2)
-    assert memory.gpu.vertices == vertex_bytes(bound, graph, arrays=1, gpu=True)
-    assert memory.hybrid(2).vertices == vertex_bytes(bound, graph, arrays=2, gpu=True)
-    assert (memory.cpu.readers, memory.gpu.readers, memory.hybrid(2).readers) == (1, 1, 3)
-    assert (memory.cpu.apart, memory.gpu.apart, memory.hybrid(1).apart) == (False, True, False)
+    assert memory.gpu.vertices == vertex_bytes(bound, graph, arrays=1)
+    assert memory.both.vertices == vertex_bytes(bound, graph, arrays=2)
     assert memory.cpu.tiles == 0
 
 

@@ -375,6 +375,9 @@ class FakePinned:
     def pin(self, array):
         self.count += 1
 
+    def unpin(self, array):
+        self.count -= 1
+
     def map(self, array):
         if self.driver is None:
             return None

@@ -136,13 +136,13 @@ class CpuExecutor(StepByParts):
         self.load(state)
         return state
 
-    def assist(self, sources: SourceFactory, own: PageSource | None = None) -> None:
+    def assist(self, sources: SourceFactory, own: PageSource) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
         self._open_out(sources, own)
         self._launch.prepare(PUBLISH, WORK, *sources.kernels)
         self.pool.start()
 
-    def _open_out(self, sources: SourceFactory, own: PageSource | None) -> None:
+    def _open_out(self, sources: SourceFactory, own: PageSource) -> None:
         """Open the out-edges, if iterations follow them; `own` is the source of in-edges of the same thread."""
         if sources.has_out:
             self.out_source = sources.out(own)

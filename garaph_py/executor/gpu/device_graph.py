@@ -129,10 +129,10 @@ class DeviceGraph:
             self.pinned.close()
 
     def ranks(self, arrays: GraphArrays, threads: int | None) -> Ranks:
-        """The ranks of the graph's destinations. A graph whose memory is bounded does not keep them."""
+        """The ranks of the graph's destinations. If the graph's memory is bounded, little of them is kept."""
         if self._ranks is not None:
             return self._ranks
-        ranks = Ranks.of(arrays.in_edges.offsets, threads)
+        ranks = Ranks.of(arrays.in_edges.offsets, threads, arrays.memory is None)
         if arrays.memory is None:
             self._ranks = ranks
         return ranks

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...errors import DeviceError, DeviceMemoryError
+from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
@@ -38,7 +38,7 @@ from .launches import Launches
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .page_tasks import PageTasks
 from .parents import Parents
-from .pinned import Pinned
+from .pinned import PageBuffers, Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
 from .push_cost import push_cost
@@ -136,9 +136,9 @@ class GpuExecutor(StepByParts):
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
-        if self._host is not None:
-            self._host.assist(sources)
         found = self.initialize(plan.synchronous, sources)
+        if self._host is not None:
+            self._host.assist(sources, self.source)
         if state is not None:
             found = state
             self.load(found)
@@ -244,8 +244,9 @@ class GpuExecutor(StepByParts):
             if not once and not self._placed.lists and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
+            buffers, staying = PageBuffers(self.device, self._pinned), self.residency.resident
             self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(
-                pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
+                self.settings.page_edges, pages, staying, buffers.pin, buffers.unpin, self.edges.edges
             )  # fmt: skip
             if self.settings.offsets:
                 self.source = self.gather.offset_pages(self.edges.edges, pages, self._pool)
@@ -286,14 +287,6 @@ class GpuExecutor(StepByParts):
             self.streams.fill(self.source, listener)
             if self._placed.out_edges is not None:
                 self._placed.out_edges.fill(partial(self._launches.on_each, self.residency.pages))
-
-    def _pin(self, array: Array) -> None:
-        """Pin a buffer of the page source, in the thread that allocates it.
-
-        That may be a CPU thread, which goes on if the GPU has failed. So errors of the device are ignored here.
-        """
-        with contextlib.suppress(DeviceError), self.device:
-            self._pinned.pin(array)
 
     def load(self, state: State) -> None:
         state.has_sums = False

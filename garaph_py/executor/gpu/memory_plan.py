@@ -11,7 +11,6 @@ from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
-from ...pages.disk_layout import page_bytes_within
 from ...program import BoundProgram
 from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
@@ -101,14 +100,6 @@ def wanted_bytes(asked: int | None, deterministic: bool, free: int, total: int) 
     if wanted is None:
         wanted = int(DETERMINISTIC_SHARE * total) if deterministic else available
     return wanted, min(wanted, available)
-
-
-def page_edges_from_disk(room: int, readers: int, width: float) -> int:
-    """The bound on a page's edges if they are read from disk into `room` bytes of host memory by `readers` threads.
-
-    `width` is the mean number of bytes per edge.
-    """
-    return max(int(page_bytes_within(room, readers) / width), 1)
 
 
 def refused(name: str, nbytes: int, used: int, budget: int) -> DeviceMemoryError:

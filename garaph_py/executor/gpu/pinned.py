@@ -5,6 +5,7 @@ PyCUDA's own `register_host_memory` fails under NumPy 2, so the driver is called
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import mmap
 import threading
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import DeviceError
 from ...system import interrupts
 from ...system.memory import on_own_pages
+from .device import Device
 
 Array = npt.NDArray[Any]
 
@@ -71,6 +74,14 @@ class Pinned:
         self._keys.append(key)
         self._arrays.append(array)
 
+    def unpin(self, array: Array) -> None:
+        """Unpin an array that `pin` has been called for, before it is freed."""
+        for k, own in enumerate(self._arrays):
+            if own is array:
+                _release(self._keys.pop(k))
+                del self._arrays[k]
+                return
+
     def map(self, array: Array) -> int | None:
         """Pin the memory of `array`, and return its address on the GPU; None if the system refuses.
 
@@ -97,15 +108,38 @@ class Pinned:
 
     def close(self) -> None:
         """Unpin everything. The device's context must be current."""
-        from cuda.bindings import driver
-
-        with _lock:
-            for key in self._keys:
-                _pinned[key] -= 1
-                if not _pinned[key]:
-                    del _pinned[key]
-                    driver.cuMemHostUnregister(key[0])
+        for key in self._keys:
+            _release(key)
         self._keys, self._arrays = [], []
+
+
+def _release(key: tuple[int, int]) -> None:
+    """End one use of a pinned array, and unpin it after the last one."""
+    from cuda.bindings import driver
+
+    with _lock:
+        _pinned[key] -= 1
+        if not _pinned[key]:
+            del _pinned[key]
+            driver.cuMemHostUnregister(key[0])
+
+
+class PageBuffers:
+    """Pins buffers of a page source, and unpins them, in the thread that needs them.
+
+    That may be a CPU thread, which goes on if the GPU has failed. So errors of the device are ignored here.
+    """
+
+    def __init__(self, device: Device, pinned: Pinned) -> None:
+        self._device, self._pinned = device, pinned
+
+    def pin(self, array: Array) -> None:
+        with contextlib.suppress(DeviceError), self._device:
+            self._pinned.pin(array)
+
+    def unpin(self, array: Array) -> None:
+        with contextlib.suppress(DeviceError), self._device:
+            self._pinned.unpin(array)
 
 
 @cache

@@ -29,7 +29,6 @@ from .memory_plan import (
     array_sizes,
     can_push,
     has_lists,
-    page_edges_from_disk,
     reserve,
     with_list_arrays,
 )
@@ -307,9 +306,7 @@ class Placer:
     def _residency(
         self, numbering: Numbering, memory: DeviceMemoryPlan, edges: Choice, sources: SourceFactory, streams: int
     ) -> Residency:
-        page_edges, arrays = self._settings.page_edges, edges.arrays
-        if self._graph.on_disk and page_edges is None:
-            page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
+        page_edges, arrays = self._settings.page_edges or sources.page_edges, edges.arrays
         offsets, staging = numbering.ranks.offsets, STAGING_BYTES * edges.packs
         if not self._settings.keep:
             return plan_to_copy(offsets, arrays, memory.fixed + staging, memory.budget, streams, page_edges)

@@ -25,6 +25,8 @@ MANY_RUNS = 32
 """A destination is a hub if its edges continue in more than this many runs after the one in which they begin."""
 WARP = 32
 """Threads of a warp."""
+EVERY = 1 << 12
+"""Vertices between two of which the host keeps the rank: so many are counted in some 10 microseconds."""
 PIECE = 1 << 18
 """Vertices that are counted together, so that what is computed for them stays in a core's cache."""
 SHARE = 1 << 20
@@ -52,53 +54,49 @@ def starts_bytes(edges: int) -> int:
 class Ranks:
     """The ranks of a graph's destinations.
 
-    The host keeps them for every 32nd vertex. The device derives what else it needs (rank_edges.cu).
-
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
-    by_word : ndarray of uint32, shape (ceil(n / 32) + 1,)
-        For each word w of 32 vertices: the destinations before vertex 32 w; then the number of all destinations.
+    kept : ndarray of uint32
+        The destinations before every `EVERY`-th vertex; then the number of all destinations.
+    words : ndarray of uint32 or None
+        What `by_word` returns, if it is kept.
     """
 
     offsets: Array
-    by_word: Array
+    kept: Array
+    words: Array | None = None
 
     @classmethod
-    def of(cls, offsets: Array, threads: int | None = None) -> Ranks:
+    def of(cls, offsets: Array, threads: int | None = None, keeps_words: bool = True) -> Ranks:
         """The ranks for these offsets, made by `threads` threads; None for one per available core."""
-        n = len(offsets) - 1
-        words = -(-n // WARP)
-        by_word = np.zeros(words + 1, np.uint32)
+        words = destinations_by_word(offsets, threads)
+        kept = np.append(words[: -1 : EVERY // WARP], words[-1])
+        return cls(offsets, kept, words if keeps_words else None)
 
-        def count(first: int, last: int) -> None:
-            """Count the destinations of each of these words."""
-            for begin in range(first, last, PIECE // WARP):
-                end = min(begin + PIECE // WARP, last)
-                vertices = slice(begin * WARP, min(end * WARP, n))
-                counts = np.zeros((end - begin, WARP // 8), np.uint8)  # of each byte of a bitmap of the destinations
-                bitmap = np.packbits(offsets[1:][vertices] != offsets[:-1][vertices])
-                np.take(BITS_SET, bitmap, out=counts.reshape(-1)[: len(bitmap)])
-                np.sum(counts.T, axis=0, out=by_word[begin + 1 : end + 1])
+    def by_word(self, threads: int | None = None) -> Array:
+        """For each word w of 32 vertices: the destinations before vertex 32 w; then the number of all destinations.
 
-        with ThreadPool(threads) as pool:
-            pool.run(count, parts_of(words, pool, SHARE // WARP))
-        return cls(offsets, np.cumsum(by_word, dtype=np.uint32))
+        The device derives what else it needs (rank_edges.cu).
+        """
+        return destinations_by_word(self.offsets, threads) if self.words is None else self.words
 
     @property
     def count(self) -> int:
         """The number of destinations."""
-        return int(self.by_word[-1])
+        return int(self.kept[-1])
 
     def before(self, vertices: npt.ArrayLike) -> Array:
         """For each of some vertices, which may be n: the number of destinations before it; uint32, the same shape."""
         given = np.asarray(vertices, np.int64)
-        word = given // WARP
-        edges = self.offsets.take(word[..., None] * WARP + np.arange(WARP + 1), mode="clip")
-        are_before = (np.diff(edges) > 0) & (np.arange(WARP) < (given - word * WARP)[..., None])
-        found: Array = self.by_word[word] + are_before.sum(axis=-1, dtype=np.uint32)
-        return found
+        found = np.empty(given.shape, np.uint32)
+        parts = given // EVERY
+        for part in np.unique(parts).tolist():
+            own, offsets = parts == part, self.offsets[part * EVERY : (part + 1) * EVERY + 1]
+            counts = np.append(0, np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32))
+            found[own] = self.kept[part] + counts[given[own] - part * EVERY]
+        return found[()]
 
     @cached_property
     def hub_ranks(self) -> Array:
@@ -112,6 +110,27 @@ class Ranks:
         large = np.unique(np.searchsorted(self.offsets, some, side="right") - 1)
         found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
         return found
+
+
+def destinations_by_word(offsets: Array, threads: int | None) -> Array:
+    """What `Ranks.by_word` returns."""
+    n = len(offsets) - 1
+    words = -(-n // WARP)
+    by_word = np.zeros(words + 1, np.uint32)
+
+    def count(first: int, last: int) -> None:
+        """Count the destinations of each of these words."""
+        for begin in range(first, last, PIECE // WARP):
+            end = min(begin + PIECE // WARP, last)
+            vertices = slice(begin * WARP, min(end * WARP, n))
+            counts = np.zeros((end - begin, WARP // 8), np.uint8)  # of each byte of a bitmap of the destinations
+            bitmap = np.packbits(offsets[1:][vertices] != offsets[:-1][vertices])
+            np.take(BITS_SET, bitmap, out=counts.reshape(-1)[: len(bitmap)])
+            np.sum(counts.T, axis=0, out=by_word[begin + 1 : end + 1])
+
+    with ThreadPool(threads) as pool:
+        pool.run(count, parts_of(words, pool, SHARE // WARP))
+    return np.cumsum(by_word, dtype=np.uint32)
 
 
 def parts_of(count: int, pool: ThreadPool, share: int = 1 << 16) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ order, so each page would be evicted just before it is needed again. In Garaph, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -107,7 +107,7 @@ def plan(
         raise too_little(fixed, 0, budget)
     limit = max(edges // resident_pages, PAGE_EDGES) if page_edges is None else page_edges
     most = max(int(budget / streams / width), 1) if streams else limit  # 1/N of the memory (section 2.1)
-    pages = layout(offsets, min(limit, most), VERTICES)
+    pages = cut(offsets, min(limit, most), page_edges)
     used = sum(page_bytes(page, arrays) for page in pages)
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
@@ -115,7 +115,7 @@ def plan(
         small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most))
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most), page_edges)
     sizes = [page_bytes(page, arrays) for page in pages]
     largest = max(sizes, default=0)
     resident, used = 0, streams * largest
@@ -156,15 +156,24 @@ def plan_to_copy(
     return Residency(pages, resident, streams, largest, used, (limit, streams) != wanted, keeps=False)
 
 
+def cut(offsets: Array, limit: int, page_edges: int | None) -> list[Page]:
+    """Pages of at most `limit` edges; each is a part of a page of at most `page_edges`, which may come from disk."""
+    pages = list[Page]()
+    for whole in layout(offsets, limit if page_edges is None else max(limit, page_edges), VERTICES):
+        for part in layout(offsets[: whole.last_vertex + 1], limit, VERTICES, whole.first_vertex):
+            pages.append(replace(part, number=len(pages)))
+    return pages
+
+
 def to_stream(
-    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int, page_edges: int | None = None
 ) -> tuple[list[Page], int, int]:
     """Pages that fit the buffers of streams, the bound on their edges, and the number of streams.
 
-    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short.
+    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short. See `cut`.
     """
     while True:
-        pages = layout(offsets, limit, VERTICES)
+        pages = cut(offsets, limit, page_edges)
         largest = max((page_bytes(page, arrays) for page in pages), default=0)
         if streams * largest <= budget - fixed:
             return pages, limit, streams

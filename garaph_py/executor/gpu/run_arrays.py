@@ -82,7 +82,7 @@ class RunArrays:
         copied: dict[str, Callable[[], Array]] = {
             "in_begins": lambda: begins_of(ranks.offsets, threads),
             "out_begins": lambda: begins_of(numbering.out_offsets(threads), threads),
-            "word_ranks": lambda: ranks.by_word[:-1],
+            "word_ranks": lambda: ranks.by_word(threads)[:-1],
             "positions": lambda: numbering.positions,
         }
         if name in copied:

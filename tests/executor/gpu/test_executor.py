@@ -107,7 +107,7 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
     graph, program = graph_of(twins.Edges(n, np.arange(n - 1), np.arange(1, n))), Hops(0)
     device_for(program, graph)
     bound = bind(program, graph)
-    counted = vertex_bytes(bound, graph, arrays=1, gpu=True) - graph.nbytes - graph.ids.nbytes
+    counted = vertex_bytes(bound, graph, arrays=1) - graph.nbytes - graph.ids.nbytes
     np.unique([0])  # imports a megabyte of modules when it is first called
     tracemalloc.start()
     try:

@@ -5,14 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.gpu.memory_plan import (
-    DeviceMemoryPlan,
-    page_edges_from_disk,
-    refused,
-    shortage,
-    wanted_bytes,
-)  # fmt: skip
-from garaph_py.pages.disk_layout import BUFFERS, MOST_PAGE_BYTES
+from garaph_py.executor.gpu.memory_plan import DeviceMemoryPlan, refused, shortage, wanted_bytes
 from garaph_py.pages.layout import Page
 
 
@@ -36,13 +29,6 @@ def test_what_is_left_for_edges():
     assert (plan.fixed, plan.left) == (600, 400)
     with pytest.raises(DeviceMemoryError, match=r"for the vertices alone, and may use .*; allow more with gpu_memory"):
         _ = DeviceMemoryPlan(599, plan.arrays, 100).left
-
-
-def test_pages_from_disk_fit_the_hosts_memory():
-    assert page_edges_from_disk(64_000, 1, 4.0) == 64_000 // 4 // BUFFERS
-    assert page_edges_from_disk(64_000, 2, 4.0) == 64_000 // 4 // 2 // BUFFERS
-    assert page_edges_from_disk(1, 2, 4.0) == 1
-    assert page_edges_from_disk(1 << 40, 1, 4.0) == MOST_PAGE_BYTES // 4
 
 
 def test_messages_about_gpu_memory():
