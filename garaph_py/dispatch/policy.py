@@ -62,6 +62,8 @@ class Policy:
         The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
     gather : str
         How a GPU sums if the user does not choose a gather.
+    all_vertices : bool
+        A GPU that sums in shared memory counts all vertices of a shard, not only those with in-edges.
     work_items : bool
         A GPU that sums in shared memory divides a shard of many edges among several blocks.
     keep : bool
@@ -108,6 +110,7 @@ class Policy:
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
     hardware: bool = False
+    all_vertices: bool = False
     work_items: bool = True
     keep: bool = True
     offsets: bool = False
@@ -225,6 +228,9 @@ class GaraphPolicy(_Rules):
         It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
     dual : bool
         Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+    all_vertices : bool
+        Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). False: those
+        with in-edges, which alone need a sum.
     work_items : bool
         Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
         shard (section 3.1).
@@ -239,6 +245,7 @@ class GaraphPolicy(_Rules):
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
+    all_vertices: bool = True
     work_items: bool = True
     keep: bool = True
     offsets: bool = False

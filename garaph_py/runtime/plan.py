@@ -299,6 +299,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
+        all_vertices=options.policy.all_vertices,
         work_items=options.policy.work_items,
         page_edges=options.page_edges,
         deterministic=options.deterministic,

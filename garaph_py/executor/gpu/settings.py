@@ -120,6 +120,9 @@ class Settings:
     replication : {"custom", "calibrated"} or int
         How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
         ``"calibrated"`` by a measurement. An int is the number itself.
+    all_vertices : bool
+        For this number, and the vertices of a shard, those without in-edges count too. They never do in
+        ``"calibrated"``.
     work_items : bool
         ``"replicated"`` divides a shard of many edges among several blocks. Otherwise each shard has one block.
     page_edges : int or None
@@ -156,6 +159,7 @@ class Settings:
     streams: int = STREAMS
     gather: str = "auto"
     replication: str | int = "custom"
+    all_vertices: bool = False
     work_items: bool = True
     page_edges: int | None = None
     deterministic: bool = False

@@ -13,6 +13,7 @@ from ...support.runs import run_with
 pytestmark = pytest.mark.gpu
 
 ENGINES = {
+    "all_vertices=no": GaraphPolicy(all_vertices=False),
     "work_items=no": GaraphPolicy(work_items=False),
     "keep=no": GaraphPolicy(keep=False),
     "offsets=yes": GaraphPolicy(offsets=True),
