@@ -71,6 +71,8 @@ class Policy:
         1/N of that memory on N streams.
     offsets : bool
         A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
+    two_threads : bool
+        One thread transmits pages to a GPU, another launches their kernels. Otherwise one thread does both.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -114,6 +116,7 @@ class Policy:
     work_items: bool = True
     keep: bool = True
     offsets: bool = False
+    two_threads: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -240,6 +243,9 @@ class GaraphPolicy(_Rules):
     offsets : bool
         An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). False: a bit for
         each edge, which the GPU makes itself, tells it.
+    two_threads : bool
+        A thread transmits pages to the GPU, another launches the kernels of those that are there (section 5.2). False:
+        one thread does both.
     """
 
     hardware: bool = True
@@ -249,6 +255,7 @@ class GaraphPolicy(_Rules):
     work_items: bool = True
     keep: bool = True
     offsets: bool = False
+    two_threads: bool = False
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)

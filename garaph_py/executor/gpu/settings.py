@@ -138,6 +138,8 @@ class Settings:
         Edges come with the 16-bit offsets of their destinations, for ``"replicated"`` over raw edges in memory.
     keep : bool
         Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages.
+    two_threads : bool
+        One thread transmits streamed pages, another launches their kernels. Otherwise one does both.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     zero_copy : bool
@@ -167,6 +169,7 @@ class Settings:
     threads: int | None = None
     offsets: bool = False
     keep: bool = True
+    two_threads: bool = False
     transfer: str = COPIED
     zero_copy: bool = False
     order: str = GIVEN
