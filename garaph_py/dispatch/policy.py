@@ -62,6 +62,8 @@ class Policy:
         The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
     gather : str
         How a GPU sums if the user does not choose a gather.
+    all_vertices : bool
+        A GPU that sums in shared memory counts all vertices of a shard, not only those with in-edges.
     work_items : bool
         A GPU that sums in shared memory divides a shard of many edges among several blocks.
     keep : bool
@@ -69,6 +71,8 @@ class Policy:
         1/N of that memory on N streams.
     offsets : bool
         A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
+    two_threads : bool
+        One thread transmits pages to a GPU, another launches their kernels. Otherwise one thread does both.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
@@ -108,9 +112,11 @@ class Policy:
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
     hardware: bool = False
+    all_vertices: bool = False
     work_items: bool = True
     keep: bool = True
     offsets: bool = False
+    two_threads: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -225,6 +231,9 @@ class GaraphPolicy(_Rules):
         It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
     dual : bool
         Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+    all_vertices : bool
+        Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). False: those
+        with in-edges, which alone need a sum.
     work_items : bool
         Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
         shard (section 3.1).
@@ -234,14 +243,19 @@ class GaraphPolicy(_Rules):
     offsets : bool
         An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). False: a bit for
         each edge, which the GPU makes itself, tells it.
+    two_threads : bool
+        A thread transmits pages to the GPU, another launches the kernels of those that are there (section 5.2). False:
+        one thread does both.
     """
 
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
+    all_vertices: bool = True
     work_items: bool = True
     keep: bool = True
     offsets: bool = False
+    two_threads: bool = False
 
     name: ClassVar[str] = "garaph"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)

@@ -299,6 +299,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
+        all_vertices=options.policy.all_vertices,
         work_items=options.policy.work_items,
         page_edges=options.page_edges,
         deterministic=options.deterministic,
@@ -306,6 +307,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         threads=options.threads,
         offsets=options.policy.offsets,
         keep=options.policy.keep,
+        two_threads=options.policy.two_threads,
         transfer=options.policy.transfer,
         zero_copy=options.policy.zero_copy,
         order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers

@@ -197,7 +197,7 @@ class Runner:
         executor, state = begun.executor, self._state
         assert state is not None
         hybrid = executor if isinstance(executor, HybridExecutor) else None
-        self._watch(begun.gpu.streams.thread, *([] if hybrid is None else [hybrid.heartbeat]))
+        self._watch(*begun.gpu.streams.heartbeats, *([] if hybrid is None else [hybrid.heartbeat]))
         self._device = begun.name
         # A graph whose memory is bounded leaves no room for copies.
         interval = INTERVAL if self._graph.memory is None else math.inf

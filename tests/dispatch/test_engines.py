@@ -41,6 +41,7 @@ from garaph_py.executor.partitions import PartitionCounts
         POLICIES["auto"],
         POLICIES["garaph"],
         GaraphPolicy(hardware=False, dual=False),
+        GaraphPolicy(all_vertices=False, two_threads=True),
         GaraphPolicy(work_items=False, keep=False, offsets=True),
     ],
     ids=text_of,

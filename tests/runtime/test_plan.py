@@ -291,6 +291,20 @@ def test_whether_edges_stay_on_the_gpu(reckoned, graph, engine, keeps):
     assert there == (known if keeps else OnDevice(True, True, 0, 0))
 
 
+@pytest.mark.parametrize(("engine", "counted"), [
+    ("auto", False), ("garaph", True), ("garaph:all_vertices=no", False),
+])  # fmt: skip
+def test_whether_all_vertices_of_a_shard_count(graph, engine, counted):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.all_vertices == counted
+
+
+@pytest.mark.parametrize(("engine", "two"), [
+    ("auto", False), ("garaph", False), ("garaph:two_threads=yes", True),
+])  # fmt: skip
+def test_how_many_threads_drive_the_gpu(graph, engine, two):
+    assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.two_threads == two
+
+
 @pytest.mark.parametrize(("engine", "divides"), [
     ("auto", True), ("garaph", True), ("garaph:work_items=no", False),
 ])  # fmt: skip

@@ -49,6 +49,7 @@ from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
+from .two_threads import streams_for
 from .work import SKIPPED, PageWork, SharedWork, result_of, work_and_tell
 
 Array = npt.NDArray[Any]
@@ -150,8 +151,7 @@ class GpuExecutor(StepByParts):
 
         `sources` makes the page sources; by default this executor makes them from its graph.
         """
-        if sources is not None:
-            self._sources = sources
+        self._sources = sources or self._sources
         budget = self.budget()
         self._lay_out(synchronous, budget)
         try:
@@ -231,7 +231,7 @@ class GpuExecutor(StepByParts):
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
-            self.streams = Streams(
+            self.streams = streams_for(self.settings)(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
                 hub or (self._placed.mapped if self._placed.in_place else None),
             )  # fmt: skip

@@ -88,11 +88,12 @@ class Gather:
     ) -> None:
         needs_share = kind not in (PACKED, UNTIL_DONE)
         self.kind = SEGMENTED if needs_share and not launcher.share else kind
-        self._replication = settings.replication
+        self._replication, self._all_vertices = settings.replication, settings.all_vertices
         self._item_edges = ITEM_EDGES if settings.work_items else max(int(ranks.offsets[-1]), 1)
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
-        self._known, self._key = kept.gathers, f"{bound.key} {settings.replication} {settings.work_items}"
+        how = settings.replication, settings.all_vertices, settings.work_items
+        self._known, self._key = kept.gathers, f"{bound.key} {how}"
         self._launcher, self._memory, self._ranks = launcher, kept.memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
@@ -117,7 +118,7 @@ class Gather:
     def offset_pages(self, edges: Adjacency, pages: Sequence[Page], pool: PinnedPool | Pinned) -> OffsetPages:
         """The pages with the 16-bit offsets of their destinations, which are written to memory of the `pool`."""
         into = pool.empty(int(self._ranks.offsets[-1]), np.dtype(np.uint16))
-        rule = custom() if self._replication == CUSTOM else fixed(int(self._replication))
+        rule = self._given_rule()
         for page in pages:
             firsts, _ = shards(self._ranks.offsets, page, self._copies, rule)
             write_offsets(self._ranks.offsets, firsts, into)
@@ -200,14 +201,18 @@ class Gather:
         return sum(float((ranks * factors).sum()) for ranks, _, _, factors in shapes) / max(destinations, 1.0)
 
     def _rule(self, page: Page, task: Array, stream: Any) -> Replication:
-        if self._replication == CUSTOM:
-            return custom()
         if self._replication != CALIBRATED:
-            return fixed(int(self._replication))
+            return self._given_rule()
         try:
             return self._calibrate(page, task, stream)
         except DeviceMemoryError:
             return custom()
+
+    def _given_rule(self) -> Replication:
+        """The rule that takes no measurement."""
+        if self._replication == CUSTOM:
+            return custom(self._all_vertices)
+        return fixed(int(self._replication), self._all_vertices)
 
     def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
         """Time the page with every rule: each fixed factor, equation 2, and a `CostModel` fitted to these times.

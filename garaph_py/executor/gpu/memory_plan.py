@@ -200,17 +200,17 @@ def has_lists(bound: BoundProgram, graph: Graph) -> bool:
     return bound.undirected or (graph.encoding == RAW and not graph.on_disk)
 
 
-def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:
+def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, counted: int | None) -> int:
     """Bytes for the allocations that are made when pages need them: tallies, partial totals, work items, reported
     values.
 
-    `replicates` says whether the replicated gather may be used.
+    `counted` is the number of vertices that count in shards; None if the replicated gather will not be used.
     """
     n, tally = graph.n, launcher.layouts.tally
     copies = max(launcher.share // bound.accumulator.itemsize, 1)
-    items = 2 * (32 * ranks.count // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
+    items = 2 * (32 * (counted or 0) // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
     each = launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
-    needed = (items + n // WORD // 64 + 64) * each if launcher.share and replicates else 0
+    needed = (items + n // WORD // 64 + 64) * each if launcher.share and counted is not None else 0
     reported = max(bound.reports.itemsize, bound.value.itemsize)
     needed += (min(n, REPORT_VERTICES) + 2 * WORD) * reported + len(ranks.hubs) * launcher.layouts.hub.itemsize
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1

@@ -301,7 +301,9 @@ class Placer:
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = by_runs and self._settings.gather in (AUTO, REPLICATED)
-        return DeviceMemoryPlan(budget, arrays, reserve(bound, graph, ranks, self._launcher, replicates))
+        counted = graph.n if self._settings.all_vertices else ranks.count
+        needed = reserve(bound, graph, ranks, self._launcher, counted if replicates else None)
+        return DeviceMemoryPlan(budget, arrays, needed)
 
     def _residency(
         self, numbering: Numbering, memory: DeviceMemoryPlan, edges: Choice, sources: SourceFactory, streams: int

@@ -32,27 +32,32 @@ class Replication:
         Ascending degrees.
     factors : ndarray of int64
         ``factors[k]`` is the factor of degrees that exceed k of the bounds; there is one more factor than bounds.
+    all_vertices : bool
+        A shard's degree is its edges divided by all of its vertices, and each of these counts in shared memory, as in
+        the paper. False: those without in-edges do not count; they need no accumulator.
     """
 
     bounds: Array
     factors: Array
+    all_vertices: bool = False
 
     def of(self, degree: float) -> int:
         return int(self.factors[np.searchsorted(self.bounds, degree)])
 
 
-def custom() -> Replication:
+def custom(all_vertices: bool = False) -> Replication:
     """Equation 2: ``R = 2 ** min(ceil(log2(|E| / |V|) - 0.5), 5)``, with the exponent at least 0.
 
     Without that lower bound, an average degree of 0.7 or less would give R < 1.
     """
     exponents = range(1, MAX_EXPONENT + 1)
-    return Replication(np.array([2 ** (k - 0.5) for k in exponents]), np.array([1 << k for k in (0, *exponents)]))
+    bounds, factors = [2 ** (k - 0.5) for k in exponents], [1 << k for k in (0, *exponents)]
+    return Replication(np.array(bounds), np.array(factors), all_vertices)
 
 
-def fixed(factor: int) -> Replication:
+def fixed(factor: int, all_vertices: bool = False) -> Replication:
     """The same factor for every shard."""
-    return Replication(np.zeros(0), np.array([factor]))
+    return Replication(np.zeros(0), np.array([factor]), all_vertices)
 
 
 DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])

@@ -120,6 +120,9 @@ class Settings:
     replication : {"custom", "calibrated"} or int
         How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
         ``"calibrated"`` by a measurement. An int is the number itself.
+    all_vertices : bool
+        For this number, and the vertices of a shard, those without in-edges count too. They never do in
+        ``"calibrated"``.
     work_items : bool
         ``"replicated"`` divides a shard of many edges among several blocks. Otherwise each shard has one block.
     page_edges : int or None
@@ -135,6 +138,8 @@ class Settings:
         Edges come with the 16-bit offsets of their destinations, for ``"replicated"`` over raw edges in memory.
     keep : bool
         Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages.
+    two_threads : bool
+        One thread transmits streamed pages, another launches their kernels. Otherwise one does both.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     zero_copy : bool
@@ -156,6 +161,7 @@ class Settings:
     streams: int = STREAMS
     gather: str = "auto"
     replication: str | int = "custom"
+    all_vertices: bool = False
     work_items: bool = True
     page_edges: int | None = None
     deterministic: bool = False
@@ -163,6 +169,7 @@ class Settings:
     threads: int | None = None
     offsets: bool = False
     keep: bool = True
+    two_threads: bool = False
     transfer: str = COPIED
     zero_copy: bool = False
     order: str = GIVEN

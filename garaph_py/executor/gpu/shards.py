@@ -31,39 +31,39 @@ def cutting() -> Kernel:
     """The compiled kernel that makes shards greedily, one after the other."""
 
     # wide: a compiled kernel takes numbers and arrays, not objects
-    def cut(offsets, first, last, copies, bounds, degrees, factors, firsts, chosen):
+    def cut(offsets, first, last, all_vertices, copies, bounds, degrees, factors, firsts, chosen):
         """Cut the vertices [first, last) into shards; write their first vertices and factors, return their number."""
         shards, v = 0, first
         while v < last:
-            start, destinations, factor = v, 0, factors[0]
+            start, counted, factor = v, 0, factors[0]
             while v < last and v - start < MAX_SHARD_VERTICES:
-                more = destinations + np.int64(offsets[v + 1] > offsets[v])
+                more = counted + np.int64(all_vertices or offsets[v + 1] > offsets[v])
                 degree = np.float64(offsets[v + 1] - offsets[start]) / np.float64(max(more, 1))
                 k = 0
                 while k < degrees and bounds[k] < degree:
                     k += 1
                 if v > start and more * factors[k] > copies:
                     break
-                destinations, factor = more, factors[k]
+                counted, factor = more, factors[k]
                 v += 1
             firsts[shards], chosen[shards] = start, factor
             shards += 1
         return shards
 
-    return Kernel("i64* i64 i64 i64 f64* i64 i64* i64* i64*", cut)
+    return Kernel("i64* i64 i64 i64 i64 f64* i64 i64* i64* i64*", cut)
 
 
 def shards(offsets: Array, page: Page, copies: int, replication: Replication) -> tuple[Array, Array]:
     """The first vertices of a page's shards, followed by the page's end, and the shards' replication factors.
 
-    A shard grows as long as its destinations times its factor is at most `copies`. The factor is computed again for
-    each vertex that is added. Vertices without in-edges need no accumulator.
+    A shard grows as long as the vertices that count times its factor is at most `copies`. The factor is computed again
+    for each vertex that is added. All vertices count, or those with in-edges, as the rule says.
     """
     vertices = page.vertices
     firsts, chosen = np.empty(vertices + 1, np.int64), np.empty(vertices, np.int64)
     count = cutting()(
-        offsets, page.first_vertex, page.last_vertex, copies, replication.bounds, len(replication.bounds),
-        replication.factors, firsts, chosen,
+        offsets, page.first_vertex, page.last_vertex, replication.all_vertices, copies, replication.bounds,
+        len(replication.bounds), replication.factors, firsts, chosen,
     )  # fmt: skip
     firsts[count] = page.last_vertex
     return firsts[: count + 1], chosen[:count]

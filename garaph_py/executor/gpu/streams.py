@@ -2,8 +2,8 @@
 
 The kernels of a page are launched on the same stream as the copy of its edges, so they begin when the copy ends. Two
 other streams copy new values to the host. One thread, the GPU thread, launches all of this; then it waits, without the
-GIL, for the next copy or page to end. The paper uses two threads, one that copies and one that computes. In Python
-these would wait longer for the GIL than for the GPU.
+GIL, for the next copy or page to end. The paper uses two threads, one that copies and one that computes; so does
+two_threads.py. In Python these wait longer for the GIL than for the GPU.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ class Streams:
 
     Attributes
     ----------
+    device : Device
     compute : list of pycuda.driver.Stream
         For the kernels of resident pages, in turn.
     back, back_early : pycuda.driver.Stream
@@ -141,7 +142,7 @@ class Streams:
         spans: list[Span] | None = None, transfer: str = COPIED, there: HubEdges | MappedEdges | None = None,
     ) -> None:  # fmt: skip
         self._there = there
-        self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
+        self.device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._transfer_name = transfer
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
         self._keeps, self._handles, self._event_flags = residency.keeps, kept.handles, event_flags(device)
@@ -187,6 +188,11 @@ class Streams:
         copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
         return Buffer(addresses, stream, copied, computed, idle, page)
 
+    @property
+    def heartbeats(self) -> list[ThreadTime]:
+        """What the threads that put work on the streams are doing."""
+        return [self.thread]
+
     def write_spans(self) -> None:
         """Write the spans of all copies and computations that have ended."""
         if self.timeline is not None:
@@ -195,6 +201,10 @@ class Streams:
     def resident(self, page: Page) -> Buffer:
         """The buffer of a resident page."""
         return self._resident[page.number]
+
+    def place_of(self, page: Page) -> Buffer | None:
+        """The buffer in which a page stays; None if it shares the buffers of streams with others."""
+        return self._resident[page.number] if page.number < len(self._resident) else None
 
     def in_one_piece(self, pages: list[Page]) -> tuple[Page, Buffer] | None:
         """Consecutive `pages` as one page, and its buffer, if no edges have to be copied, and all adjoin each other.
@@ -255,7 +265,8 @@ class Streams:
         else:
             for page, buffer in missing:
                 buffer.stream = self._prefetch
-                self._copy(page, buffer, source)
+                self.thread.doing = ("copying page", page.number)
+                self.copy(page, buffer, source)
         self.thread.doing = ("idle",)
 
     def _copy_at_once(self, missing: list[tuple[Page, Buffer]], source: PageSource, transfer: Transfer) -> None:
@@ -283,7 +294,8 @@ class Streams:
             interrupts.check()
             is_missing = buffer.page is None
             if is_missing:
-                self._copy(page, buffer, source)
+                self.thread.doing = ("copying page", page.number)
+                self.copy(page, buffer, source)
             buffer.copied.synchronize()
             if is_missing:
                 source.release(page)
@@ -326,43 +338,46 @@ class Streams:
             Reads the pages' edges on the host.
         work : Work
         """
-        thread = self.thread
-        pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
         try:
             source.prefetch(queue.streamed_pages())
-            with thread.running():
-                while True:
-                    interrupts.check()
-                    self._poll(pipeline, source, work)
-                    if (step := pipeline.next()) is None:
-                        break
-                    action, page, buffer = step
-                    if action is COPY_AND_LAUNCH:
-                        self._copy(page, buffer, source)
-                        self._launch(page, buffer, work, self.back)
-                    elif action is LAUNCH:
-                        if buffer.copied_bytes:  # `prefetch` copied the page, on another stream
-                            buffer.stream.wait_for_event(buffer.copied)
-                        self._launch(page, buffer, work, self.back_early)
-                    elif action is AWAIT_COPY:
-                        with thread.waiting("the copy of page", page.number):
-                            buffer.copied.synchronize()
-                    else:
-                        with thread.waiting("page", page.number):
-                            buffer.idle.synchronize()
-                with thread.waiting("new values to be copied to the host"):
-                    self.back_early.synchronize()
-                    self.back.synchronize()
-                self._finish(pipeline, source, work)
+            with self.thread.running():
+                self._drive(queue, source, work)
             if self.timeline is not None:
                 self.timeline.write_spans(self.back, MANY)
         except BaseException:  # the GPU must not write to the caller's arrays after this call
             queue.clear()
-            with suppress(self._device.driver.Error):
-                self._device.driver.Context.synchronize()
+            with suppress(self.device.driver.Error):
+                self.device.driver.Context.synchronize()
             raise
         finally:
-            thread.doing = ("idle",)
+            self.thread.doing = ("idle",)
+
+    def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
+        """Put all work on the streams, and wait until it has ended."""
+        thread = self.thread
+        pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
+        while True:
+            interrupts.check()
+            self._poll(pipeline, source, work)
+            if (step := pipeline.next()) is None:
+                break
+            action, page, buffer = step
+            if action is COPY_AND_LAUNCH:
+                thread.doing = ("copying page", page.number)
+                self.copy(page, buffer, source)
+                self._launch(page, buffer, work, self.back)
+            elif action is LAUNCH:
+                self._launch_on_device(page, buffer, work)
+            elif action is AWAIT_COPY:
+                with thread.waiting("the copy of page", page.number):
+                    buffer.copied.synchronize()
+            else:
+                with thread.waiting("page", page.number):
+                    buffer.idle.synchronize()
+        with thread.waiting("new values to be copied to the host"):
+            self.back_early.synchronize()
+            self.back.synchronize()
+        self._finish(pipeline, source, work)
 
     def _poll(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
         """Ask the driver which copies and pages have ended, and report them."""
@@ -383,24 +398,33 @@ class Streams:
 
     def _end(self, pipeline: Pipeline[Buffer], launched: deque[tuple[Page, Buffer]], work: Work) -> None:
         """Report the first page of `launched`, whose new values are on the host."""
-        page, buffer = launched[0]
+        self._complete(*launched[0], work)
+        pipeline.ended(launched)
+
+    def _complete(self, page: Page, buffer: Buffer, work: Work) -> None:
+        """Report a page whose new values are on the host."""
         work.on_complete(page, buffer.copied_bytes)
         buffer.copied_bytes = 0
-        pipeline.ended(launched)
 
     def _wanted(self, page: Page, buffer: Buffer) -> list[int | None]:
         """The addresses of a page's arrays in a buffer; None for those that are there."""
         found = buffer.found or itertools.repeat(False)
         return [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
 
-    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
+    def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
-        began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
+        began = time.perf_counter_ns()
         copied = self._transfer.send(source.edges(page), self._wanted(page, buffer), buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied
         buffer.copied.record(buffer.stream)
+
+    def _launch_on_device(self, page: Page, buffer: Buffer, work: Work) -> None:
+        """Launch the kernels of a page whose edges are on the device, or are being copied there by `prefetch`."""
+        if buffer.copied_bytes:  # on another stream
+            buffer.stream.wait_for_event(buffer.copied)
+        self._launch(page, buffer, work, self.back_early)
 
     def _launch(self, page: Page, buffer: Buffer, work: Work, back: Any) -> None:
         """Launch the kernels of a page on its buffer's stream, and then the copies to the host on the stream `back`."""

@@ -42,7 +42,10 @@ class Timeline:
         return self._tracks[id(stream)]
 
     def _record(self, stream: Any) -> Any:
-        event = self._spare.pop() if self._spare else self._driver.Event()
+        try:
+            event = self._spare.pop()
+        except IndexError:  # asked for beforehand, another thread might have taken the last one since
+            event = self._driver.Event()
         event.record(stream)
         return event
 

@@ -12,6 +12,7 @@ from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.gpu.two_threads import TRANSMISSION
 from tests.support import twins
 from tests.support.late_gpu import LateDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
@@ -19,7 +20,7 @@ from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_
 from ...support.runs import run_with
 
 SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "1"))
-"""Of each graph, synchronous and not, by both processors and the GPU alone, and both engines: 20 take two minutes."""
+"""Of each graph, synchronous and not, by both processors and the GPU alone, and each engine: 20 take three minutes."""
 FAILURES = 2
 """Of the GPU, with each schedule."""
 
@@ -44,7 +45,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("cut_small_graphs", "pending_is_poisoned"),
     pytest.mark.parametrize("seed", range(SCHEDULES)),
-    pytest.mark.parametrize("engine", ["auto", "garaph"]),
+    pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:two_threads=yes,keep=no"]),
     pytest.mark.parametrize("processor", ["hybrid", "gpu"]),
     pytest.mark.parametrize("sync", [True, False]),
     pytest.mark.parametrize("name", GRAPHS),
@@ -106,7 +107,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
             assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
         assert ("launch failure" in (result.stats.note or "")) == driver.failed
         assert held_after(driver, graph) == 0
-        assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
+        assert not [thread for thread in threading.enumerate() if thread.name in ("garaph-gpu", TRANSMISSION)]
         return driver.calls
 
     return begin

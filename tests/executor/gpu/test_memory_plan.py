@@ -2,11 +2,19 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.gpu.memory_plan import DeviceMemoryPlan, refused, shortage, wanted_bytes
+from garaph_py.executor.gpu.memory_plan import DeviceMemoryPlan, refused, reserve, shortage, wanted_bytes
+from garaph_py.executor.gpu.ranks import Ranks
+from garaph_py.executor.gpu.replication import fixed
+from garaph_py.executor.gpu.shards import shards
+from garaph_py.executor.gpu.task import Layouts
 from garaph_py.pages.layout import Page
+from garaph_py.program import bind
+from tests.support import twins
+from tests.support.numpy_gpu import Quiet
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,18 @@ def test_what_is_left_for_edges():
     assert (plan.fixed, plan.left) == (600, 400)
     with pytest.raises(DeviceMemoryError, match=r"for the vertices alone, and may use .*; allow more with gpu_memory"):
         _ = DeviceMemoryPlan(599, plan.arrays, 100).left
+
+
+def test_there_is_room_for_the_items_of_shards_in_which_all_vertices_count(graph_of):
+    n, copies = 200_000, 1024
+    graph = graph_of(twins.Edges(n, np.zeros(n // 100, np.int64), np.arange(0, n, 100)))
+    bound, ranks = bind(Quiet(0), graph), Ranks.of(graph._arrays.in_edges.offsets)
+    layouts = Layouts(np.dtype([("identity", bound.accumulator)], align=True), np.dtype(np.int64))
+    launcher = SimpleNamespace(layouts=layouts, share=copies * bound.accumulator.itemsize)
+    cuts, _ = shards(ranks.offsets, Page(0, 0, n, 0, graph.m), copies, fixed(32, all_vertices=True))
+    needed = (len(cuts) - 1) * layouts.item.itemsize
+    without, few, all_count = (reserve(bound, graph, ranks, launcher, k) for k in (None, ranks.count, n))
+    assert few - without < needed <= all_count - without
 
 
 def test_messages_about_gpu_memory():

@@ -39,7 +39,10 @@ def slow_offsets(offsets, firsts):
     return found
 
 
-@given(DEGREES, st.sampled_from([custom(), fixed(1), fixed(8)]), st.integers(32, 400), st.integers(1, 5000))
+RULES = st.sampled_from([custom(), fixed(1), fixed(8), custom(True)])
+
+
+@given(DEGREES, RULES, st.integers(32, 400), st.integers(1, 5000))
 def test_an_offset_counts_destinations_from_the_shards_first(degrees, rule, copies, page_edges):
     offsets = offsets_of(degrees)
     into, wanted = np.full(sum(degrees), 0xFFFF, np.uint16), []

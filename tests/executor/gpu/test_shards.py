@@ -1,6 +1,7 @@
 """Shards and work items, beside slow twins: they cover every edge once, and their copies fit."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from tests.support.degrees import DEGREES, offsets_of
 ITEM = Layouts(np.dtype([("identity", np.float32)], align=True), np.dtype(np.int64)).item
 
 
-RULES = st.sampled_from([custom(), fixed(1), fixed(8), fixed(32)])
+RULES = st.sampled_from([custom(), fixed(1), fixed(8), fixed(32), custom(True), fixed(1, True), fixed(8, True)])
 
 
 def slow_shards(offsets, page, copies, rule):
@@ -22,9 +23,9 @@ def slow_shards(offsets, page, copies, rule):
     found, start = [], page.first_vertex
 
     def fitting(end):
-        destinations = sum(offsets[u] < offsets[u + 1] for u in range(start, end))
-        factor = rule.of((offsets[end] - offsets[start]) / max(destinations, 1))
-        return factor if destinations * factor <= copies else None
+        counted = sum(rule.all_vertices or offsets[u] < offsets[u + 1] for u in range(start, end))
+        factor = rule.of((offsets[end] - offsets[start]) / max(counted, 1))
+        return factor if counted * factor <= copies else None
 
     while start < page.last_vertex:
         end = start + 1
@@ -49,6 +50,35 @@ def test_a_shard_has_no_more_vertices_than_16_bits_count():
     firsts, factors = shards(offsets, Page(0, 0, 200_000, 0, 0), 1000, custom())
     assert firsts.tolist() == [0, 65536, 131072, 196608, 200_000]
     assert factors.tolist() == [1] * 4
+
+
+VERTICES = 20_000
+"""Of the shard below, half of which have no in-edges."""
+POINTS = [(k + half, counts_all) for k in range(6) for half in (-0.5, 0.5) for counts_all in (True, False)]
+POINTS.remove((-0.5, False))  # a vertex that counts has an edge or more
+
+
+@pytest.mark.parametrize(("exponent", "all_vertices"), POINTS)
+def test_a_shards_factor_changes_at_half_powers_of_its_mean_degree(exponent, all_vertices):
+    """The mean is over the vertices that count, and a little less or more than 2^(k - 1/2) or 2^(k + 1/2)."""
+    middle = 2**exponent * (VERTICES if all_vertices else VERTICES // 2)
+    for share, power in (0.999, exponent - 0.5), (1.001, exponent + 0.5):
+        degrees = np.zeros(VERTICES, np.int64)
+        degrees[::2] = np.diff(np.linspace(0, share * middle, VERTICES // 2 + 1).astype(np.int64))
+        assert degrees[::2].all()
+        offsets = offsets_of(degrees)
+        page = Page(0, 0, VERTICES, 0, int(offsets[-1]))
+        firsts, factors = shards(offsets, page, 1 << 30, custom(all_vertices))
+        assert firsts.tolist() == [0, VERTICES]
+        assert factors.tolist() == [2 ** min(max(power, 0), 5)]
+
+
+def test_vertices_without_in_edges_take_room_if_all_count():
+    """In shared memory for eight sums, a shard has eight vertices, or the seven with in-edges and all others."""
+    degrees = [1, 0] * 7
+    page, offsets = Page(0, 0, 14, 0, 7), offsets_of(degrees)
+    assert shards(offsets, page, 8, fixed(1, all_vertices=True))[0].tolist() == [0, 8, 14]
+    assert shards(offsets, page, 8, fixed(1))[0].tolist() == [0, 14]
 
 
 def assert_items(ranks, firsts, factors, most):
