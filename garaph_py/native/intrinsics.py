@@ -58,6 +58,19 @@ def pause() -> None:
     """Tell the CPU that this loop waits for another thread (the instruction PAUSE on x86)."""
 
 
+def sleep(words: Any, index: int) -> int:
+    """Wait until the semaphore at ``words[index]`` has been raised, and lower it (``sem_wait`` of the C library).
+
+    A signal may end the wait, too; the result is 0 only if the semaphore was lowered.
+    """
+    raise NotImplementedError("compiled code only: a thread that waits here holds no lock of Python's")
+
+
+def wake(words: Any, index: int) -> int:
+    """Raise the semaphore at ``words[index]``, which ends one `sleep` (``sem_post`` of the C library)."""
+    raise NotImplementedError("compiled code only, as `sleep`")
+
+
 def clock() -> int:
     """The time in nanoseconds, by the clock of ``time.perf_counter_ns``."""
     return time.perf_counter_ns()

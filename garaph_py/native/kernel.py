@@ -224,9 +224,12 @@ exception_address = ctypes.addressof(_exception)
 """Address of a word to which compiled code that fails writes a pointer, which is not read."""
 
 
-def address_of(array: Array) -> int:
+def address_of(array: Any) -> int:
     """The address of the first element of `array`."""
-    return int(array.__array_interface__["data"][0])
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # ten times as fast, but not for read-only arrays
+    except (TypeError, ValueError):
+        return int(array.__array_interface__["data"][0])
 
 
 def checked_address(kind: str, array: Any) -> int:

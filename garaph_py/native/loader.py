@@ -13,7 +13,7 @@ from ..errors import ProgramError
 from ..system.memory import on_own_pages
 
 LIBM = "libm.so.6"
-"""The one library that compiled code may call, besides the clock of the C library."""
+"""The one library that compiled code may call, besides the clock and the semaphores of the C library."""
 ENTRY = "kernel"
 """Name of the entry point in object code."""
 LINKING_BYTES = 1 << 25

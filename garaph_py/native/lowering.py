@@ -111,6 +111,21 @@ def _pause(typing_context: Any) -> Any:
     return nb.void(), emit
 
 
+def of_semaphore(name: str) -> Any:
+    """The function `name` of the C library, which takes the address of a semaphore."""
+
+    @numba.extending.intrinsic
+    def act(typing_context: Any, words: Any, index: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(NUMBER, [WORD.as_pointer()])
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            return builder.sext(builder.call(function, [element(builder, arguments, WORD)]), WORD)
+
+        return nb.int64(words, nb.int64), emit
+
+    return act
+
+
 @numba.extending.intrinsic
 def _clock(typing_context: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -262,6 +277,8 @@ REPLACED: dict[Any, Any] = {
     intrinsics.atomic_store: _atomic_store,
     intrinsics.compare_and_swap: _compare_and_swap,
     intrinsics.pause: _pause,
+    intrinsics.sleep: of_semaphore("sem_wait"),
+    intrinsics.wake: of_semaphore("sem_post"),
     intrinsics.clock: _clock,
     intrinsics.no_unroll: _no_unroll,
     intrinsics.prefetch: prefetching(0),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, TypeVar
@@ -19,21 +17,7 @@ from ..errors import ParameterError
 from ..events import Span
 from ..system import cgroup, interrupts
 from . import ArgumentTable
-from .job import (
-    CLOSED,
-    DONE,
-    ENTRY,
-    FAILED,
-    LEADER,
-    MADE,
-    NOTING,
-    PUBLISH,
-    REMAINING,
-    RESULTS,
-    WORK,
-    empty_job,
-    notes_of,
-)
+from .job import DONE, ENTRY, FAILED, MADE, MOST_SPINS, NOTING, REMAINING, RESULTS, notes_of
 from .teams import Team, give_back, taken
 
 T = TypeVar("T")
@@ -102,11 +86,7 @@ class ThreadPool:
         self.size, self._spins = check_threads(size) or available_cores(), spins
         self._team: Team | None = None
         self._at_work = False  # threads may hold tasks or arrays of the caller
-        self._job = empty_job(self.size)
-        self._notes = notes_of(self._job)
-        self._made = self._notes[:, MADE]
         self._rows: ArgumentTable | None = None  # the table that compiled code works on
-        self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # sleeping workers
         self.about: Mapping[str, Any] = {}
         self._log: list[tuple[str, Mapping[str, Any], int, int, Array | None]] | None = None
 
@@ -120,7 +100,9 @@ class ThreadPool:
         if self.size == 1 or not rest:
             return [function(*task) for task in (first, *rest)]
         self._at_work = True
-        others = [self._submit(self._threads(), function, task) for task in rest]
+        team = self._taken()
+        team.hire(len(rest))
+        others = [self._submit(team, function, task) for task in rest]
         try:
             results = [function(*first)]
             for future, task in zip(others, rest, strict=True):
@@ -132,15 +114,17 @@ class ThreadPool:
                     future.exception()  # waits for the thread
             self._at_work = False
 
-    def _threads(self) -> Team:
+    def _taken(self) -> Team:
         """The threads besides the caller."""
         if self._team is None:
-            self._team = taken(self.size - 1)
+            self._team = team = taken(self.size - 1)
+            enough = self.size <= available_cores()  # with more threads than cores, a waiting one holds up another
+            team.job[MOST_SPINS], team.job[NOTING] = self._spins if enough else 0, self._log is not None
         return self._team
 
     @staticmethod
     def _submit(team: Team, function: Callable[..., T], task: Sequence[Any]) -> Future[T]:
-        """The future of ``function(*task)``, which no thread begins if the system allows none."""
+        """The future of ``function(*task)``, which no thread begins if there is none."""
         future: Future[T] = Future()
 
         def perform() -> None:
@@ -150,8 +134,7 @@ class ThreadPool:
                 except BaseException as error:
                     future.set_exception(error)
 
-        with suppress(RuntimeError):  # the system allows no further thread, but `perform` waits for those that exist
-            team.submit(perform)
+        team.submit(perform)
         return future
 
     def launch(self, rows: ArgumentTable) -> Array:
@@ -171,14 +154,17 @@ class ThreadPool:
         started, shared, notes = perf_counter_ns(), self._launch(rows), None
         ended = perf_counter_ns()
         if shared:
-            notes = self._notes.copy()
-            self._made[:] = 0
+            own = notes_of(self._taken().job)
+            notes = own.copy()
+            own[:, MADE] = 0
         self._log.append((rows.kernel.name, self.about, started, ended, notes))
         return rows.results
 
     def trace(self) -> None:
         """From now on, note when each thread works; see `spans`."""
-        self._log, self._job[NOTING] = [], 1
+        self._log = []
+        if self._team is not None:
+            self._team.job[NOTING] = 1
 
     def spans(self) -> Iterator[Span]:
         """When each thread worked in each `launch` since `trace`. The tracks are ``"cpu 0"``, the caller, and so on."""
@@ -196,18 +182,19 @@ class ThreadPool:
                 rows(k)
             self._rows = None
             return False
-        self._job[ENTRY : RESULTS + 1] = rows.job
-        publish, work = self._calls
-        self._job[REMAINING], self._job[DONE] = 0, len(rows)  # counts as done until it is published
+        team, helpers = self._taken(), min(self.size, len(rows)) - 1
+        job, publish, work = team.job, team.publish, team.work
+        publish.fill(job, team.hire(helpers), helpers)
+        job[ENTRY : RESULTS + 1] = rows.job
+        job[REMAINING], job[DONE] = 0, len(rows)  # counts as done until it is published
         interrupt: KeyboardInterrupt | None = None
         self._at_work = True
         try:
             publish()
-            self._wake(min(self.size, len(rows)) - 1)
         finally:  # wait until no thread writes to the caller's arrays
             while True:
                 try:
-                    if work(LEADER):
+                    if work():
                         break
                     os.sched_yield()
                 except KeyboardInterrupt as error:
@@ -215,54 +202,25 @@ class ThreadPool:
             self._rows, self._at_work = None, False
         if interrupt is not None:
             raise interrupt
-        if self._job[FAILED]:
+        if job[FAILED]:
             raise rows.failure()
         return True
-
-    @cached_property
-    def _calls(self) -> tuple[ArgumentTable, ArgumentTable]:
-        """The arguments of `publish`, and those of `work`, one call for each worker."""
-        enough = self.size <= available_cores()  # with more threads than cores, a waiting one would hold up another
-        spins = self._spins if enough else 0
-        return PUBLISH.rows(1, self._job), WORK.rows(self.size, self._job, spins, np.arange(self.size))
 
     def start(self) -> None:
         """Create the threads now, so that the first `launch` need not: a dozen takes two milliseconds."""
         if self.size > 1:
-            self._threads().start()
-
-    def _wake(self, helpers: int) -> None:
-        """Wake sleeping workers, so that this many are awake besides the leader."""
-        team = self._threads()
-        with self._lock:
-            awake = self.size - 1 - len(self._asleep)
-            called = [self._asleep.pop() for _ in range(helpers - awake)]
-        with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
-            for worker in called:
-                team.submit(self._serve, worker)
-
-    def _serve(self, worker: int) -> None:
-        """Work on jobs as this worker until there are none for a while."""
-        _, work = self._calls
-        while True:
-            work(worker)
-            # Under the lock, so that no job is missed: this thread sees one that was published before, and `_wake`
-            # finds this worker asleep for one that is published later.
-            with self._lock:
-                if self._job[REMAINING] <= 0:
-                    self._asleep.append(worker)
-                    return
+            self._taken().hire(self.size - 1)
 
     def __str__(self) -> str:
         """What the pool is doing now, for the watchdog's report."""
-        rows, job, about = self._rows, self._job, self.about
+        rows, team, about = self._rows, self._team, self.about
         if rows is None:
             return "cpu: idle"
         where = f" of page {about['page']}" if "page" in about else ""
-        if self.size == 1 or len(rows) < 2:
+        if team is None or len(rows) < 2:
             return f"cpu: {rows.kernel.name}{where}"
-        calls, done = len(rows), int(job[DONE])
-        working = calls - done - max(int(job[REMAINING]), 0)
+        calls, done = len(rows), int(team.job[DONE])
+        working = calls - done - max(int(team.job[REMAINING]), 0)
         return f"cpu: {rows.kernel.name}{where}, {done} of {calls} calls done, {working} of {self.size} threads at work"
 
     def close(self) -> None:
@@ -270,7 +228,6 @@ class ThreadPool:
         team, self._team = self._team, None
         if team is None:
             return
-        self._job[REMAINING] = CLOSED  # sends the workers to sleep
         if self._at_work:
             team.end()
         else:

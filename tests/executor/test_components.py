@@ -7,6 +7,7 @@ import garaph_py as gp
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import AutoPolicy, GaraphPolicy
 from garaph_py.errors import ParameterError
+from garaph_py.executor.cpu import components
 from garaph_py.executor.memory import MemoryPlan
 from garaph_py.executor.modes import COMPONENTS, CPU, GPU, PULL
 from garaph_py.graph.build import from_numbered_edges
@@ -42,6 +43,19 @@ def test_any_number_of_threads(threads):
     edges = GRAPHS["sparse"]
     found = gp.run(gp.apps.ConnectedComponents(), undirected(edges), device="cpu", threads=threads, verify=True)
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
+
+
+@pytest.mark.parametrize("few", [0, 64])
+@pytest.mark.parametrize("n", [1, 9, 64])
+def test_of_a_small_graph_the_largest_tree_is_not_looked_for(n, few, monkeypatch):
+    monkeypatch.setattr(components, "FEW_VERTICES", few)
+    asked = []
+    of = components.most_frequent
+    monkeypatch.setattr(components, "most_frequent", lambda parents: asked.append(1) or of(parents))
+    edges = twins.skewed(3, n, n // 2)
+    found = gp.run(gp.apps.ConnectedComponents(), undirected(edges), device="cpu", verify=True)
+    np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
+    assert len(asked) == (few == 0)
 
 
 @pytest.mark.spread

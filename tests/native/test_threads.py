@@ -130,6 +130,22 @@ def test_threads_that_fell_asleep_wake_up() -> None:
     assert (seen[:, 0] == [0, 90_000_000]).all()
 
 
+@pytest.mark.parametrize("spins", [0, 1, 30, 1000])
+def test_threads_wake_up_whenever_they_fall_asleep(spins: int) -> None:
+    """Those that begin to sleep just as a job, a task or the end comes must not miss it: the team could not end."""
+    out = np.zeros((6, 1), np.int64)
+    rows = SQUARE.rows(6, np.arange(6), PerCall(out), 1, NO)
+    for turn in range(60):
+        with ThreadPool(2, spins) as pool:
+            for _ in range(5):
+                time.sleep(1e-6 * (turn % 7))
+                assert pool.launch(rows).tolist() == list(range(6))
+            assert pool.run(pow, [(2, k) for k in range(4)]) == [1, 2, 4, 8]
+        if turn % 10 == 9:
+            assert not at_work("garaph-cpu")
+    assert (out[:, 0] == 300 * np.arange(6) ** 2).all()
+
+
 def add_up(counter, times):
     for _ in range(times):
         atomic_add(counter, 0, 1)

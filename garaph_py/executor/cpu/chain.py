@@ -253,6 +253,9 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
             v = np.int64(t.queue[MOST_EDGES - place + k])
             t.next_frontier[v >> 6] |= bit_of(v)
             t.next_frontier_blocks[v >> 12] = np.uint8(1)
+        if priorities and waiting == 0:  # no block has vertices that wait
+            for block in range(((t.n - 1) >> 12) + 1):
+                t.pending_blocks[block] = np.uint8(0)
         t.bucket[0], t.bucket[1], t.bucket[2] = opened, bucket_edges, bucket_followed
         return steps
 

@@ -30,6 +30,9 @@ from .walk import NOTHING, bit_of
 
 Array = npt.NDArray[Any]
 
+FEW_VERTICES = 64
+"""Vertices of a graph whose largest tree is not looked for: that takes longer than to link so few vertices' edges."""
+
 
 def root_of(parents, v):
     """The root of the tree of v. On the way there, each vertex gets its grandparent as its parent, so that others have
@@ -163,7 +166,7 @@ class Components:
         parents, vertices = np.empty(self._arrays.n, np.uint32), state.notified
         self._on_vertices(PLANT, None, parents=parents)
         linked = np.zeros(len(source.pages), np.int64)
-        if self._arrays.on_disk:
+        if self._arrays.on_disk or self._arrays.n <= FEW_VERTICES:
             vertices.fill(self._arrays.n)
         else:
             self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=1)

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from ... import events
 from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
-from ...native import PerCall, reuse
-from ...native.job import PUBLISH, WORK
+from ...native import PerCall, job, reuse
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
 from ...pages.memory import tile_page_edges
@@ -139,7 +138,7 @@ class CpuExecutor(StepByParts):
     def assist(self, sources: SourceFactory, own: PageSource) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
         self._open_out(sources, own)
-        self._launch.prepare(PUBLISH, WORK, *sources.kernels)
+        self._launch.prepare(*job.KERNELS, *sources.kernels)
         self.pool.start()
 
     def _open_out(self, sources: SourceFactory, own: PageSource) -> None:
@@ -153,7 +152,7 @@ class CpuExecutor(StepByParts):
     def initialize(self, synchronous: bool) -> State:
         """Make the state with initial values, first frontier and first total."""
         init = self._kernels.init
-        self._launch.prepare(init, PUBLISH, WORK)
+        self._launch.prepare(init, *job.KERNELS)
         n = self._arrays.n
         values, own_array = reuse.empty(n, self.bound.value), synchronous and not self.is_relaxation
         second = reuse.empty(n, self.bound.value) if own_array else values

@@ -282,6 +282,8 @@ class Push:
     def open_bucket(self, state: State, kernel: RecordKernel) -> Any:
         """Move the pending vertices of the open bucket to the frontier; return the least priority of the vertices that
         stay pending, or None."""
+        if not state.pending.blocks.any():
+            return None
         self._launch.prepare(kernel)
         first, last = self._runs.of_vertices(whole=not state.pending.is_wide)
         counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)

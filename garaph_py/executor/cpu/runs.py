@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ RANDOM_ACCESS_EDGES = 8
 """Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access."""
 MAX_KEPT_CUTS = 1 << 12
 """Number of pages, or parts of pages, whose runs are kept for the next iteration."""
+CUTS = "runs of pages"
+"""Name of the kept runs among the derived arrays of a graph in memory, whose next run of a program finds them."""
 MIN_RUNS = 64
 """Number of runs that a large amount of work is divided into; idle threads take the next run."""
 FEW_BLOCKS = 1 << 14
@@ -56,7 +59,9 @@ class Runs:
         self._arrays, self._launch = arrays, launcher
         self.one_per_thread = one_per_thread
         self._max_runs = launcher.pool.size if one_per_thread else None
-        self._cuts: dict[Page, tuple[Array, ...]] = {}
+        # By page, cost of a vertex, and number of runs.
+        kept: Callable[[], dict[tuple[Page, int, int], tuple[Array, ...]]] = dict
+        self._cuts = kept() if arrays.on_disk else arrays.derived.get(CUTS, kept, lambda cuts: 0)
 
     def count(self, edges: int) -> int:
         """How many runs to divide this number of edges or vertices into."""
@@ -79,17 +84,19 @@ class Runs:
     def of_page(self, page: Page) -> tuple[Array, ...]:
         """Runs of a page's edges that cost the same: first and last edge of each run, and first and last of the
         vertices whose edges begin in it. As in the paper, one run for each thread has the same number of edges."""
-        if page not in self._cuts:
+        vertex_edges = 0 if self.one_per_thread else VERTEX_EDGES
+        cost = page.edges + vertex_edges * page.vertices
+        key = page, vertex_edges, self.count(cost)
+        found = self._cuts.get(key)
+        if found is None:
             if len(self._cuts) >= MAX_KEPT_CUTS:
                 self._cuts.clear()
-            vertex_edges = 0 if self.one_per_thread else VERTEX_EDGES
-            cost = page.edges + vertex_edges * page.vertices
             offsets = self._arrays.in_edges.offsets[page.first_vertex : page.last_vertex + 1]
             bounds, cuts = cut_lists(offsets, vertex_edges, split(cost, self.count(cost)))
             cuts += page.first_vertex
             cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
-            self._cuts[page] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
-        return self._cuts[page]
+            self._cuts[key] = found = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
+        return found
 
     def of_set(self, prefix: Array, side: Any, edge_cost: int = 1) -> tuple[Array, Array, Array, Array]:
         """Equal runs of the edges of a set's vertices, laid end to end.

@@ -126,7 +126,7 @@ def insert(bits, blocks, v):
         return False
     if atomic_or(bits, v >> 6, bit) & bit != np.uint64(0):
         return False
-    blocks[v >> 12] = 1
+    mark_block(blocks, v >> 12)
     return True
 
 
@@ -134,4 +134,10 @@ def insert_word(bits, blocks, w, word):
     """Add the vertices of `word` to a set to which other threads add, too."""
     if word != np.uint64(0):
         atomic_or(bits, w, word)
-        blocks[w >> 6] = 1
+        mark_block(blocks, w >> 6)
+
+
+def mark_block(blocks, block):
+    """Note that a block has vertices; a store that changes nothing would still take the line from all other cores."""
+    if blocks[block] == 0:
+        blocks[block] = 1

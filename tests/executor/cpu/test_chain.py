@@ -7,6 +7,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor.cpu import chain
+from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 
 from ...support.runs import run_with
@@ -132,6 +133,18 @@ def test_it_stops_after_a_while(calls, monkeypatch):
     found = run_with(program, graph, device="cpu", sync=True)
     assert set(calls) == {1}
     assert rows_of(found) == rows_of(expected)
+
+
+def test_nobody_looks_for_waiting_vertices_after_the_last_bucket(calls, monkeypatch):
+    launched = []
+    launch = ThreadPool.launch
+    monkeypatch.setattr(
+        ThreadPool, "launch", lambda pool, rows: launched.append(rows.kernel.name) or launch(pool, rows)
+    )
+    graph = graph_of("grid")
+    gp.check(gp.apps.SSSP(0), graph, run_with(gp.apps.SSSP(0), graph, device="cpu"))
+    assert len(calls) == 1
+    assert "open_bucket" not in launched
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])

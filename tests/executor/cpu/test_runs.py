@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import garaph_py as gp
 from garaph_py.executor.cpu import runs
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
@@ -73,3 +74,18 @@ def test_runs_cost_the_same(degrees, parts, first, vertex_edges):
         assert offsets[cut - 1] <= edge if cut else edge == offsets[0]
         assert edge <= offsets[cut]
     assert (bounds[0], cuts[0], bounds[-1]) == (offsets[0], 0, offsets[-1]) or not vertex_edges
+
+
+def test_the_runs_of_pages_are_kept_with_the_graph(monkeypatch):
+    graph = gp.rmat(10, 8, seed=1)
+    asked = []
+    monkeypatch.setattr(runs, "cut_lists", lambda *how, cut=runs.cut_lists: asked.append(how) or cut(*how))
+    first = gp.run(gp.apps.PageRank(), graph, threads=1)
+    assert len(asked) == 1
+    assert (gp.run(gp.apps.PageRank(), graph, threads=1).values == first.values).all()
+    assert len(asked) == 1
+    graph.release()
+    gp.run(gp.apps.PageRank(), graph, threads=1)
+    assert len(asked) == 2
+    gp.run(gp.apps.PageRank(), graph, threads=1, options=gp.Options(engine="garaph"))  # it counts no cost of vertices
+    assert len(asked) == 3
