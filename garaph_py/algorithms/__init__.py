@@ -19,6 +19,10 @@ from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .is_weakly_connected import is_weakly_connected
 from .k_core import k_core
+from .k_corona import k_corona
+from .k_crust import k_crust
+from .k_shell import k_shell
+from .k_truss import k_truss
 from .katz_centrality import katz_centrality
 from .label_propagation_communities import label_propagation_communities
 from .maximal_independent_set import maximal_independent_set
@@ -43,6 +47,10 @@ __all__ = [
     "is_strongly_connected",
     "is_weakly_connected",
     "k_core",
+    "k_corona",
+    "k_crust",
+    "k_shell",
+    "k_truss",
     "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
