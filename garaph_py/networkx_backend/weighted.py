@@ -81,8 +81,8 @@ def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reac
         while way[-1] not in paths:
             way.append(parents[way[-1]])
         known = paths[way.pop()]
-        while way:
-            known = paths[way[-1]] = [*known, G.nodes[way.pop()]]
+        for passed in reversed(way):
+            known = paths[passed] = [*known, G.nodes[passed]]
     return {name: paths[vertex] for vertex, name in zip(places.tolist(), names, strict=True)}
 
 
