@@ -19,11 +19,19 @@ from .is_directed_acyclic_graph import is_directed_acyclic_graph
 from .is_strongly_connected import is_strongly_connected
 from .is_weakly_connected import is_weakly_connected
 from .k_core import k_core
+from .k_corona import k_corona
+from .k_crust import k_crust
+from .k_shell import k_shell
+from .k_truss import k_truss
 from .katz_centrality import katz_centrality
 from .label_propagation_communities import label_propagation_communities
 from .maximal_independent_set import maximal_independent_set
+from .multi_source_dijkstra_path_length import multi_source_dijkstra_path_length
 from .number_strongly_connected_components import number_strongly_connected_components
 from .number_weakly_connected_components import number_weakly_connected_components
+from .shortest_path import shortest_path
+from .shortest_path_tree import shortest_path_tree
+from .single_source_shortest_path import single_source_shortest_path
 from .strongly_connected_components import strongly_connected_components
 from .topological_generations import topological_generations
 from .transitivity import transitivity
@@ -43,11 +51,19 @@ __all__ = [
     "is_strongly_connected",
     "is_weakly_connected",
     "k_core",
+    "k_corona",
+    "k_crust",
+    "k_shell",
+    "k_truss",
     "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
+    "multi_source_dijkstra_path_length",
     "number_strongly_connected_components",
     "number_weakly_connected_components",
+    "shortest_path",
+    "shortest_path_tree",
+    "single_source_shortest_path",
     "strongly_connected_components",
     "topological_generations",
     "transitivity",

@@ -197,9 +197,8 @@ def scale(scores: Array, sources: Array, *, directed: bool, normalized: bool, en
     """How many vertices can be the other end of a path that a vertex is on."""
     if ends < 2:
         return
-    whole = 1 / (ends - 1) if normalized else ends / (1 if directed else 2)
-    of_sources = k if endpoints else k - 1
-    used = np.full(n, float(k))
-    used[sources] = of_sources
-    with np.errstate(invalid="ignore"):
-        np.divide(scores * whole, used, out=scores)
+    used = np.full(n, k)
+    used[sources] = k if endpoints else k - 1
+    whole, pairs = (1, used * (ends - 1)) if normalized else (ends, used * (1 if directed else 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores *= whole / pairs  # as NetworkX rounds

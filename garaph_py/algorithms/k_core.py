@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import Graph
 from ..system.arguments import explained
 from .core_number import core_number
 from .in_memory import check_in_memory
+
+Array = npt.NDArray[Any]
 
 
 @explained
@@ -53,13 +56,25 @@ def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) ->
     ['a', 'b', 'c']
     """
     check_in_memory(graph, "k_core")
-    check_k(k)
-    numbers = core_number(graph, threads=threads).values
-    least = numbers.max(initial=0) if k is None else k
+    numbers, least = cores(graph, k, threads)
     return graph.subgraph(graph.ids[numbers >= least], threads=threads)
 
 
+def cores(graph: Graph, k: int | None, threads: int | None) -> tuple[Array, int]:
+    """The core number of each vertex, and k, which is the largest of these unless it is given.
+
+    Raises
+    ------
+    ParameterError
+        If `k` is neither a whole number nor None.
+    """
+    if k is not None:
+        check_k(k)
+    numbers = core_number(graph, threads=threads).values
+    return numbers, int(numbers.max(initial=0)) if k is None else k
+
+
 def check_k(k: Any) -> None:
-    """Refuse what is neither a whole number nor None."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer))):
-        raise ParameterError(f"k={k!r}: give a whole number, or leave it out for the main core")
+    """Refuse what is no whole number."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        raise ParameterError(f"k={k!r}: give a whole number")

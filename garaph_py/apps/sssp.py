@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import VerificationError
 from ..pages.passes import listed
@@ -12,14 +15,25 @@ from .checks import edge_numbers, reached_over, require_no_negative_edges
 
 
 def verify_sssp(program, graph, result):
-    """Raise `VerificationError` unless the result holds the shortest distances from the source.
+    """Raise `VerificationError` unless the result holds the shortest distances from the source."""
+    verify_distances(graph, result.values, np.arange(graph.n) == graph.ids.index(program.source))
 
-    It checks two properties: no edge u -> v gives v a shorter distance than it has; and the source reaches every
+
+def has_distance(distance: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Which vertices a source reaches."""
+    most = np.inf if distance.dtype.kind == "f" else np.iinfo(distance.dtype).max
+    found: npt.NDArray[Any] = distance < most
+    return found
+
+
+def verify_distances(graph, distance, sources):
+    """Raise `VerificationError` unless these are the shortest distances from the nearest of `sources`, a mask.
+
+    It checks two properties: no edge u -> v gives v a shorter distance than it has; and the sources reach every
     vertex that has a distance over *tight* edges, that is edges with ``d_v == d_u + w_uv``.
     """
-    source, distance = graph.ids.index(program.source), result.values
-    reached = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
-    if distance[source] != 0:
+    reached = has_distance(distance)
+    if distance[sources].any():
         raise VerificationError("SSSP: the distance of the source is not 0")
 
     def ways(edges):
@@ -32,7 +46,7 @@ def verify_sssp(program, graph, result):
         return passable & (distance[edges.targets] == through)
 
     # A vertex is supported if a tight edge reaches it from a nearer vertex: such edges cannot form a cycle.
-    supported = np.arange(graph.n) == source
+    supported = sources.copy()
     for edges in listed(graph):
         passable, through = ways(edges)
         if (passable & (distance[edges.targets] > through)).any():

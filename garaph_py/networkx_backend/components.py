@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import algorithms
+from ..algorithms.strongly_connected_components import components_in_order
 from ..algorithms.weakly_connected_components import count_labels
 from ..apps import ConnectedComponents
-from ..graph import Graph
-from ..graph.build import from_numbered_edges
-from ..graph.edges import edge_batches
-from ..graph.graph import ROWS
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -30,13 +27,18 @@ def labels(G: BackendGraph) -> Array:
     return found
 
 
+def parts(G: BackendGraph, order: Array, starts: Array) -> Iterator[set[Any]]:
+    """The nodes of consecutive vertices in this order; each set of nodes starts at one of the places."""
+    names = G.named(order)
+    for first, last in pairwise([*starts.tolist(), len(names)]):
+        if names:
+            yield set(names[first:last])
+
+
 def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
     order = np.argsort(label, kind="stable")
-    names, ends = G.named(order), np.flatnonzero(np.diff(label[order])) + 1
-    for first, last in pairwise([0, *ends.tolist(), len(names)]):
-        if names:
-            yield set(names[first:last])
+    return parts(G, order, np.append(0, np.flatnonzero(np.diff(label[order])) + 1))
 
 
 def count(G: BackendGraph) -> int:
@@ -97,30 +99,13 @@ def is_weakly_connected(G: BackendGraph) -> bool:
     return is_one(G)
 
 
-def sinks_first(graph: Graph, label: Array) -> Array:
-    """Other labels of the components, so that edges between components lead to smaller ones.
-
-    A component gets its label after those that it leads to, as in Tarjan's algorithm, which NetworkX uses.
-    """
-    _, component = np.unique(label, return_inverse=True)
-    edges = [
-        (component[batch.targets], component[batch.sources])
-        for batch in edge_batches(graph._arrays.in_edges.without_values(), directed=True, rows=ROWS)
-    ]
-    targets, sources = (np.concatenate([np.zeros(0, np.int64), *ends]) for ends in zip(*edges, strict=True))
-    turned = from_numbered_edges(targets, sources, int(component.max()) + 1, drop_self_loops=True, drop_parallel=True)
-    order = np.concatenate(algorithms.topological_generations(turned))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    found: Array = rank[component]
-    return found
-
-
 @implements()
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
-    """The nodes of each strongly connected component, those first that lead to no other."""
-    label = algorithms.strongly_connected_components(G.graph).values
-    return sets(G, sinks_first(G.graph, label) if G.graph.m else label)
+    """The nodes of each strongly connected component, a component after those that it leads to.
+
+    Where NetworkX has neighbours in the order of the nodes, its order of components is the same.
+    """
+    return parts(G, *components_in_order(G.graph))
 
 
 @implements()

@@ -12,11 +12,12 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ..algorithms.multi_source_dijkstra_path_length import NearestSSSP
+from ..algorithms.shortest_path_tree import parents_of
 from ..apps import SSSP
 from ..apps.checks import require_no_negative_edges
+from ..apps.sssp import has_distance
 from ..graph import Graph
-from ..pages.passes import listed
-from ..program import PerVertex
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -26,18 +27,6 @@ from .unweighted import source_of, walked
 Array = npt.NDArray[Any]
 
 NOT_FOUND = "Node {} not found in graph"
-
-
-class NearestSSSP(SSSP):
-    """`SSSP` from the nearest of several vertices: those whose `starts` is not 0. `source` is one of them."""
-
-    starts: PerVertex
-
-    def init(self, starts):  # type: ignore[no-untyped-def]
-        return 0 if starts != 0 else self.identity
-
-    def frontier(self, starts):  # type: ignore[no-untyped-def]
-        return starts != 0
 
 
 def callable_weight(weight: Any, **others: Any) -> str | None:
@@ -66,7 +55,7 @@ def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
 
 def reached_by(distance: Array, cutoff: float | None = None) -> Array:
     """Which vertices have a distance, and none above the cutoff."""
-    has = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
+    has = has_distance(distance)
     return has if cutoff is None else has & (distance <= cutoff)
 
 
@@ -81,36 +70,20 @@ def distances_of(G: BackendGraph, distance: Array, sources: list[int], reached: 
     return found
 
 
-def tree_of(graph: Graph, distance: Array, source: int) -> tuple[Array, Array]:
-    """The vertices that tight edges reach from the source, in the order of a search along them, and their parents.
-
-    An edge u -> v is tight if ``d_v == d_u + w_uv``. Those of length 0 may form circles, which a search avoids.
-    """
-    from scipy import sparse
-
-    has, rows, columns = reached_by(distance), [], []
-    for edges in listed(graph):
-        lengths = np.ones(len(edges.sources), distance.dtype) if edges.values is None else edges.values
-        ends = has[edges.sources] & has[edges.targets]
-        u, v = edges.sources[ends], edges.targets[ends]
-        tight = distance[v] == distance[u] + lengths[ends].astype(distance.dtype)
-        rows.append(u[tight])
-        columns.append(v[tight])
-    u, v = np.concatenate([np.zeros(0, np.uint32), *rows]), np.concatenate([np.zeros(0, np.uint32), *columns])
-    matrix = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(graph.n, graph.n))
-    order, parents = sparse.csgraph.breadth_first_order(matrix, source)
-    return order, parents
-
-
 def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reached: Array) -> dict[Any, list[Any]]:
     """A shortest path from the source to each reached node, the nearest first."""
-    order, parents = tree_of(graph, distance, source)
-    names = G.named(order)
-    paths: dict[int, list[Any]] = {}
-    for vertex, name in zip(order.tolist(), names, strict=True):
-        paths[vertex] = [name] if vertex == source else [*paths[int(parents[vertex])], name]
+    parents = parents_of(graph, distance, source).tolist()
+    paths: dict[int, list[Any]] = {source: [G.nodes[source]]}
     places = distances_order(distance, source, reached)
-    return {name: paths[vertex] for vertex, name in zip(places.tolist(), G.named(places), strict=True)}
+    names = G.named(places)
+    for vertex in places.tolist():
+        way = [vertex]  # to a vertex whose path is known
+        while way[-1] not in paths:
+            way.append(parents[way[-1]])
+        known = paths[way.pop()]
+        for passed in reversed(way):
+            known = paths[passed] = [*known, G.nodes[passed]]
+    return {name: paths[vertex] for vertex, name in zip(places.tolist(), names, strict=True)}
 
 
 def distances_order(distance: Array, source: int, reached: Array) -> Array:
@@ -189,8 +162,7 @@ def single_source_dijkstra(
 
 def path_to(G: BackendGraph, graph: Graph, distance: Array, source: int, target: int) -> list[Any]:
     """A shortest path from the source to the target."""
-    _, parents = tree_of(graph, distance, source)
-    return walked(G, parents, source, target)
+    return walked(G, parents_of(graph, distance, source), source, target)
 
 
 @implements(callable_weight)

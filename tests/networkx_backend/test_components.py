@@ -40,3 +40,14 @@ def test_strong_components_come_after_those_that_they_lead_to(kind, seed):
     assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
     place = {node: k for k, component in enumerate(found) for node in component}
     assert all(place[v] <= place[u] for u, v in graph.edges())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strong_components_are_in_networkx_s_order_where_neighbours_ascend(seed):
+    given = random_graph(nx.DiGraph, n=40, m=60, seed=seed)
+    place = {node: k for k, node in enumerate(given)}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(given)
+    graph.add_edges_from(sorted(given.edges(), key=lambda edge: (place[edge[0]], place[edge[1]])))
+    found, expected = (list(nx.strongly_connected_components(graph, backend=b)) for b in ("garaph", "networkx"))
+    assert found == expected

@@ -57,6 +57,23 @@ def random_pair(seed, n, m, directed):
     return pair(n, ends.astype(np.int64), directed)
 
 
+def valued(n, edges, directed, kind=np.int64):
+    """A graph of ours, and NetworkX's, with the least length of parallel edges."""
+    sources, targets, lengths = np.array(edges, np.int64).reshape(-1, 3).T
+    ours = gp.from_edges(sources, targets, lengths.astype(kind), vertices=np.arange(n), directed=directed)
+    theirs = (nx.MultiDiGraph if directed else nx.MultiGraph)()
+    theirs.add_nodes_from(range(n))
+    theirs.add_weighted_edges_from(edges)
+    return ours, theirs
+
+
+@st.composite
+def valued_graphs(draw, n=8):
+    vertex = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(vertex, vertex, st.integers(0, 3)), max_size=24))
+    return valued(n, edges, draw(st.booleans()), draw(st.sampled_from([np.int64, np.float64])))
+
+
 def on_disk(graph, path):
     """The graph, saved at `path` and opened with its edges on disk, and room for runs."""
     gp.save(graph, path)

@@ -1,0 +1,53 @@
+"""k-crusts."""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..system.arguments import explained
+from .in_memory import check_in_memory
+from .k_core import cores
+
+
+@explained
+def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -> Graph:
+    """The k-crust: the vertices whose core number is at most k, and the edges between them.
+
+    Parameters
+    ----------
+    graph : Graph
+        Edges count as in `core_number`. The subgraph has all edges between its vertices, also self-loops.
+    k : int, optional
+        By default 1 less than the largest core number: all but the main core.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Returns
+    -------
+    Graph
+        Without vertices if there are none.
+
+    Raises
+    ------
+    ParameterError
+        If `k` is not a whole number.
+    GraphError
+        If the edges are on disk.
+
+    Notes
+    -----
+    `core_number`, and then `Graph.subgraph`.
+
+    References
+    ----------
+    .. [1] Carmi, S., S. Havlin, S. Kirkpatrick, Y. Shavitt, E. Shir, "A model of Internet topology using k-shell
+       decomposition", PNAS 104, 2007.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "b", "c", "c"], ["b", "c", "a", "d"], directed=False)
+    >>> list(gp.algorithms.k_crust(graph, k=1).ids)
+    ['d']
+    """
+    check_in_memory(graph, "k_crust")
+    numbers, most = cores(graph, k, threads)
+    return graph.subgraph(graph.ids[numbers <= (most - 1 if k is None else most)], threads=threads)

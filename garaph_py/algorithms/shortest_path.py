@@ -1,0 +1,62 @@
+"""A shortest path between two vertices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError
+from ..graph import Graph
+from ..graph.arguments import check_graph
+from ..system.arguments import explained
+from .shortest_path_tree import NONE, path_to, shortest_path_tree
+
+
+@explained
+def shortest_path(
+    graph: Graph, source: Any, target: Any, *, weight: bool = False, threads: int | None = None
+) -> list[Any]:
+    """A shortest path from the source to the target.
+
+    Parameters
+    ----------
+    graph : Graph
+    source, target : vertex id
+        The ends of the path.
+    weight : bool
+        Whether edge values, numbers of 0 or more, are lengths; otherwise every edge has length 1.
+    threads : int, optional
+        By default every core that this process may use.
+
+    Returns
+    -------
+    list
+        The vertices of the path, by the user's ids, both ends included.
+
+    Raises
+    ------
+    UnknownVertexError
+        If the graph lacks one of the vertices.
+    GraphError
+        If there is no path, or an edge value is negative.
+
+    Notes
+    -----
+    `shortest_path_tree`, which says what it costs. For several targets, `single_source_shortest_path` makes one tree.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"], weights=[1, 5, 2])
+    >>> gp.algorithms.shortest_path(graph, "a", "c")
+    ['a', 'c']
+    >>> gp.algorithms.shortest_path(graph, "a", "c", weight=True)
+    ['a', 'b', 'c']
+    """
+    check_graph(graph, "shortest_path")
+    end = graph.ids.index(target)
+    parent = shortest_path_tree(graph, source, weight=weight, threads=threads).values["parent"]
+    if parent[end] == NONE:
+        raise GraphError(f"shortest_path: no path leads from {source} to {target}; give a target that it reaches")
+    path: list[Any] = graph.ids.take(np.array(path_to(parent, end))).tolist()
+    return path

@@ -1,0 +1,79 @@
+"""This package."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py import algorithms as ours
+
+from .edges import ALPHA, Arguments, Call, Edges, labels_of, numbers, without
+
+VERSION = version("garaph_py")
+
+
+def load(edges: Edges) -> gp.Graph:
+    return gp.from_edges(edges.sources, edges.targets, vertices=np.arange(edges.n), directed=edges.directed)
+
+
+def values(result: Any) -> Any:
+    return numbers(result.values)
+
+
+def same(name: str, **given: Any) -> Call:
+    """The function of this name, with these arguments, which has a value for each vertex."""
+    return Call(lambda graph, _: getattr(ours, name)(graph, **given), values)
+
+
+def single(name: str) -> Call:
+    """The function of this name, whose answer is one number."""
+    return Call(lambda graph, _: getattr(ours, name)(graph), numbers)
+
+
+def independent(graph: gp.Graph, _: Arguments) -> Any:
+    chosen = np.zeros(graph.n)
+    chosen[ours.maximal_independent_set(graph, seed=1)] = 1
+    return chosen
+
+
+def generations(graph: gp.Graph, _: Arguments) -> Any:
+    return graph.n, ours.topological_generations(graph)
+
+
+CALLS = {
+    "core_number": same("core_number"),
+    "k_core": Call(lambda graph, _: ours.k_core(graph), lambda core: np.sort(core.ids[:])),
+    "triangles": same("triangles"),
+    "clustering": same("clustering"),
+    "average_clustering": single("average_clustering"),
+    "transitivity": single("transitivity"),
+    "strongly_connected_components": same("strongly_connected_components"),
+    "is_strongly_connected": single("is_strongly_connected"),
+    "number_strongly_connected_components": single("number_strongly_connected_components"),
+    "weakly_connected_components": same("weakly_connected_components"),
+    "is_weakly_connected": single("is_weakly_connected"),
+    "number_weakly_connected_components": single("number_weakly_connected_components"),
+    "katz_centrality": same("katz_centrality", alpha=ALPHA, tol=1e-9),
+    "eigenvector_centrality": same("eigenvector_centrality", tol=1e-9, max_iter=1000),
+    "hits": Call(lambda graph, _: ours.hits(graph, max_iter=1000), lambda result: numbers(result.values["authority"])),
+    "maximal_independent_set": Call(independent, numbers),
+    "label_propagation_communities": same("label_propagation_communities"),
+    "topological_generations": Call(generations, lambda found: labels_of(found[1], found[0])),
+    "is_directed_acyclic_graph": single("is_directed_acyclic_graph"),
+    "betweenness_centrality": Call(
+        lambda graph, given: (given.sources, ours.betweenness_centrality(graph, k=len(given.sources), seed=1)),
+        lambda found: without(found[0], found[1].values),
+    ),
+    "closeness_centrality": Call(
+        lambda graph, given: ours.closeness_centrality(graph, u=given.hubs[0], wf_improved=False), numbers
+    ),
+    "harmonic_centrality": Call(
+        lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs),
+        lambda result: numbers(result.values.sum()),
+    ),
+}
+"""The functions of `garaph_py.algorithms`. The 64 sources' harmonic centralities are compared by their sum over all
+vertices, which in an undirected graph is the sum of the 64 vertices' own."""

@@ -1,0 +1,26 @@
+"""k-crusts beside NetworkX's."""
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.algorithms import k_crust
+from tests.support.networkx_graphs import on_disk, pairs, random_pair
+
+
+@given(pairs(least=1), st.none() | st.integers(0, 4))
+def test_networkx_has_the_same(both, k):
+    ours, theirs = k_crust(both.ours, k=k), nx.k_crust(both.theirs, k)
+    assert list(ours.ids) == sorted(theirs)
+    found = {(u, v) for u, v in zip(*ours.edges().to_pydict().values(), strict=True) if u != v}
+    assert found | {pair[::-1] for pair in found if not ours.directed} == set(theirs.to_directed().edges)
+    assert ours.directed == both.ours.directed
+
+
+def test_bad_arguments_are_refused(tmp_path):
+    with pytest.raises(gp.errors.ParameterError, match="give a whole number"):
+        k_crust(gp.from_edges([1], [2]), k=1.5)
+    with pytest.raises(gp.errors.GraphError, match="k_crust needs edges in memory"):
+        k_crust(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))

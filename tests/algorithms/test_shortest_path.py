@@ -1,0 +1,34 @@
+"""A shortest path between two vertices, beside NetworkX's."""
+
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.algorithms import shortest_path
+from tests.support.networkx_graphs import valued_graphs
+
+
+@given(valued_graphs(), st.sampled_from([None, "weight"]))
+def test_it_is_as_short_as_networkx_s(both, weight):
+    ours, theirs = both
+    for target in range(ours.n):
+        if nx.has_path(theirs, 0, target):
+            path = shortest_path(ours, 0, target, weight=weight is not None, threads=1)
+            assert (path[0], path[-1]) == (0, target)
+            steps = [min(d["weight"] for d in theirs[a][b].values()) for a, b in pairwise(path)]
+            length = sum(steps) if weight else len(steps)
+            assert length == nx.dijkstra_path_length(theirs, 0, target, weight=weight or (lambda *_: 1))
+        else:
+            with pytest.raises(gp.errors.GraphError, match=f"no path leads from 0 to {target}"):
+                shortest_path(ours, 0, target, weight=weight is not None, threads=1)
+
+
+def test_unknown_ends_are_refused():
+    graph = gp.from_edges(["a"], ["b"])
+    for ends in (("a", "x"), ("x", "a")):
+        with pytest.raises(gp.errors.UnknownVertexError, match="x"):
+            shortest_path(graph, *ends)
