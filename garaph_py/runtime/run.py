@@ -171,7 +171,7 @@ def execute(
     graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug)
     if options.debug:
-        result = result_of(bound, graph, *interpret(bound, graph, options, on_event))
+        result = result_of(bound, graph.ids, *interpret(bound, graph, options, on_event))
         if options.verify:
             verifier_of(program)(graph, result)
         return result
@@ -204,7 +204,7 @@ def carry_out(
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
-        result = result_of(bound, graph, values, runner.stats)
+        result = result_of(bound, graph.ids, values, runner.stats)
         seconds = ready - started, time.perf_counter() - started
         remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         if record.spans is not None:

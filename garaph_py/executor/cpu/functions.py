@@ -11,8 +11,9 @@ from ...native import prefetch_kept, struct_array
 from ...native.kernel import kind_of
 from ...program import BoundProgram
 from ...program.bind import record_class
+from ...program.define import define
 from ...program.functions import Functions as PlainFunctions
-from ...program.functions import define, partial_dtype
+from ...program.functions import partial_dtype
 from ...program.functions import functions as plain_functions
 
 DType = np.dtype[Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...native import ArgumentTable, Kernel
 from ...program.bind import record_class
-from ...program.functions import define
+from ...program.define import define
 from ..arguments import arguments
 from ..state import State
 from .edges import Reader
