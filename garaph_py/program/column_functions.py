@@ -87,8 +87,10 @@ class Rows:
             for c in range(self._count):
                 lines.append(f"    r{c} = {self._call('own_total', arguments, c)}")
                 parts += self._parts(f"r{c}", len(scalars(self._first.total)), bool(self._first.total.names))
-        changes = [self._call("is_active", offered("activate"), c) for c in range(self._count)]
-        parts += [f"1 if {change} else 0" for change in changes] + ["0"]
+        for c in range(self._count):  # Numba compiles no call with many arguments that contain a branch
+            lines.append(f"    active{c} = 1 if {self._call('is_active', offered('activate'), c)} else 0")
+            parts.append(f"active{c}")
+        parts.append("0")
         called = {"own_total": plain.aggregate, "is_active": plain.activate}
         return convert("\n".join(lines), partial, parts, **called, **self._records)
 

@@ -95,7 +95,7 @@ def records(columns: Sequence[Array]) -> Array:
     first = columns[0]
     fields: list[tuple[str, Array]] = []
     for name in first.dtype.names or ():
-        if all(np.array_equal(column[name], first[name]) for column in columns[1:]):
+        if all(column is first or np.array_equal(column[name], first[name]) for column in columns[1:]):
             fields.append((f"{SHARED}_{name}", first[name]))
         else:
             fields += [(f"c{c}_{name}", column[name]) for c, column in enumerate(columns)]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .. import events
 from ..apps.ranks import RankProgram
@@ -27,7 +30,18 @@ from .run import OF_OPTIONS, carry_out, check_program, encoded, execute
 from .run import joined as joined_options
 from .verify import verifier_of
 
+Array = npt.NDArray[Any]
 Make = Callable[[], Result]
+
+
+
+@dataclass(frozen=True)
+class Block:
+    """What programs that ran together have reported: what makes each one's result; and all as rows, if there are."""
+
+    results: list[Make]
+    rows: Array | None = None
+
 
 MEMORY_SHARE = 0.5
 """The share of the memory left that the values of the columns may take: the table needs about as much again."""
@@ -99,8 +113,9 @@ def run_many(
     programs, names = programs_of(program, sources)
     graph = oriented(programs[0], graph) if programs else graph
     chosen = replace(chosen, sync=True)
-    done = [make for block in blocks(programs, graph) for make in run_block(block, graph, chosen, on_event)]
-    return ResultTable(names, graph.ids, done)
+    done = [run_block(block, graph, chosen, on_event) for block in blocks(programs, graph)]
+    results = [result for block in done for result in block.results]
+    return ResultTable(names, graph.ids, results, done[0].rows if len(done) == 1 else None)
 
 
 def check_options(options: RunOptions) -> None:
@@ -196,13 +211,11 @@ def width_of(bound: BoundProgram, graph: Graph) -> int:
     return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
 
 
-def run_block(
-    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
-) -> list[Make]:
-    """Run programs together; what makes the result of each."""
+def run_block(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
+    """Run programs together."""
     if len(programs) == 1:
         alone = execute(programs[0], graph, options, on_event)
-        return [lambda: alone]
+        return Block([lambda: alone])
     columns = [bind(program, graph) for program in programs]
     bound = joined(columns)
     check_run_options(options, bound, graph)
@@ -211,7 +224,12 @@ def run_block(
     if options.verify:
         for program, make in zip(programs, made, strict=True):
             verifier_of(program)(graph, make())
-    return made
+    return Block(made, as_matrix(rows.values, columns[0].reports))
+
+
+def as_matrix(rows: Array, dtype: np.dtype[Any]) -> Array | None:
+    """Rows with columns of the scalar `dtype` as a matrix, without a copy; None if columns are structures."""
+    return None if dtype.names else rows.view(dtype).reshape(len(rows), -1)
 
 
 def column_result(rows: Result, column: BoundProgram, number: int) -> Result:

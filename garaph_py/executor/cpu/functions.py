@@ -46,7 +46,7 @@ class Access:
 class Functions(PlainFunctions):
     """The program's functions for kernels, and access to arrays.
 
-    ``edge_at(values, i)`` reads an edge's value as the program sees it.
+    ``edge_at(values, i)`` reads an edge's value as the program sees it. `has_columns` says whether values are rows.
     """
 
     edge_at: Any
@@ -58,6 +58,7 @@ class Functions(PlainFunctions):
     partial: Access
     report: Access
     edge_values: Access
+    has_columns: bool
 
 
 def access(dtype: DType) -> Access:
@@ -111,4 +112,5 @@ def functions(bound: BoundProgram) -> Functions:
         partial=access(partial_dtype(bound.total)),
         report=access(bound.reports),
         edge_values=no_access() if bound.edge is None else access(bound.edge),
+        has_columns=bool(bound.columns),
     )
