@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from .. import events
 from ..apps.ranks import RankProgram
 from ..errors import ParameterError
-from ..executor.memory import vertex_bytes
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.many import ResultTable
-from ..output.result import Result
-from ..program import BoundProgram, VertexId, VertexProgram, bind, oriented
-from ..program.bind import scalars
-from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
+from ..program import VertexId, VertexProgram, oriented
 from ..program.fields import hints
 from ..system.arguments import check_listener, explained
-from ..system.memory import available_memory
-from .options import Options, RunOptions, check_run_options
-from .result import result_of
-from .run import OF_OPTIONS, carry_out, check_program, encoded, execute
-from .run import joined as joined_options
+from .many_blocks import in_blocks
+from .options import Options, RunOptions
+from .run import OF_OPTIONS, check_program, joined
 from .verify import verifier_of
 
-Array = npt.NDArray[Any]
-Make = Callable[[], Result]
-
-
-
-@dataclass(frozen=True)
-class Block:
-    """What programs that ran together have reported: what makes each one's result; and all as rows, if there are."""
-
-    results: list[Make]
-    rows: Array | None = None
-
-
-MEMORY_SHARE = 0.5
-"""The share of the memory left that the values of the columns may take: the table needs about as much again."""
 REFUSED = ("trace", "checkpoint_every")
 """Options of files about one run."""
 
@@ -106,14 +82,17 @@ def run_many(
            [0.331, 0.281],
            [0.281, 0.389]])
     """
-    chosen = joined_options(options, iterations=iterations, device=device, threads=threads, verify=verify)
+    chosen = joined(options, iterations=iterations, device=device, threads=threads, verify=verify)
     check_listener(on_event)
     check_graph(graph, "run_many")
     check_options(chosen)
     programs, names = programs_of(program, sources)
-    graph = oriented(programs[0], graph) if programs else graph
+    if programs:
+        graph = oriented(programs[0], graph)
+        if verify:
+            verifier_of(programs[0])  # refuses programs without one
     chosen = replace(chosen, sync=True)
-    done = [run_block(block, graph, chosen, on_event) for block in blocks(programs, graph)]
+    done = list(in_blocks(programs, graph, chosen, on_event))
     results = [result for block in done for result in block.results]
     return ResultTable(names, graph.ids, results, done[0].rows if len(done) == 1 else None)
 
@@ -189,49 +168,3 @@ def started_at(program: Any, name: str, source: Any) -> VertexProgram:
     given = {item.name: getattr(program, item.name) for item in fields(program) if item.init}
     started: VertexProgram = type(program)(**given | {name: value})
     return started
-
-
-def blocks(programs: list[VertexProgram], graph: Graph) -> Iterator[list[VertexProgram]]:
-    """The programs in blocks that run together: as many as fit a row and memory, and about equally many in each."""
-    if not programs:
-        return
-    first = bind(programs[0], graph)
-    width = width_of(first, graph) if may_join(first) else 1
-    count = -(-len(programs) // width)
-    for k in range(count):
-        yield programs[k * len(programs) // count : (k + 1) * len(programs) // count]
-
-
-def width_of(bound: BoundProgram, graph: Graph) -> int:
-    """How many columns of such a program fit a row, and the memory that is left."""
-    numbers = max(len(scalars(bound.value)), len(scalars(bound.accumulator)))
-    data = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
-    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data)
-    memory = available_memory() if graph.memory is None else graph.memory - vertex_bytes(bound, graph, arrays=2)
-    return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
-
-
-def run_block(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
-    """Run programs together."""
-    if len(programs) == 1:
-        alone = execute(programs[0], graph, options, on_event)
-        return Block([lambda: alone])
-    columns = [bind(program, graph) for program in programs]
-    bound = joined(columns)
-    check_run_options(options, bound, graph)
-    rows = carry_out(bound, encoded(graph, options), replace(options, verify=False), on_event, None)
-    made: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
-    if options.verify:
-        for program, make in zip(programs, made, strict=True):
-            verifier_of(program)(graph, make())
-    return Block(made, as_matrix(rows.values, columns[0].reports))
-
-
-def as_matrix(rows: Array, dtype: np.dtype[Any]) -> Array | None:
-    """Rows with columns of the scalar `dtype` as a matrix, without a copy; None if columns are structures."""
-    return None if dtype.names else rows.view(dtype).reshape(len(rows), -1)
-
-
-def column_result(rows: Result, column: BoundProgram, number: int) -> Result:
-    """The result of one column."""
-    return result_of(column, rows.vertex_ids, column_of(rows.values, column.reports, number), rows.stats)
