@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .io.read import read
     from .io.write import write
     from .output import Progress
+    from .output.many import ResultTable
     from .output.result import Result
     from .program import Monoid, PerVertex, UpdateProgram, VertexId, VertexProgram
     from .program.monoids import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         mul,
     )
     from .runtime.explain import plan
+    from .runtime.many import run_many
     from .runtime.on_device import on_device
     from .runtime.on_device import to_device as to_device  # for `Graph.to_device`
     from .runtime.options import Options
@@ -57,8 +59,9 @@ _HOME = {
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "UpdateProgram": "program", "Progress": "output",
-    "Result": "output.result",
-    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run", "plan": "runtime.explain",
+    "Result": "output.result", "ResultTable": "output.many",
+    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run",
+    "run_many": "runtime.many", "plan": "runtime.explain",
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
     "HyTGraph": "dispatch.engines",
@@ -74,8 +77,8 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph",
-    "Policy", "Observation", "Decision", "on_device", "check", "Result", "Progress",
+    "run", "run_many", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph",
+    "Policy", "Observation", "Decision", "on_device", "check", "Result", "ResultTable", "Progress",
     "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "algorithms", "GaraphError", "errors", "events",

@@ -7,6 +7,7 @@ from dataclasses import field
 import numpy as np
 
 from ..errors import ParameterError, VerificationError
+from ..program import VertexId
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
 from .ranks import RankProgram, divisor, specialized, walk_of
@@ -94,7 +95,8 @@ class PageRank(RankProgram):
         return self.stop != "never" and total.change < self.tolerance * (n if self.stop == "mean" else 1)
 
     def for_graph(self, graph):
-        return specialized(self, graph, PageRank, PersonalizedPageRank, WeightedPageRank)
+        rooted = RootedPageRank, WeightedRootedPageRank
+        return specialized(self, graph, PageRank, PersonalizedPageRank, WeightedPageRank, rooted)
 
     def __post_init__(self) -> None:
         require_fraction(self, "damping")
@@ -149,4 +151,22 @@ class WeightedPageRank(PersonalizedPageRank):
         return src * edge
 
 
+class RootedPageRank(PersonalizedPageRank):
+    """The same, with all jumps leading to one vertex, the ``root``."""
+
+    root: VertexId = field(default=None, init=False, repr=False)
+
+    def apply(self, acc, total, id, out_weight):
+        jumping = float(1) - self.damping + self.damping * self.redistributed * total.dangling
+        return ((jumping if id == self.root else float(0)) + self.damping * acc) / divisor(out_weight)
+
+
+class WeightedRootedPageRank(RootedPageRank):
+    """The same, with edge values as weights."""
+
+    def gather(self, src, edge):
+        return src * edge
+
+
+RootedPageRank.__name__ = WeightedRootedPageRank.__name__ = PageRank.__name__
 PersonalizedPageRank.__name__ = WeightedPageRank.__name__ = PageRank.__name__  # reports have the name that users know

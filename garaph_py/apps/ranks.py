@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..graph import Graph
 from ..pages.passes import out_weights
 from ..program import PerVertex
 from ..program.bind import concrete, real_type, vertex_numbers
+from ..program.fields import NUMBERS
 from .checks import require_no_negative_edges
 from .floating import FloatProgram
 
@@ -106,8 +108,9 @@ def jump_of(program: RankProgram, graph: Graph) -> float | Array:
 
 
 def specialized(
-    program: RankProgram, graph: Graph, plain: type, general: type[RankProgram], weighted: type[RankProgram]
-) -> RankProgram:
+    program: RankProgram, graph: Graph, plain: type, general: type[RankProgram], weighted: type[RankProgram],
+    rooted: tuple[type[RankProgram], type[RankProgram]] | None = None,
+) -> Any:  # fmt: skip
     """The program that carries out `program` on `graph`.
 
     Parameters
@@ -120,6 +123,9 @@ def specialized(
         A class with the `PerVertex` parameters ``personalization``, divided by its sum, and ``out_weight``.
     weighted : type
         The same, with edge values as weights.
+    rooted : two types, optional
+        Like `general` and `weighted`, with the parameter ``root``, the one vertex to which all jumps lead, in place of
+        the personalization. They need no number for each vertex.
 
     Raises
     ------
@@ -134,11 +140,35 @@ def specialized(
             f"{type(program).__name__} is derived from {plain.__name__}, and only {plain.__name__} itself knows edge "
             "weights and personalization; give weighted=False and no personalization"
         )
+    root = only_vertex(program.personalization)
+    if rooted is not None and root is not NO_VERTEX:
+        graph.ids.index(root)  # refuses what is no vertex
+        made = carried_out(program, rooted[reads], usable_weights(program, graph) if reads else graph.out_degrees, None)
+        made.root = root
+        return made
     walk = walk_of(program, graph)
+    return carried_out(program, weighted if walk.weighted else general, walk.out_weight, walk.jump)
+
+
+def carried_out(program: RankProgram, kind: type[RankProgram], out_weight: Array, jump: float | Array | None) -> Any:
+    """The program of class `kind` with the parameters of `program`, but for its personalization, which is `jump`."""
     given = {item.name: getattr(program, item.name) for item in fields(program) if item.init}
-    made = (weighted if walk.weighted else general)(**{**given, "personalization": walk.jump})
-    made.out_weight = walk.out_weight
+    made = kind(**{**given, "personalization": jump})
+    made.out_weight = out_weight
     return made
+
+
+NO_VERTEX = object()
+"""What `only_vertex` returns if jumps may lead to several vertices."""
+
+
+def only_vertex(personalization: Any) -> Any:
+    """The vertex to which all jumps lead, if a mapping names one alone."""
+    if isinstance(personalization, Mapping) and len(personalization) == 1:
+        ((vertex, number),) = personalization.items()
+        if isinstance(number, NUMBERS) and 0 < number < np.inf:
+            return vertex
+    return NO_VERTEX
 
 
 def divisor(out_weight):

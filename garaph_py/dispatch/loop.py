@@ -6,14 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import events
-from ..errors import ProgramError
 from ..executor.protocol import (
     Decision,
     Executor,
@@ -26,11 +23,11 @@ from ..executor.protocol import (
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..output.history import History, Unmade
-from ..program import BoundProgram, VertexProgram
-from ..program.fields import TRUTHS
+from ..program import BoundProgram
 from ..program.monoids import largest
 from ..system.watchdog import Heartbeat
 from .buckets import Buckets
+from .convergence import Convergence
 from .observation import Observation
 from .scheduler import Schedule, Scheduler
 
@@ -91,11 +88,11 @@ class Loop:
         """
         bound, limit = self.bound, self.schedule.iterations
         scheduler = Scheduler(self.schedule, self.vertices, self.edges, bound, executor.capabilities)
-        buckets = self._buckets(executor, state)
+        buckets, convergence = self._buckets(executor, state), Convergence(bound, self.vertices)
         scheduler.in_buckets = buckets is not None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
             number = self.before + len(self.done)
-            if number and has_converged(bound.program, state.total, self.vertices):
+            if number and convergence.ends(state.total):
                 return True
             if limit is not None and number >= limit:
                 return False
@@ -217,27 +214,3 @@ def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup,
             group[0] += 1
             group[1] += page.edges
     return tuple(events.PageGroup(*how, *counts) for how, counts in groups.items())
-
-
-def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None, vertices: int) -> bool:
-    """Whether the program's `converged` ends the run; not without a total.
-
-    Raises
-    ------
-    ProgramError
-        If it returns no truth value.
-    """
-    if total is None or program.converged is None:
-        return False
-    answer = program.converged(readable(total), vertices)
-    if not isinstance(answer, TRUTHS):
-        raise ProgramError(
-            f"{type(program).__name__}.converged returns {answer!r:.40}; return True to end the run, or else False"
-        )
-    return bool(answer)
-
-
-def readable(total: npt.NDArray[Any]) -> object:
-    """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
-    names = total.dtype.names
-    return SimpleNamespace(**{name: total[name][0] for name in names}) if names else total[0].item()

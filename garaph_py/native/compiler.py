@@ -112,11 +112,12 @@ def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any
     return rebuild(function, numba.njit(forceinline=True, **OPTIONS), memo=memo)
 
 
-def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> bytes:
+def compile_object(function: types.FunctionType, signature: tuple[str, ...], joins: bool = False) -> bytes:
     """The object code of `function` for arguments of the types in `signature`.
 
     Its entry point, named `ENTRY`, is ``int32 kernel(int64 *result, void **exception, const int64 *row)``, which
     returns a status, 0 for success. The arguments are one row of 64-bit words, so that all kernels have one prototype.
+    For `joins`, see `Kernel`.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
         raise ProgramError(f"{function.__qualname__} cannot be compiled: {error}") from None
     memo.share()
     (outcome,) = kernel.overloads.values()
-    module = optimized(outcome)
+    module = optimized(outcome, joins)
     problem = obstacle(module)
     if problem:
         raise ProgramError(f"{function.__qualname__} {problem}")
@@ -152,7 +153,7 @@ def on_row(function: Any, signature: tuple[str, ...]) -> Any:
     return names["entry"]
 
 
-def optimized(outcome: Any) -> Any:
+def optimized(outcome: Any, joins: bool = False) -> Any:
     """The LLVM module of what Numba compiled with `OPTIONS`: one function, optimized, and what is left beside it."""
     module, entry = linked(outcome.library), outcome.fndesc.llvm_func_name
     module.link_in(no_counts())
@@ -160,7 +161,7 @@ def optimized(outcome: Any) -> Any:
         if not item.is_declaration and not item.name.startswith(ADDRESS):
             item.linkage = "external" if item.name == entry else "internal"
     options = llvm.create_pipeline_tuning_options(3)
-    options.loop_vectorization, options.slp_vectorization = True, False
+    options.loop_vectorization, options.slp_vectorization = True, joins
     builder = llvm.create_pass_builder(target_machine(), options)
     passes = builder.getModulePassManager()
     passes.add_strip_dead_prototype_pass()

@@ -41,6 +41,9 @@ class Kernel:
     function : callable
         A function that Numba can compile without the Python runtime: it may use numbers, loops, array elements, and
         other such functions. Array arguments are bare pointers: indices are not checked.
+    joins : bool
+        Whether the compiler looks for equal operations on neighbouring numbers, to do them with one instruction. That
+        takes it time, and pays where the function has some, as for values that are rows of columns.
 
     Notes
     -----
@@ -48,7 +51,8 @@ class Kernel:
     compiled code must do.
     """
 
-    def __init__(self, signature: str, function: Callable[..., Any]) -> None:
+    def __init__(self, signature: str, function: Callable[..., Any], joins: bool = False) -> None:
+        self.joins = joins
         self.function = cast(types.FunctionType, function)
         self.name = function.__name__
         self.signature = tuple(signature.split())
@@ -56,7 +60,7 @@ class Kernel:
 
     @cached_property
     def key(self) -> str:
-        return fingerprint(cache.environment(), self.signature, self.function)
+        return fingerprint(cache.environment(), self.signature, self.function, self.joins)
 
     @cached_property
     def _native(self) -> tuple[int, Callable[..., int]]:
@@ -68,7 +72,7 @@ class Kernel:
                 from .compiler import compile_object
 
                 log.info("compiling %s", self.name)
-                code = compile_object(self.function, self.signature)
+                code = compile_object(self.function, self.signature, self.joins)
                 cache.store(self.key, code)
             address = load_object(code)
             return _loaded.setdefault(self.key, (address, PROTOTYPE(address)))

@@ -16,6 +16,8 @@ from . import intrinsics
 
 WORD, NUMBER = ir.IntType(64), ir.IntType(32)
 """LLVM's types for a word of an argument row or a job, and for packed numbers."""
+LINE_BYTES = 64
+"""Bytes in a cache line of x86-64, and of most other processors."""
 SCALARS = {
     "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
     "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
@@ -160,8 +162,11 @@ def prefetching(locality: int) -> Any:
             instruction = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
             if isinstance(array, nb.Array):  # an array of structures, see `struct_array`
                 arguments = context.make_array(array)(context, builder, arguments[0]).data, arguments[1]
-            address = element(builder, arguments, context.get_data_type(array.dtype))
-            builder.call(instruction, [builder.bitcast(address, octets), *map(number, (0, locality, 1))])  # read, data
+            kind = context.get_data_type(array.dtype)
+            address = builder.bitcast(element(builder, arguments, kind), octets)
+            for begin in range(0, context.get_abi_sizeof(kind), LINE_BYTES):
+                line = builder.gep(address, [WORD(begin)], source_etype=ir.IntType(8))
+                builder.call(instruction, [line, *map(number, (0, locality, 1))])  # read, data
             return context.get_dummy_value()
 
         return nb.void(array, nb.int64), emit

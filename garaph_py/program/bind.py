@@ -63,6 +63,8 @@ class BoundProgram:
         with their parents (`program.carry`).
     carries : bool
         That form has parents.
+    columns : tuple of BoundProgram
+        The programs that run as one, if there are several: a value is a row with a column for each (`program.columns`).
     """
 
     program: VertexProgram
@@ -79,6 +81,7 @@ class BoundProgram:
     known: Known
     original: BoundProgram | None = None
     carries: bool = False
+    columns: tuple[BoundProgram, ...] = ()
 
     @property
     def name(self) -> str:
@@ -89,7 +92,7 @@ class BoundProgram:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
-        return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries)
+        return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries, len(self.columns))
 
     @cached_property
     def is_relaxation(self) -> bool:
@@ -151,9 +154,10 @@ class BoundProgram:
     def tiles(self) -> bool:
         """Whether edges may be gathered tile by tile, and not destination by destination.
 
-        They may not if `gather` reads the destination's value, or the program defines `done` or `prepare`.
+        They may not if `gather` reads the destination's value, or the program defines `done` or `prepare`; nor if a
+        value is a row of columns, which fills a cache line by itself.
         """
-        return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst)
+        return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst or self.columns)
 
     @property
     def is_monotone(self) -> bool:
@@ -193,6 +197,9 @@ class BoundProgram:
 
     def identity(self) -> Any:
         """The accumulator's identity: a number, or a tuple in the order of the fields."""
+        if self.columns:
+            parts = [column.identity() for column in self.columns]
+            return tuple(item for part in parts for item in (part if isinstance(part, tuple) else (part,)))
         monoid = self.program.sum
         if not self.accumulator.names:
             return monoid.identity_of(self.accumulator)

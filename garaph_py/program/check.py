@@ -50,6 +50,7 @@ def check_types(bound: BoundProgram, listener: events.Listener = events.ignore) 
     ProgramError
         If a function does not compile, returns the wrong type, or computes in float64 in a float32 program.
     """
+    bound = bound.columns[0] if bound.columns else bound
     if bound.key in _passed:
         return
     key = fingerprint(stored.environment(), rules(), bound.key)

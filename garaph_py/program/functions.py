@@ -6,8 +6,6 @@ converts what it returns. A function that the program does not define becomes a 
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +14,11 @@ import numpy as np
 from .bind import BoundProgram, record_class, scalars
 from .carry import IDENTITY, parent_in, value_in, with_parent
 from .check import check_types
+from .column_functions import column_functions
+from .define import convert, define, fieldwise
 from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
 from .real import with_real
-from .signatures import ARGUMENTS, TAKES_VERTEX_DATA
+from .signatures import offered
 
 DType = np.dtype[Any]
 
@@ -64,21 +64,6 @@ class Functions:
     is_lost: Any
 
 
-def offered(name: str) -> tuple[str, ...]:
-    """The arguments of the wrapper of the function `name`, in order.
-
-    ``data`` is the structure of the vertex's `PerVertex` parameters.
-    """
-    return ("self", *ARGUMENTS[name], *(("data",) if name in TAKES_VERTEX_DATA else ()))
-
-
-def define(source: str, **names: Any) -> Any:
-    """The function that the text `source` defines, with `names` as its globals."""
-    namespace: dict[str, Any] = dict(names)
-    exec(compile(source, f"<garaph_py.program.functions: {source.split('(')[0]}>", "exec"), namespace)
-    return next(value for key, value in namespace.items() if key not in names and isinstance(value, types.FunctionType))
-
-
 def functions(bound: BoundProgram) -> Functions:
     """The functions of `bound`, checked and wrapped.
 
@@ -87,6 +72,8 @@ def functions(bound: BoundProgram) -> Functions:
     ProgramError
         If a function cannot be compiled, or returns another type than the program states.
     """
+    if bound.columns:
+        return column_functions(bound, functions(bound.columns[0]), partial_dtype(bound.total))
     if bound.original is not None:
         return (carrying_functions if bound.carries else narrowed_functions)(bound, functions(bound.original))
     check_types(bound)
@@ -205,26 +192,6 @@ def partial_dtype(total: DType | None) -> DType:
 def differs(dtype: DType) -> str:
     """The expression that compares ``new`` and ``old``, two values of type `dtype`."""
     return " or ".join(f"new.{name} != old.{name}" for name in dtype.names) if dtype.names else "new != old"
-
-
-def convert(body: str, dtype: DType, parts: list[str] | None = None, **names: Any) -> Any:
-    """The function `body` with a return statement that converts its result to a number or named tuple of `dtype`.
-
-    Its result is the local variable ``r``, or the expressions `parts`, one for each field.
-    """
-    casts = {f"cast{k}": item.type for k, item in enumerate(scalars(dtype))}
-    if not dtype.names:
-        return define(f"{body}\n    return cast0({parts[0] if parts else 'r'})", **names, **casts)
-    fields = ", ".join(f"cast{k}({parts[k] if parts else f'r[{k}]'})" for k in range(len(casts)))
-    return define(f"{body}\n    return Record({fields})", **names, **casts, Record=record_class(dtype.names))
-
-
-def fieldwise(name: str, dtype: DType, operations: list[Callable[..., Any]]) -> Any:
-    """A function ``name(a, b)`` that combines two values of type `dtype`, each field with its own operation."""
-    named = {f"operation{k}": operation for k, operation in enumerate(operations)}
-    sides = [(f"a[{k}]", f"b[{k}]") if dtype.names else ("a", "b") for k in range(len(operations))]
-    parts = [f"operation{k}({left}, {right})" for k, (left, right) in enumerate(sides)]
-    return convert(f"def {name}(a, b):", dtype, parts, **named)
 
 
 def sum_function(bound: BoundProgram) -> Any:

@@ -44,6 +44,14 @@ MISSPELT = 0.8
 misspelt one: ``summ`` and ``sum`` have 0.86, ``limit`` and ``init`` only 0.67."""
 
 
+def offered(name: str) -> tuple[str, ...]:
+    """The arguments of the wrapper of the function `name`, in order.
+
+    ``data`` is the structure of the vertex's `PerVertex` parameters.
+    """
+    return ("self", *ARGUMENTS[name], *(("data",) if name in TAKES_VERTEX_DATA else ()))
+
+
 def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | None:
     """The function `name` that the program defines, or None."""
     value = inspect.getattr_static(kind, name, None)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..dispatch.loop import has_converged
+from ..dispatch.convergence import has_converged
 from ..errors import GaraphError, NumberError, ProgramError
 from ..executor.modes import PULL
 from ..graph import Graph

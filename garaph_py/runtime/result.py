@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..graph import Graph
+from ..graph import Graph, VertexIds
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
@@ -16,12 +16,12 @@ from .options import RunOptions
 from .plan import RunPlan
 
 
-def result_of(bound: BoundProgram, graph: Graph, values: npt.NDArray[Any], stats: Stats) -> Result:
+def result_of(bound: BoundProgram, ids: VertexIds, values: npt.NDArray[Any], stats: Stats) -> Result:
     """The result of a run with these reported values."""
     unreached = bound.program.unreached
     if unreached is None and bound.is_relaxation and "result" not in bound.arguments:
         unreached = (bound.original or bound).identity()
-    return Result(values, graph.ids, stats, bound.name, vertex_results(bound.program), unreached)
+    return Result(values, ids, stats, bound.name, vertex_results(bound.program), unreached)
 
 
 def vertex_results(program: VertexProgram) -> tuple[str, ...]:

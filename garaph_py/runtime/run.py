@@ -44,7 +44,7 @@ from .options import ANY, Options, RunOptions, check_run_options
 from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, plan, reverses
 from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
-from .runner import Opened, Runner
+from .runner import Opened, Runner, Watch
 from .verify import verifier_of
 
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
@@ -171,7 +171,7 @@ def execute(
     graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug)
     if options.debug:
-        result = result_of(bound, graph, *interpret(bound, graph, options, on_event))
+        result = result_of(bound, graph.ids, *interpret(bound, graph, options, on_event))
         if options.verify:
             verifier_of(program)(graph, result)
         return result
@@ -192,19 +192,21 @@ def ends_by_itself(options: RunOptions) -> bool:
 
 def carry_out(
     bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener,
-    request: Mapping[str, Any] | None,
+    request: Mapping[str, Any] | None, watch: Watch | None = None,
 ) -> Result:  # fmt: skip
-    """Run a bound program on a graph whose edges have the run's encoding."""
+    """Run a bound program on a graph whose edges have the run's encoding. A run on the CPU may have a `watch`."""
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
     bound, chosen = planned(bound, graph, options)
+    if watch is not None:
+        chosen = replace(chosen, chains=False)
     verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
-        with opened(bound, graph, options, chosen, record, saver) as parts:
+        with opened(bound, graph, options, chosen, record, saver, watch) as parts:
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
-        result = result_of(bound, graph, values, runner.stats)
+        result = result_of(bound, graph.ids, values, runner.stats)
         seconds = ready - started, time.perf_counter() - started
         remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         if record.spans is not None:
@@ -324,8 +326,9 @@ def open_saver(
 
 @contextlib.contextmanager
 def opened(
-    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, record: Record, saver: Saver | None
-) -> Iterator[Opened]:
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, record: Record, saver: Saver | None,
+    watch: Watch | None = None,
+) -> Iterator[Opened]:  # fmt: skip
     """Open the resources that the run needs while it iterates; refuse a checkpoint of another run."""
     with (
         interrupts.deferred(termination=saver is not None),
@@ -341,4 +344,4 @@ def opened(
         with SourceFactory(graph, bound.reads_edge_values, record.spans) as sources:
             if options.verify:
                 check_verifying(graph, bound.reads_edge_values)
-            yield Opened(pool, sources, watchdog, record, saver)
+            yield Opened(pool, sources, watchdog, record, saver, watch)

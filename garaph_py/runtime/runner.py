@@ -41,6 +41,7 @@ from .plan import RunPlan
 from .safety import INTERVAL, SHARE, SafetyCopies
 
 Array = npt.NDArray[Any]
+Watch = Callable[[State, int, ThreadPool], None]
 
 log = logging.getLogger("garaph_py")
 
@@ -60,6 +61,8 @@ class Opened:
     record : Record
     saver : Saver or None
         Makes the run's checkpoints; None if it keeps none.
+    watch : callable or None
+        ``watch(state, iterations, pool)`` is called after each iteration.
     """
 
     pool: ThreadPool
@@ -67,6 +70,7 @@ class Opened:
     watchdog: Watchdog
     record: Record
     saver: Saver | None
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +283,8 @@ class Runner:
         record = self._parts.record
         record.total(iterations - 1, state.total)
         self._finite.after(state, iterations)
+        if self._parts.watch is not None:
+            self._parts.watch(state, iterations, self._parts.pool)
         if (saver := self._parts.saver) is not None:
             with record.pause("checkpoint", changes(lambda: saver.saved)):
                 saver.after(state, iterations)

@@ -9,7 +9,7 @@ from garaph_py import events
 from garaph_py.native import compiling
 from garaph_py.native.compiling import Notice, compile_seconds, work_clock
 from garaph_py.native.kernel import Kernel, prepare
-from garaph_py.program.functions import define
+from garaph_py.program.define import define
 from garaph_py.runtime import runner
 
 LINE = "compiling, once; later runs load it from disk"

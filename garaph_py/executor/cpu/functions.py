@@ -11,8 +11,9 @@ from ...native import prefetch_kept, struct_array
 from ...native.kernel import kind_of
 from ...program import BoundProgram
 from ...program.bind import record_class
+from ...program.define import define
 from ...program.functions import Functions as PlainFunctions
-from ...program.functions import define, partial_dtype
+from ...program.functions import partial_dtype
 from ...program.functions import functions as plain_functions
 
 DType = np.dtype[Any]
@@ -45,7 +46,7 @@ class Access:
 class Functions(PlainFunctions):
     """The program's functions for kernels, and access to arrays.
 
-    ``edge_at(values, i)`` reads an edge's value as the program sees it.
+    ``edge_at(values, i)`` reads an edge's value as the program sees it. `has_columns` says whether values are rows.
     """
 
     edge_at: Any
@@ -57,6 +58,7 @@ class Functions(PlainFunctions):
     partial: Access
     report: Access
     edge_values: Access
+    has_columns: bool
 
 
 def access(dtype: DType) -> Access:
@@ -110,4 +112,5 @@ def functions(bound: BoundProgram) -> Functions:
         partial=access(partial_dtype(bound.total)),
         report=access(bound.reports),
         edge_values=no_access() if bound.edge is None else access(bound.edge),
+        has_columns=bool(bound.columns),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...native import ArgumentTable, Kernel
 from ...program.bind import record_class
-from ...program.functions import define
+from ...program.define import define
 from ..arguments import arguments
 from ..state import State
 from .edges import Reader
@@ -85,7 +85,7 @@ class RecordKernel(Kernel):
             f"def {name}({', '.join([*edges, *self.names])}): return function({passed})",
             function=function, Arguments=record_class(self.names), **known,
         )  # fmt: skip
-        super().__init__(" ".join(signature), entry)
+        super().__init__(" ".join(signature), entry, functions is not None and functions.has_columns)
         self.edges = len(edges)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 
 from ...program import BoundProgram
 from ...program.bind import record_class
-from ...program.functions import Functions, define, functions, offered, partial_dtype
+from ...program.define import define
+from ...program.functions import Functions, functions, partial_dtype
 from ...program.monoids import largest
+from ...program.signatures import offered
 
 DType = np.dtype[Any]
 

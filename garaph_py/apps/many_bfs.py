@@ -1,0 +1,72 @@
+"""Breadth-first searches from many sources at once: one bit of a vertex's value for each."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import Graph
+from ..pages.passes import listed
+from ..program import PerVertex, VertexProgram
+from ..program.monoids import bitwise_and
+from .bfs import BFS, verify_bfs
+
+
+class LevelBFS(BFS):
+    """`BFS` without parents."""
+
+    reports = {"level": np.int32}  # noqa: RUF012
+
+    def result(self, value):
+        return (value if value != self.identity else -1,)
+
+    def verify(self, graph, result):
+        verify_levels(graph, graph.ids.index(self.source), result.values["level"])
+
+
+class ManyBFS(VertexProgram):
+    """Which sources have not reached a vertex: ``left_v = left_v & and over u -> v of left_u``.
+
+    A superstep reaches what is one edge farther from each source, so the number of supersteps until a bit is cleared is
+    the vertex's level [1].
+
+    Parameters
+    ----------
+    start : per vertex
+        A bit for each source, cleared at the source itself.
+    everyone : int
+        The bits of all sources.
+
+    References
+    ----------
+    .. [1] Then, M. et al., "The More the Merrier: Efficient Multi-Source Graph Traversal", VLDB 2014.
+    """
+
+    start: PerVertex
+    everyone: int
+
+    value = np.int64
+    sum = bitwise_and
+    monotone = True
+
+    def init(self, start):
+        return start
+
+    def frontier(self, value):
+        return value != self.everyone
+
+    def gather(self, src):
+        return src
+
+    def done(self, acc, old):
+        return acc & old == 0
+
+
+def verify_levels(graph: Graph, source: int, level: npt.NDArray[np.int32]) -> None:
+    """Raise `VerificationError` unless `level` is that of a BFS: there must be parents with which it is one."""
+    parent = np.full(graph.n, -1, np.int64)
+    for edges in listed(graph, values=False):
+        is_above = (level[edges.sources] >= 0) & (level[edges.sources] + 1 == level[edges.targets])
+        parent[edges.targets[is_above]] = edges.sources[is_above]
+    parent[source] = source
+    verify_bfs(graph, source, level, parent)

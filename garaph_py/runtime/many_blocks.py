@@ -1,0 +1,120 @@
+"""Runs programs of one class in blocks: as columns of one program, or searches as bits of one word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..apps.bfs import BFS
+from ..apps.many_bfs import LevelBFS, ManyBFS
+from ..executor.cpu.levels import SOURCES, Levels
+from ..executor.memory import vertex_bytes
+from ..executor.modes import CPU
+from ..graph import Graph
+from ..output.result import Result
+from ..program import BoundProgram, VertexProgram, bind
+from ..program.bind import scalars
+from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
+from ..system.memory import available_memory
+from .options import ANY, RunOptions, check_run_options
+from .result import result_of
+from .run import carry_out, encoded, execute
+from .verify import verifier_of
+
+Array = npt.NDArray[Any]
+Make = Callable[[], Result]
+
+MEMORY_SHARE = 0.5
+"""The share of the memory left that the values of the columns may take: the table needs about as much again."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What programs that ran together have reported: what makes each one's result; and all as rows, if there are."""
+
+    results: list[Make]
+    rows: Array | None = None
+
+
+def in_blocks(
+    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
+) -> Iterator[Block]:
+    """Run the programs in blocks: as many together as fit, and about equally many in each."""
+    if not programs:
+        return
+    run, width = run_block, 1
+    if type(programs[0]) is BFS:
+        programs = [LevelBFS(program.source) for program in programs]  # type: ignore[attr-defined]
+        if options.device in (ANY, CPU):
+            run, width = run_searches, SOURCES
+    first = bind(programs[0], graph)
+    if run is run_block and may_join(first):
+        width = width_of(first, graph)
+    count = -(-len(programs) // width)
+    for k in range(count):
+        together = programs[k * len(programs) // count : (k + 1) * len(programs) // count]
+        block = run(together, graph, replace(options, verify=False), on_event)
+        if options.verify:
+            for program, result in zip(together, block.results, strict=True):
+                verifier_of(program)(graph, result())
+        yield block
+
+
+def width_of(bound: BoundProgram, graph: Graph) -> int:
+    """How many columns of such a program fit a row, and the memory that is left."""
+    numbers = max(len(scalars(bound.value)), len(scalars(bound.accumulator)))
+    data = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
+    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data)
+    memory = available_memory() if graph.memory is None else graph.memory - vertex_bytes(bound, graph, arrays=2)
+    return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
+
+
+def run_block(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
+    """Run programs together."""
+    if len(programs) == 1:
+        alone = execute(programs[0], graph, options, on_event)
+        return Block([lambda: alone])
+    columns = [bind(program, graph) for program in programs]
+    bound = joined(columns)
+    check_run_options(options, bound, graph)
+    rows = carry_out(bound, encoded(graph, options), options, on_event, None)
+    made: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
+    return Block(made, as_matrix(rows.values, columns[0].reports))
+
+
+def as_matrix(rows: Array, dtype: np.dtype[Any]) -> Array | None:
+    """Rows with columns of type `dtype` as a matrix, without a copy; None if columns have several fields."""
+    kinds = scalars(dtype)
+    return rows.view(kinds[0]).reshape(len(rows), -1) if len(kinds) == 1 else None
+
+
+def column_result(rows: Result, column: BoundProgram, number: int) -> Result:
+    """The result of one column."""
+    return result_of(column, rows.vertex_ids, column_of(rows.values, column.reports, number), rows.stats)
+
+
+def run_searches(
+    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
+) -> Block:
+    """Run breadth-first searches together on the CPU."""
+    columns = [bind(program, graph) for program in programs]
+    sources = np.array([column.parameters["source"][0] for column in columns], np.int64)
+    levels = Levels(sources, graph.n)
+    bound = bind(ManyBFS(levels.first_values, int(levels.all_bits(len(sources)))), graph)
+    options = replace(options, device=CPU)
+    check_run_options(options, bound, graph)
+    run = carry_out(bound, encoded(graph, options), options, on_event, None, levels.after)
+    made: list[Make] = [partial(search_result, run, column, levels.table, c) for c, column in enumerate(columns)]
+    return Block(made, levels.table)
+
+
+def search_result(run: Result, column: BoundProgram, levels: Array, number: int) -> Result:
+    """The result of one search."""
+    values = levels[:, number].astype(np.int32).view(column.reports)
+    return result_of(column, run.vertex_ids, values, run.stats)
