@@ -51,7 +51,7 @@ def replay(
     machine = calibrate([recorded]) if machine is None else machine
     options = recorded.options
     if device is not None or engine is not None:  # the other device or engine may not have a forced mode
-        options = RunOptions(device=device or options.device, engine=engine or options.engine)
+        options = RunOptions(device=device or options.device, engine=engine or options.engine, trace=options.trace)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = room_of(recorded) if room is None else room
     return Replay(recorded, simulate(workload, machine, options, left))

@@ -19,7 +19,7 @@ from ..experiment.spec import build, find, program_of
 from ..graph import Graph
 from ..runtime.options import ANY, HYBRID
 from .machine import HINT, Machine, read_machine
-from .workload import Activity, Layout, Workload, bind_for_types, workload_of
+from .workload import Activity, Layout, Workload, bind_for_types, in_order, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
 LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
@@ -133,7 +133,7 @@ def run_of(
     vertices, edges = (graph.n, graph.m) if isinstance(graph, Graph) else graph
     count = toml.count({"iterations": 10} | given, "iterations", 1, where)
     shares = list(itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations)))
-    activities = [Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares]
+    activities = in_order(Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares)
     published = given.get("published", {})
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
