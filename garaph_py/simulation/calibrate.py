@@ -303,16 +303,17 @@ def residuals(
 
 def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the GPU's time per iteration beyond its pages' time, fitted to the median of each graph size."""
-    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run, _, rest in residuals(machine, runs, GPU):
-        found[run.workload.traits.name][run.workload.vertices].append(rest)
-    for program, sizes in found.items():
-        work = machine.work_of(GPU, program, PULL)
-        others = tuple(one for one in machine.work if one is not work)
-        medians = [float(np.median(each)) for each in sizes.values()]
-        values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
-        own = replace(work, program=program, vertex=UnitCost(values[0]), iteration=values[1])
-        machine = replace(machine, work=(*others, own))
+    for mode in (PULL, PUSH):
+        found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for run, _, rest in residuals(machine, runs, GPU, mode):
+            found[run.workload.traits.name][run.workload.vertices].append(rest)
+        for program, sizes in found.items():
+            work = machine.work_of(GPU, program, mode, PULL)
+            others = (one for one in machine.work if (one.processor, one.program, one.mode) != (GPU, program, mode))
+            medians = [float(np.median(each)) for each in sizes.values()]
+            values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
+            own = replace(work, program=program, mode=mode, vertex=UnitCost(values[0]), iteration=values[1])
+            machine = replace(machine, work=(*others, own))
     return machine
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ..dispatch.policy import Policy
 from ..errors import ParameterError
+from ..events import PageGroup
 from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
@@ -42,6 +43,8 @@ class SimulatedStep:
         Bytes of edges copied to the GPU, and of values copied back.
     sharing : tuple of Sharing
         The decision's `sharing`, updated with this iteration's measurements.
+    groups : tuple of PageGroup
+        The partitions by the way in which their edges reached the GPU, if the engine has partitions.
     """
 
     edges: int
@@ -51,6 +54,12 @@ class SimulatedStep:
     to_device: float = 0.0
     from_device: float = 0.0
     sharing: tuple[Sharing, ...] = ()
+    groups: tuple[PageGroup, ...] = ()
+
+    @property
+    def pages(self) -> int:
+        """Pages, or partitions, that were processed."""
+        return len(self.owners) or sum(group.pages for group in self.groups)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, COMPONENTS, CPU
+from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
 from ..graph.shape import Shape
 from ..io.formats.format import malformed
@@ -297,6 +298,16 @@ def seconds_of(spans: list[Record]) -> float:
     return total * 1e-6
 
 
+def counts_in(details: Record | None) -> PartitionCounts | None:
+    """What an engine knew of each partition, in a trace."""
+    if details is None:
+        return None
+    given: dict[str, Any] = {
+        name: np.array(value) if isinstance(value, list) else value for name, value in details.items()
+    }
+    return PartitionCounts(**given)
+
+
 def row_of(span: Record) -> Record:
     """An iteration from its span in a trace."""
     number, mode = span["name"].split(": ")
@@ -306,5 +317,5 @@ def row_of(span: Record) -> Record:
         "edges": details["edges"], "seconds": span["dur"] * 1e-6 - details.get("compiling", 0.0),
         "device": details["device"],
         "to_device": details["to device"], "from_device": details["from device"], "pages": details["pages"],
-        "pages_skipped": details["skipped"],
+        "pages_skipped": details["skipped"], "partitions": counts_in(details.get("partitions")),
     }  # fmt: skip

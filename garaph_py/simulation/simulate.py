@@ -15,6 +15,7 @@ from ..runtime.options import HYBRID, RunOptions, cpu_chains
 from ..runtime.plan import cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid, SimulatedStep
 from .machine import Machine
+from .partitions import SimulatedLists, check_lists
 from .workload import Activity, Workload
 
 LEAST_SECONDS = 1e-15
@@ -45,8 +46,9 @@ class Simulation:
         number, f = len(self.iterations), activity.active_edges / edges if edges else float(activity.active > 0)
         started = self.iterations[-1].ended if self.iterations else 0.0
         self.iterations.append(Iteration(
-            number, decision.mode, f, activity.active, step.edges, len(step.owners), step.skipped, step.seconds,
+            number, decision.mode, f, activity.active, step.edges, step.pages, step.skipped, step.seconds,
             decision.device, round(step.to_device), round(step.from_device), started, decision.why, decision.alpha,
+            groups=step.groups, partitions=activity.counts,
         ))  # fmt: skip
         self.owners.append(step.owners)
 
@@ -80,7 +82,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         seen = scheduler.observe(activity.active, activity.active_edges)
         decision = scheduler.decide(seen)
         steps = executor.steps(activities[number:], decision)
-        last, pages = steps[-1], len(steps[-1].owners) + steps[-1].skipped
+        last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
         scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
         for step, activity in zip(steps, activities[number:], strict=False):
             done.add(decision, activity, step, workload.edges)
@@ -114,17 +116,24 @@ def speeds_of(workload: Workload, machine: Machine) -> Speeds:
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:
     """The model of the executor for the device of `options`."""
     device = options.device
+    check_lists(options.engine, options.lists)
     if options.lists is not None:
-        raise ParameterError(f"engine={options.engine!r} cannot be simulated; take engine='auto' or engine='garaph'")
+        check_gpu(GPU, machine)
+        return SimulatedLists(workload, machine, options.policy)
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores, options.policy, cpu_chains(options))
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
     cpu = SimulatedCpu(workload, machine, cores, options.policy)
-    if machine.gpu_memory is None or machine.link is None:
-        raise ParameterError(f"device={device!r}: the machine has no GPU; add one, or take the CPU")
+    check_gpu(device, machine)
     gpu = SimulatedGpu(cpu, room, options.policy.keep)
     if device == GPU:
         return gpu
     traits = workload.traits
     reads_any_value = traits.is_relaxation and not options.policy.one_partition_per_thread  # as in `CpuExecutor`
     return SimulatedHybrid(cpu, gpu, in_place=traits.synchronous or reads_any_value)
+
+
+def check_gpu(device: str, machine: Machine) -> None:
+    """Refuse a machine without a GPU for a run on one."""
+    if machine.gpu_memory is None or machine.link is None:
+        raise ParameterError(f"device={device!r}: the machine has no GPU; add one, or take the CPU")

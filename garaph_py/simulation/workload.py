@@ -16,6 +16,7 @@ from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL, PULL
+from ..executor.partitions import PartitionCounts
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
 from ..graph.shape import Shape
@@ -88,6 +89,8 @@ class Activity:
         Edges that a pull visits, if the program's `done` ends gathers. None if unknown.
     reached : int
         How many vertices have been active in the iterations before, each time counted.
+    counts : PartitionCounts or None
+        What each partition has of the active vertices; None if unknown.
     """
 
     active: int
@@ -95,6 +98,7 @@ class Activity:
     gathered: int | None = None
     visited: int | None = None
     reached: int = 0
+    counts: PartitionCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -320,7 +324,8 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
         followed = round(row["f"] * edges)
         notified = row["mode"] == NOTIFY_PULL and row["edges"] >= followed
         gathered = row["edges"] - followed if notified else None
-        found.append(Activity(row["active"], followed, gathered, row["edges"] if row["mode"] == PULL else None))
+        visited = row["edges"] if row["mode"] == PULL else None
+        found.append(Activity(row["active"], followed, gathered, visited, counts=row.get("partitions")))
     return in_order(found)
 
 
