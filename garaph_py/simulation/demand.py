@@ -78,7 +78,8 @@ def threads(work: float, cores: int) -> int:
 
 def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> Demand:
     """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
-    shape, edges, calls = workload.shape, activity.active_edges, int(mode != CHAIN)
+    shape, calls = workload.shape, int(mode != CHAIN)
+    edges = activity.active_edges if activity.followed is None else activity.followed
     share, graph = edges / cores, workload.vertices * calls
     return Demand(
         mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,

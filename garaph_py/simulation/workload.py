@@ -15,7 +15,7 @@ from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
-from ..executor.modes import NOTIFY_PULL, PULL
+from ..executor.modes import NOTIFY_PULL, PULL, PUSH
 from ..executor.partitions import PartitionCounts
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
@@ -91,6 +91,8 @@ class Activity:
         How many vertices have been active in the iterations before, each time counted.
     counts : PartitionCounts or None
         What each partition has of the active vertices; None if unknown.
+    followed : int or None
+        Edges that a push follows: fewer than `active_edges` if vertices wait for their bucket. None if unknown.
     """
 
     active: int
@@ -99,6 +101,7 @@ class Activity:
     visited: int | None = None
     reached: int = 0
     counts: PartitionCounts | None = None
+    followed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -324,8 +327,9 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
         followed = round(row["f"] * edges)
         notified = row["mode"] == NOTIFY_PULL and row["edges"] >= followed
         gathered = row["edges"] - followed if notified else None
-        visited = row["edges"] if row["mode"] == PULL else None
-        found.append(Activity(row["active"], followed, gathered, visited, counts=row.get("partitions")))
+        visited, pushed = (row["edges"] if row["mode"] == mode else None for mode in (PULL, PUSH))
+        counts = row.get("partitions")
+        found.append(Activity(row["active"], followed, gathered, visited, counts=counts, followed=pushed))
     return in_order(found)
 
 
@@ -347,6 +351,7 @@ def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> lis
             None if one.gathered is None else round(one.gathered * edges),
             None if one.visited is None else round(one.visited * edges),
             round(one.reached * vertices),
+            followed=None if one.followed is None else round(one.followed * edges),
         )
         for one in activities
     ]
