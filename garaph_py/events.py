@@ -87,6 +87,9 @@ class Iteration(NamedTuple):
         The pages by direction, processor and transfer.
     compile_seconds : float
         The wall time that the iteration spent compiling, apart from `seconds`.
+    partitions : object or None
+        If the engine chose how the edges of each partition reach the GPU (``"hytgraph"``): what it knew of them, as
+        arrays `edges`, `active_vertices`, `active_edges` and `requests`, and the bytes of an edge, `edge_bytes`.
     """
 
     number: int
@@ -106,6 +109,7 @@ class Iteration(NamedTuple):
     from_disk: int = 0
     groups: tuple[PageGroup, ...] = ()
     compile_seconds: float = 0.0
+    partitions: Any = None
 
     @property
     def ended(self) -> float:

@@ -1,167 +1,272 @@
-"""How well does a simulation predict? Calibrates it on two scales at one budget, and predicts others at other budgets.
+"""How well does a simulation predict? Calibrates it on some graphs, and simulates runs over others. Prints Markdown.
 
-    python scripts/bench_simulation.py --calibrate 22 23 --budget 1/4 --predict 24 25 --budgets 1/2 1/8
+    python scripts/bench_simulation.py [--device cpu gpu hybrid] [--gpu-memory 1/2 1/8] [--rounds 5]
 
-The graphs are symmetric R-MAT graphs with integer lengths from 1 to 255. PageRank runs for ten iterations, SSSP and
-ConnectedComponents until they converge. A budget is the share of the edges for which the GPU has memory; edges are raw
-(``gather="segmented"``). Without a GPU, the script runs on the CPU only and ignores budgets; then smaller scales do
-(--calibrate 17 18 --predict 19 20).
+Each program runs under each engine on each graph. `--calibrate` and `--predict` name the graphs, as in the spec of an
+experiment, or ``grid:SIDE``, ``cube:SIDE`` (a grid of three dimensions) and ``world:SCALE:EDGE_FACTOR`` (neighbours on
+a ring, a tenth of the edges anywhere), which this script makes. "tutorial" is the policy that docs/scheduling.md
+builds.
 
-Measurements are kept in `--out`, as tables of ``garaph experiment``. A folder that has them is not measured again, so
-the calibration can be repeated on another machine. Of several repeats the fastest counts.
+PageRank runs for ten iterations, the others until they converge: BFS and SSSP from the vertex with the most edges,
+ConnectedComponents in supersteps, SSSP under the tutorial's policy synchronously (its pulls open each bucket anew: ten
+thousand iterations on a grid). GPUs have memory for a share of the edges (`--gpu-memory`), which are raw.
 
-A prediction uses the graph's size, the calibrated machine, and estimated activity: the shares of active vertices in the
-same program's run on the largest graph of the calibration. The last column of the Markdown table uses the measured
-activity instead, so that its error is that of the machine's model alone.
+All runs are repeated in rounds, minutes apart, for other users of a machine disturb it for seconds. Of all repeats the
+fastest counts; "spread" is the median over it. A simulation knows the graph's shape and the numbers of active vertices;
+"iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation says that it
+extrapolates. The last lines are for machines that were calibrated without any run of the program that is simulated.
+
+Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
+has rounds, only those that it lacks are measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
-from dataclasses import replace
-from fractions import Fraction
+import os
+import re
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import garaph_py as gp
 from garaph_py import experiment
-from garaph_py.errors import DeviceError
-from garaph_py.executor.gpu import device as devices
+from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.io.write import write
 from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
+from garaph_py.simulation.assess import extrapolations
 from garaph_py.simulation.calibrate import calibrate, room_of
+from garaph_py.simulation.machine import Machine
 from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
-from garaph_py.simulation.workload import bind_for_types, device_bytes, scaled
+from garaph_py.simulation.simulate import Simulation
 
+ROOT = Path(__file__).resolve().parents[1]
+TUTORIAL = ROOT / "docs" / "scheduling.md"
+DATA = Path(os.environ.get("GARAPH_REFERENCE_DATA", ROOT / "data"))
+WEIGHTED = ":symmetric:weights"
+CALIBRATE = [
+    *(f"rmat:{one}{WEIGHTED}" for one in ("12:16", "14:8", "16:2", "16:8", "18:8", "20:8")),
+    *(f"uniform:{one}{WEIGHTED}" for one in ("14:2", "16:8", "18:4", "18:16")),
+    "cube:24", "cube:40", "world:14:8", "world:16:4", "world:18:2",
+]  # fmt: skip
+REAL = {
+    "cit-hepph": ":symmetric", "wordnet-3.0": ":symmetric", "ego-facebook": "", "metis-4elt": "", "road-rome": "",
+    "linux-symrefs": ":symmetric",
+}  # fmt: skip
+PREDICT = [
+    f"{ROOT / 'data' / 'debian-sid-deps.tsv.xz'}:symmetric", "grid:300",
+    *(f"{one}{WEIGHTED}" for one in ("rmat:17:4", "rmat:17:16", "uniform:17:4")),
+    *(f"{DATA / name}.npz{symmetric}" for name, symmetric in REAL.items() if (DATA / f"{name}.npz").exists()),
+]  # fmt: skip
 PROGRAMS = {
-    "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }', "iterations = 10\n"),
-    "SSSP": ('{{ name = "SSSP", source = {source} }}', ""),
-    "ConnectedComponents": ('"ConnectedComponents"', "sync = false\n"),  # in supersteps
+    "PageRank": '{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }',
+    "BFS": '{ name = "BFS", source = "largest" }',
+    "SSSP": '{ name = "SSSP", source = "largest" }',
+    "ConnectedComponents": '"ConnectedComponents"',
 }
+ENGINES = ("garaph", "auto", "tutorial")
 WITHIN = 0.15
 """The relative error up to which a prediction counts as good."""
-
-
-def source_of(scale: int, edge_factor: int) -> int:
-    """A vertex with many edges: the one with the most edges in a sample of the same graph."""
-    sample = gp.rmat(scale, 1 if scale > 20 else edge_factor, directed=False)
-    return int(sample.out_degrees.argmax())
-
-
-def instance(name: str) -> gp.VertexProgram:
-    return {
-        "PageRank": lambda: gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False),
-        "SSSP": lambda: gp.apps.SSSP(0),
-        "ConnectedComponents": lambda: gp.apps.ConnectedComponents(),
-    }[name]()
-
-
-def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
-    """Bytes of device memory with room for this share of the edges."""
-    n, m = 1 << scale, 2 * edge_factor << scale
-    bound = bind_for_types(instance(name), weighted=True)
-    width = 4 + (bound.edge.itemsize if bound.reads_edge_values else 0)
-    synchronous = name == "PageRank"
-    return int(device_bytes(bound, n, m, False, synchronous) * n + budget * m * width)
-
-
-def spec_text(
-    scales: list[int], budgets: list[Fraction], names: list[str], edge_factor: int, repeats: int, pulls: bool
-) -> str:
-    """The spec of the experiment. If there are several repeats, a first run is not counted.
-
-    With `pulls` there are also runs of SSSP that pull on the CPU, which the CPU otherwise does only beside a GPU.
-    """
-    text = f"repeats = {repeats}\nwarmups = {int(repeats > 1)}\n"
-    for scale in scales:
-        source = source_of(scale, edge_factor) if "SSSP" in names else 0
-        for name in names:
-            program, more = PROGRAMS[name]
-            run = f'\n[[runs]]\ngraph = "rmat:{scale}:{edge_factor}:symmetric:weights"\n'
-            run += f"program = {program.format(source=source) if name == 'SSSP' else program}\n{more}"
-            text += run + 'device = "cpu"\n'
-            if pulls and name == "SSSP":
-                text += run + 'device = "cpu"\nmode = "pull"\niterations = 5\n'
-            sizes = [memory(name, scale, edge_factor, budget) for budget in budgets]
-            if sizes:
-                text += run + f'device = ["gpu", "hybrid"]\ngather = "segmented"\ngpu_memory = {sizes}\n'
-    return text
-
-
-def measured(folder: Path, *wanted: Any) -> list[RecordedRun]:
-    """The runs in `folder`. If there is none, the experiment ``spec_text(*wanted)`` makes it."""
-    if not folder.exists():
-        with tempfile.TemporaryDirectory() as place, Progress(False) as progress:
-            spec = Path(place) / "spec.toml"
-            spec.write_text(spec_text(*wanted))
-            experiment.run(experiment.read(spec), folder, on_event=progress)
-    return fastest(read_results(folder))
-
-
-def like(run: RecordedRun, others: list[RecordedRun]) -> RecordedRun:
-    """The run in `others` that has the same program and policy as `run`, on the largest graph."""
-    same = [
-        other
-        for other in others
-        if (other.workload.traits.name, other.options) == (run.workload.traits.name, run.options)
-    ]
-    return max(same, key=lambda other: other.workload.edges)
+NOTICEABLE = 0.01
+"""Share of its run from which an iteration is compared by itself."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calibrate", type=int, nargs="+", default=[22, 23])
-    parser.add_argument("--budget", type=Fraction, default=Fraction(1, 4))
-    parser.add_argument("--predict", type=int, nargs="+", default=[24, 25])
-    parser.add_argument("--budgets", type=Fraction, nargs="+", default=[Fraction(1, 2), Fraction(1, 8)])
-    parser.add_argument("--edge-factor", type=int, default=8)
+    parser.add_argument("--calibrate", nargs="+", default=CALIBRATE, metavar="GRAPH")
+    parser.add_argument("--predict", nargs="+", default=PREDICT, metavar="GRAPH")
     parser.add_argument("--programs", nargs="+", choices=tuple(PROGRAMS), default=list(PROGRAMS))
-    parser.add_argument("--repeats", type=int, nargs=2, default=[2, 1], help="to calibrate, and to compare")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--device", nargs="+", choices=("cpu", "gpu", "hybrid"), default=["cpu"])
+    parser.add_argument("--gpu-memory", nargs="+", default=["1/2", "1/8"], help="shares of the edges, such as 1/4")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("simulation"))
     options = parser.parse_args()
-    started = time.perf_counter()
-    try:
-        devices.find()
-        budgets = [options.budget], options.budgets
-    except DeviceError as error:
-        print(f"No GPU ({error}): the CPU alone.\n")
-        budgets = [], []
     options.out.mkdir(exist_ok=True)
-    of = [
-        measured(
-            options.out / folder, scales, list(shares), options.programs, options.edge_factor, repeats,
-            folder == "calibrate",
-        )
-        for folder, scales, shares, repeats in zip(
-            ("calibrate", "predict"), (options.calibrate, options.predict), budgets, options.repeats, strict=True
-        )
+    known, held = ([place(name, options.out) for name in names] for names in (options.calibrate, options.predict))
+    tutorial = policy_of_tutorial(options.out)
+    engines = {name: tutorial if name == "tutorial" else name for name in options.engines}
+    text = spec_text([*known, *held], options.programs, engines, options.device, options.gpu_memory)
+    runs = [run for number in range(options.rounds) for run in measured(options.out / f"round-{number}", text)]
+    best = fastest(runs)
+    seen, unseen = ([run for run in best if run.graph in names] for names in (known, held))
+    machine = calibrate(seen)
+    write_machine(machine, options.out / "machine.toml", f"Calibrated on {', '.join(options.calibrate)}.")
+    names = {path: name for name, path in engines.items()}
+    rows = [row for run in unseen if (row := Row.of(run, runs, machine, names)) is not None]
+    show(rows)
+    others = [
+        row for program in options.programs for row in without(program, seen, unseen, runs, names)
     ]  # fmt: skip
-    machine = calibrate(of[0])
-    write_machine(machine, options.out / "machine.toml", f"Calibrated on R-MAT {options.calibrate}, {options.budget}.")
-    print("| graph | program | device | edges with room | measured, s | predicted, s | error | active known |")
-    print("|" + "---|" * 8)
-    errors = []
-    for run in sorted(of[1], key=lambda run: (run.workload.traits.name, run.options.device, run.graph)):
-        work, profile = run.workload, like(run, of[0]).workload
-        expected = scaled(profile.activities, work.vertices / profile.vertices, work.edges / profile.edges)
-        room = room_of(run)
-        predicted, informed = (
-            simulate(replace(work, activities=tuple(activities)), machine, run.options, room).seconds
-            for activities in (expected, work.activities)
-        )
-        share = "-" if run.room is None else f"{run.room / (work.edges * work.edge_bytes):.3f}"
-        errors.append(predicted / run.seconds - 1)
+    if others:
+        print(f"\nPrograms that were not calibrated: {good(others)}.")
+
+
+def place(name: str, folder: Path) -> str:
+    """The name of a graph for a spec; one that only this script makes is written to a file in `folder`."""
+    kind, *numbers = name.split(":")
+    if kind not in MAKERS:
+        return name
+    path = folder.resolve() / f"{name.replace(':', '-')}.npz"
+    if not path.exists():
+        write(MAKERS[kind](*map(int, numbers)), path)
+    return str(path)
+
+
+def grid(side: int, dimensions: int = 2) -> gp.Graph:
+    """A grid with random weights."""
+    numbers = np.arange(side**dimensions).reshape((side,) * dimensions)
+    pairs = [(np.delete(numbers, -1, axis), np.delete(numbers, 0, axis)) for axis in range(dimensions)]
+    return undirected(*(np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1)), numbers.size)
+
+
+def world(scale: int, edge_factor: int) -> gp.Graph:
+    """A ring, with 1 to 2 `edge_factor` - 1 edges from each vertex to those behind it; a tenth goes anywhere."""
+    random, count = np.random.default_rng(2), 1 << scale
+    degrees = random.integers(1, 2 * edge_factor, count)
+    sources = np.repeat(np.arange(count), degrees)
+    steps = np.arange(len(sources)) - np.repeat(np.cumsum(degrees) - degrees, degrees) + 1
+    anywhere = random.random(len(sources)) < 0.1
+    targets = np.where(anywhere, random.integers(0, count, len(sources)), (sources + steps) % count)
+    differ = sources != targets
+    return undirected(sources[differ], targets[differ], count)
+
+
+def undirected(sources: np.ndarray, targets: np.ndarray, count: int) -> gp.Graph:
+    """An undirected graph whose edges have random weights from 1 to 255."""
+    weights = np.random.default_rng(1).integers(1, 256, len(sources)).astype(np.int32)
+    return from_numbered_edges(sources, targets, count, weights, directed=False)
+
+
+MAKERS = {"grid": grid, "cube": lambda side: grid(side, 3), "world": world}
+
+
+def policy_of_tutorial(folder: Path) -> str:
+    """The policy that the tutorial builds, in a file of its own."""
+    found = re.search(r"```python\n(class Patient\(gp\.Policy\):\n(?:(?: .*)?\n)+)", TUTORIAL.read_text())
+    assert found is not None, TUTORIAL
+    path = folder.resolve() / "tutorial.py"
+    path.write_text(f"import garaph_py as gp\n\n\n{found[1].rstrip()}\n")
+    return f"{path}:Patient"
+
+
+def spec_text(
+    graphs: list[str], programs: list[str], engines: dict[str, str], devices: list[str], memory: list[str]
+) -> str:
+    """The spec of the experiment. A first run of each combination, which compiles, is not counted."""
+    text = "repeats = 2\nwarmups = 1\n"
+    for program in programs:
+        for name, engine in engines.items():
+            run = f"\n[[runs]]\ngraph = {graphs}\nprogram = {PROGRAMS[program]}\nengine = {engine!r}\n"
+            if program == "PageRank":
+                run += "iterations = 10\n"
+            if name != "garaph" and program == "ConnectedComponents":
+                run += "sync = false\n"
+            if name == "tutorial" and program == "SSSP":
+                run += "sync = true\n"
+            if "cpu" in devices:
+                text += run + 'device = "cpu"\n'
+            if others := [device for device in devices if device != "cpu"]:
+                text += run + f'device = {others}\ngather = "segmented"\ngpu_memory = {memory}\n'
+    return text
+
+
+def measured(folder: Path, text: str) -> list[RecordedRun]:
+    """The runs in `folder`, which are made if there are none."""
+    if not folder.exists():
+        spec = folder.parent / "spec.toml"
+        spec.write_text(text)
+        with Progress(False) as progress:
+            experiment.run(experiment.read(spec), folder, on_event=progress)
+    return read_results(folder)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured run and its simulation."""
+
+    run: RecordedRun
+    engine: str
+    spread: float
+    done: Simulation
+    extrapolates: bool
+
+    @classmethod
+    def of(cls, run: RecordedRun, runs: Iterable[RecordedRun], machine: Machine, names: dict[str, str]) -> Row | None:
+        """Simulate a run, of which `runs` has all repeats; None, with a line about it, if that is not possible."""
+        same = [one.seconds for one in runs if key_of(one) == key_of(run)]
+        engine = names[run.options.engine]
+        try:
+            done = simulate(run.workload, machine, run.options, room_of(run))
+        except (ParameterError, DeviceMemoryError) as error:
+            print(f"{run.workload.traits.name}, {Path(run.graph).name}, {engine}, {run.options.device}: {error}\n")
+            return None
+        beyond = bool(extrapolations(machine, run.workload, done))
+        return cls(run, engine, statistics.median(same) / run.seconds, done, beyond)
+
+    @property
+    def ratio(self) -> float:
+        return self.done.seconds / self.run.seconds
+
+    @property
+    def of_iterations(self) -> float:
+        """The median ratio of the iterations that take a noticeable part of the run."""
+        pairs = zip(self.done.iterations, self.run.rows, strict=True)
+        least = NOTICEABLE * self.run.seconds
+        ratios = [one.seconds / row["seconds"] for one, row in pairs if row["seconds"] > least]
+        return statistics.median(ratios) if ratios else self.ratio
+
+
+def key_of(run: RecordedRun) -> tuple[object, ...]:
+    """What two repeats of a run have in common."""
+    return run.graph, run.workload.traits, run.options, run.room
+
+
+def without(
+    program: str, seen: list[RecordedRun], unseen: list[RecordedRun], runs: list[RecordedRun], names: dict[str, str]
+) -> list[Row]:
+    """The runs of a program, simulated on a machine that is calibrated with those of others."""
+    others = [run for run in seen if run.workload.traits.name != program]
+    if not others or any(run.options.device != "cpu" for run in seen):
+        return []
+    machine = calibrate(others)
+    own = (Row.of(run, runs, machine, names) for run in unseen if run.workload.traits.name == program)
+    return [row for row in own if row is not None]
+
+
+def show(rows: list[Row]) -> None:
+    """Print the table, and the counts of good predictions."""
+    print("| program | graph | engine | device | measured, ms | spread | simulated, ms | ratio | iterations |")
+    print("|---" * 9 + "|")
+    for row in sorted(rows, key=lambda row: (row.run.workload.traits.name, row.run.graph, row.engine)):
+        name = Path(row.run.graph).name.removesuffix(WEIGHTED).removesuffix(":symmetric")
+        device = row.run.options.device
+        if row.run.room is not None:
+            device += f" {row.run.room / (row.run.workload.edges * row.run.workload.edge_bytes):.2f}"
         print(
-            f"| {run.graph} | {work.traits.name} | {run.options.device} | {share} | {run.seconds:.4f} | "
-            f"{predicted:.4f} | {errors[-1]:+.1%} | {informed / run.seconds - 1:+.1%} |"
+            f"| {row.run.workload.traits.name} | {name} | {row.engine} | {device} | {1e3 * row.run.seconds:.2f} | "
+            f"{row.spread:.2f} | {1e3 * row.done.seconds:.2f}{' *' * row.extrapolates} | {row.ratio:.2f} | "
+            f"{row.of_iterations:.2f} |"
         )
-    good = sum(abs(error) <= WITHIN for error in errors)
-    print(f"\n{good} of {len(errors)} within {WITHIN:.0%}, the worst {max(errors, key=abs):+.1%}.")
-    print(f"{time.perf_counter() - started:.0f} s in all; measured data and machine.toml in {options.out}.")
+    print(f"\nAll: {good(rows)}.")
+    for what in (
+        lambda row: row.run.options.device, lambda row: row.engine, lambda row: row.run.workload.traits.name,
+        lambda row: "extrapolated" if row.extrapolates else "not extrapolated", lambda row: Path(row.run.graph).name,
+    ):  # fmt: skip
+        groups = dict.fromkeys(map(what, rows))
+        print("; ".join(f"{group}: {good([row for row in rows if what(row) == group])}" for group in groups) + ".")
+
+
+def good(rows: list[Row]) -> str:
+    """How many of these predictions are good."""
+    errors = [abs(row.ratio - 1) for row in rows]
+    count = sum(error <= WITHIN for error in errors)
+    return f"{count} of {len(rows)} within {WITHIN:.0%}, {statistics.median(errors):.0%} off in the median"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from count_transfers import DATA, reached
+from count_transfers import DATA
+from graphs import hub
 
 import garaph_py as gp
 from garaph_py.dispatch.hytgraph import choose_transfers, count_partitions
@@ -25,6 +26,8 @@ from garaph_py.executor.gpu.requests import WARP, amplification, count_requests
 from garaph_py.executor.modes import COMPACTED, COPIED, ZERO_COPY
 from garaph_py.experiment.graphs import named
 from garaph_py.pages.layout import layout
+from garaph_py.program import bind
+from garaph_py.simulation.frontiers import frontiers
 
 GRAPHS = [f"{DATA}:symmetric", "rmat:20:16:symmetric:weights", "uniform:20:16:symmetric:weights"]
 WIDTHS = {"BFS": 4, "SSSP": 8}
@@ -71,7 +74,7 @@ def supersteps(graph: gp.Graph, program: str, width: int, partitions: int) -> It
     offsets = graph._arrays.out_edges.offsets
     pages = layout(offsets, -(-graph.m // partitions))
     bounds = np.array([page.first_vertex for page in pages] + [graph.n])
-    for active in frontiers(graph, program):
+    for active in frontiers(bind(getattr(gp.apps, program)(hub(graph)), graph), graph):
         counts = count_partitions(bounds, offsets, active, width)
         chosen = np.array([way or "" for way in choose_transfers(counts)])
         requests = np.array([zero_copy_bytes(offsets, some, width) for some in split_by(active, bounds)])
@@ -82,25 +85,6 @@ def supersteps(graph: gp.Graph, program: str, width: int, partitions: int) -> It
         shares = {way: float((chosen == way).sum() / max(is_active.sum(), 1)) for way in each}
         followed = int(counts.active_edges.sum()) / graph.m
         yield Superstep(len(active) / graph.n, followed, float(is_active.mean()), shares, moved)
-
-
-def frontiers(graph: gp.Graph, program: str) -> Iterator[Any]:
-    """The active vertices before each superstep, in ascending order."""
-    if program == "BFS":
-        levels = reached(graph)
-        yield from (np.nonzero(levels == level)[0] for level in range(int(levels.max()) + 1))
-        return
-    first = np.array([int(np.argmax(graph.out_degrees))])
-    source = graph.ids.take(first)[0]
-    before, active, done = np.array([]), first, 0
-    while len(active):
-        yield active
-        done += 1
-        found = gp.run(gp.apps.SSSP(source), graph, iterations=done, options=gp.Options(sync=True)).values
-        if done == 1:
-            before = np.full_like(found, found.max() if found.dtype.kind == "f" else np.iinfo(found.dtype).max)
-            before[first] = 0
-        before, active = found, np.nonzero(found != before)[0]
 
 
 def split_by(active: Any, bounds: Any) -> list[Any]:

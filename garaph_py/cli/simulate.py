@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ParameterError
+from ..events import Iteration
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
@@ -40,7 +41,8 @@ def simulate(
     engine: Annotated[
         str | None,
         Option(
-            help="auto, garaph, or file.py:ClassName for a policy of your own; by default as the spec or trace says."
+            help="auto, garaph, hytgraph, emogi, or file.py:ClassName for a policy of your own; by default as the spec "
+            "or trace says."
         ),
     ] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
@@ -68,21 +70,21 @@ def simulate(
     other = None if machine is None else read_machine(machine)
     memory = None if gpu_memory is None else parse_bytes(gpu_memory, "--gpu-memory")
     if trace is not None:
-        check_simulated(engine or "auto")
+        if engine is not None:
+            check_simulated(engine)
         replayed = play_again(trace, other, device, engine, memory, iterations)
         if as_json:
-            print_json(replayed)
+            print_json(replayed | {"iterations": with_ways(replayed["iterations"])})
         else:
             show_replayed(replayed, quiet)
         return
     assert spec is not None
     with Progress(quiet) as progress:
-        chosen = read_spec(spec, iterations, progress)
-    check_simulated(engine or chosen.engine)
+        chosen = read_spec(spec, iterations, progress, engine)
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
-    played = (play(run, one, other or chosen.machine, engine or chosen.engine, memory) for run, one in runs)
+    played = (play(run, one, other or chosen.machine, chosen.engine, memory) for run, one in runs)
     if as_json:
-        print_json({"runs": list(played)})
+        print_json({"runs": [run | {"iterations": with_ways(run["iterations"])} for run in played]})
     elif len(runs) > 1:
         show_runs(played)
     else:
@@ -111,10 +113,27 @@ def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int |
     }  # fmt: skip
 
 
+def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:
+    """Iterations as JSON has them; with the pages by way, if they are those of an engine with partitions."""
+    from ..experiment.ways import pages_by_way
+
+    return [one.row() | (pages_by_way(one) if one.groups else {}) for one in iterations]
+
+
+def show_ways(iterations: Iterable[Iteration]) -> None:
+    """Print how the edges of partitions reached the GPU, if the iterations are those of an engine with partitions."""
+    rows = [one for one in iterations if one.groups]
+    if rows:
+        say("iteration  partitions")
+    for one in rows:
+        say(f"{one.number:>9}  {', '.join(f'{group.pages} {group.transfer}' for group in one.groups)}")
+
+
 def show_run(run: dict[str, Any], quiet: bool) -> None:
     """Print the iterations of a run, and a line about it."""
     if not quiet:
         print(table(run["iterations"]))
+        show_ways(run["iterations"])
     known, took = run["published_seconds"], show_seconds(run["seconds"])
     beside = "" if known is None else f"; published: {known:g} s, ratio {show_number(run['ratio'])}"
     say(f"{run['program']} on {run['graph']}, {run['device']}: {took} simulated{beside}")
@@ -171,6 +190,7 @@ def show_replayed(run: dict[str, Any], quiet: bool) -> None:
             was, now = f"{row['device']} {row['mode']}", f"{played.device} {played.mode}"
             took = [f"{show_number(seconds * 1e3):>10}" for seconds in (row["seconds"], played.seconds)]
             say(f"{played.number:>9}  {was:<22}{took[0]}  {now:<22}{took[1]}")
+        show_ways(run["iterations"])
     was, now = map(show_seconds, (run["recorded_seconds"], run["seconds"]))
     say(f"{run['program']}: {was} recorded, {now} simulated")
     show_extrapolated(run["extrapolated"])

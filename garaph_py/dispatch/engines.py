@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +33,7 @@ from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
 from ..executor.protocol import Decision
 from ..system.user_files import class_in_file
-from .hytgraph import COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
+from .hytgraph import ALPHA, BETA, COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
 from .observation import Observation
 from .policy import POLICIES, AutoPolicy, Policy, check_flags
 
@@ -245,6 +246,8 @@ class HyTGraph(ListPolicy):
         *ImpTM-zero-copy* and *ImpTM-unified-memory*, in which all partitions go one way.
     partition_bytes : int
         Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
+    alpha, beta : float
+        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
     combine : bool
         A task copies up to four adjacent partitions (section V-B). False: one.
     recompute : bool
@@ -265,6 +268,8 @@ class HyTGraph(ListPolicy):
 
     transfers: str = "hybrid"
     partition_bytes: int = 32 << 20
+    alpha: float = ALPHA
+    beta: float = BETA
     combine: bool = True
     recompute: bool = True
     priority: bool = True
@@ -284,6 +289,10 @@ class HyTGraph(ListPolicy):
             raise ParameterError(
                 f"hytgraph: partition_bytes={nbytes!r}: give a whole number of bytes, {LEAST_PARTITION_BYTES} or more"
             )
+        for name in ("alpha", "beta"):
+            part = getattr(self, name)
+            if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 <= part < math.inf:
+                raise ParameterError(f"hytgraph: {name}={part!r}: give a number, 0 or more")
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -309,7 +318,7 @@ class HyTGraph(ListPolicy):
 
     def plan(self, counts: PartitionCounts) -> list[TransferTask]:
         """The tasks of a superstep, in their order (Algorithm 1)."""
-        tasks = combine_tasks(choose_transfers(counts, self.ways), self.combined)
+        tasks = combine_tasks(choose_transfers(counts, self.ways, self.alpha, self.beta), self.combined)
         return by_change(tasks, counts) if self.priority else tasks
 
 

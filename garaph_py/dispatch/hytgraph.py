@@ -23,8 +23,8 @@ MOST_REQUESTS = 256
 """MR: requests of one round trip (PCIe 3.0; section V-A)."""
 FIXED_PART = 0.625
 """gamma: the part of a round trip's time that does not depend on the bytes that it moves (section V-A, after EMOGI)."""
-COPY_SHARE, REQUESTS_SHARE = 0.8, 0.4
-"""alpha and beta: edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A)."""
+ALPHA, BETA = 0.8, 0.4
+"""Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A)."""
 COMBINED = 4
 """k: adjacent partitions that one task copies, at most (section V-B)."""
 HYBRID = COPIED, COMPACTED, ZERO_COPY
@@ -79,7 +79,9 @@ def count_partitions(bounds: Array, offsets: Array, active: Array, edge_bytes: i
     return PartitionCounts(np.diff(offsets[bounds]), np.diff(places), sums(ends - begins), sums(lines), edge_bytes)
 
 
-def choose_transfers(counts: PartitionCounts, ways: tuple[str, ...] = HYBRID) -> list[str | None]:
+def choose_transfers(
+    counts: PartitionCounts, ways: tuple[str, ...] = HYBRID, alpha: float = ALPHA, beta: float = BETA
+) -> list[str | None]:
     """The cheapest way for each partition (Algorithm 1, lines 2 to 13), or the only one; None if it has no active edge.
 
     At equal costs the algorithm chooses zero copy, as here, and the paper's text a copy.
@@ -88,7 +90,7 @@ def choose_transfers(counts: PartitionCounts, ways: tuple[str, ...] = HYBRID) ->
     if len(ways) == 1:
         return [ways[0] if active else None for active in is_active.tolist()]
     copy, compaction, zero_copy = copy_costs(counts), compaction_costs(counts), zero_copy_costs(counts)
-    compacts = (compaction < COPY_SHARE * copy) & (compaction < REQUESTS_SHARE * zero_copy)
+    compacts = (compaction < alpha * copy) & (compaction < beta * zero_copy)
     chosen = np.select([~is_active, compacts, copy < zero_copy], [0, 1, 2], 3)
     return [(None, COMPACTED, COPIED, ZERO_COPY)[way] for way in chosen.tolist()]
 

@@ -163,6 +163,7 @@ class Loop:
             len(pages) - skipped, skipped, time.perf_counter() - started, result.device,
             sum(page.to_device for page in pages), sum(page.from_device for page in pages),
             started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
+            partitions=pages[0].counts if pages else None,
         )  # fmt: skip
 
 

@@ -63,7 +63,7 @@ class Partitions:
         return int((self.edges * edge_bytes + lists * INDEX_BYTES).max(initial=0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PartitionCounts:
     """What is known of each partition before an iteration: arrays of shape (partitions,).
 

@@ -18,6 +18,7 @@ from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .memory import MemoryPlan
 from .modes import CPU
+from .partitions import PartitionCounts
 from .state import OnPage, State
 
 Array = npt.NDArray[Any]
@@ -191,6 +192,8 @@ class PageResult:
         If the executor did several at once: all of them. The rest of this result is then about the last one.
     bucket : OpenBucket or None
         If it opened buckets on the way: the last one.
+    counts : PartitionCounts or None
+        What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
     """
 
     edges: int
@@ -204,6 +207,7 @@ class PageResult:
     how: PageDecision | None = None
     supersteps: Supersteps | None = None
     bucket: OpenBucket | None = None
+    counts: PartitionCounts | None = None
 
 
 class OpenBucket(NamedTuple):

@@ -11,7 +11,8 @@ import time
 import types
 import typing
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..executor.modes import GPU
 from ..graph import Graph
 from ..graph.build import rebuilt
 from ..graph.order import ORDERS
+from ..graph.shape import Shape
 from ..io.read import read
 from ..output.history import History
 from ..output.stats import Stats
@@ -175,6 +177,11 @@ class Prepared:
     graph: Graph
     own: dict[int, tuple[Graph, VertexProgram]] = field(default_factory=dict)
 
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the graph's lists, which simulations need."""
+        return Shape.of(self.graph._arrays.in_edges)
+
 
 def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> Prepared:
     """Load the graph that measurements share."""
@@ -230,6 +237,7 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "device_used": stats.device,
         "threads_used": stats.threads,
         "encoding_used": stats.encoding,
+        **{f"graph_{name}": value for name, value in asdict(prepared.shape).items()},
         "source": ", ".join(source.vertex for source in starts) or None,
         "source_edges": sum(source.edges for source in starts) if starts else None,
         "note": "; ".join(filter(None, notes)) or None,
@@ -327,6 +335,7 @@ KINDS = {
             "graph_edges": int, "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int,
             "transfer_over_edges": float, "from_device": int, "from_disk": int, "gpu_memory_used": int,
             "device_used": str, "threads_used": int, "encoding_used": str,
+            "graph_lists": int, "graph_turns": int, "graph_near": float, "graph_far": float,
             "source": str, "source_edges": int, "note": str, "error": str,
         },
         prepare_run,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+import numpy as np
+
 from ..events import Iteration, Span
 from ..system.files import write_whole
 
@@ -59,12 +61,23 @@ def trace_events(
             "device": row.device, "to device": row.to_device, "from device": row.from_device,
             "from disk": row.from_disk, "compiling": row.compile_seconds,
         }  # fmt: skip
+        if row.partitions is not None:
+            details["partitions"] = counts_of(row.partitions)
         yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.ended * 1e6 - at, details)
         for name, value in known.items():
             yield {"ph": "C", "pid": PROCESS, "name": name, "ts": round(at, 3), "args": {name: value}}
     for span in spans:
         at = span.start / 1e3 - began * 1e6
         yield complete(tracks[span.track], span.name, at, (span.end - span.start) / 1e3, span.details)
+
+
+def counts_of(partitions: Any) -> dict[str, Any]:
+    """What an engine knew of partitions, as JSON has it."""
+    return {
+        name: np.nan_to_num(value).tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(partitions).items()
+        if value is not None
+    }
 
 
 def named(kind: str, track: int, **arguments: Any) -> dict[str, Any]:

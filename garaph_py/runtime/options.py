@@ -427,6 +427,11 @@ def may_chain(options: RunOptions) -> bool:
     return options.iterations is None and options.check != FINITE and options.checkpoint is None
 
 
+def cpu_chains(options: RunOptions) -> bool:
+    """Whether one compiled call of the CPU may do several supersteps: nobody asks for the times of each either."""
+    return may_chain(options) and options.trace is None and options.report is None
+
+
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse a `gather` that does not work with the program's sums or the graph's edges."""
     if options.gather == REPLICATED and not can_replicate(bound):

@@ -19,7 +19,17 @@ from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_push, may_chain, pushes_deltas
+from .options import (
+    ANY,
+    CPU_MODES,
+    HYBRID,
+    RunOptions,
+    cpu_chains,
+    finds_components,
+    gpu_may_push,
+    may_chain,
+    pushes_deltas,
+)
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -137,7 +147,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         pushes=pushes,
         deltas=deltas,
         is_tiled=is_tiled,
-        chains=may_chain(options) and options.trace is None and options.report is None,
+        chains=cpu_chains(options),
         gpu=settings_of(bound, graph.encoding, options, executor),
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy.typing as npt
 
 from ..graph import Graph, VertexIds
+from ..graph.shape import Shape
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
@@ -50,12 +51,14 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPl
         "edge_value_bytes": bound.edge_value_bytes,
         "everybody": bound.updates_all_vertices,
         "relaxes": bound.is_relaxation,
+        "done": "done" in bound.arguments,
         "priority": "priority" in bound.arguments and not graph.on_disk,
         "pushes": graph._arrays.has_valued_out_edges or not bound.reads_edge_values,
         "threads": threads,
         "parameters": parameters_of((bound.original or bound).program),
         "graph": str(graph)[len("<Graph: ") : -1],
         "options": options_of(options),
+        **{f"graph_{name}": value for name, value in asdict(Shape.of(graph._arrays.in_edges)).items()},
     }
 
 

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeviceMemoryError, ParameterError
-from ..executor.modes import BOTH, CPU, GPU, PULL
+from ..executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from ..system.sizes import show_bytes
 from .calibrate import calibrate, room_of
+from .demand import CHAIN, PULL_ACTIVE
 from .machine import ANY, Machine
 from .recorded import RecordedRun
 from .simulate import Simulation, simulate
 from .workload import Workload
+
+WAYS = {PUSH: CHAIN, PULL: PULL_ACTIVE}
+"""Directions that the CPU may go in another way, which has costs of its own."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,18 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation) -> li
     )
     program, size, found = workload.traits.name, workload.vertex_data, []
     for processor, mode in used:
-        work = machine.work_of(processor, program, mode)
+        ways = (mode, WAYS[mode]) if processor == CPU and mode in WAYS else (mode,)
+        work = machine.work_of(processor, program, *ways, sync=workload.traits.synchronous)
         what = f"{program} on the {processor.upper()}, {mode}"
         if work.program == ANY:
             found.append(f"{what}: not measured; it has the costs of any program")
-        elif work.mode != mode:
+        elif work.mode not in ways:
             found.append(f"{what}: not measured; it has the costs of {work.mode}")
         if work.measured is not None and not work.measured[0] <= size <= work.measured[1]:
             least, most = map(show_bytes, work.measured)
             found.append(f"{what}: {show_bytes(size)} of vertex data, beyond the {least} to {most} that were measured")
+        near = workload.shape.near
+        if work.locality is not None and not work.locality[0] <= near <= work.locality[1]:
+            least, most = (f"{share:.2g}" for share in work.locality)
+            found.append(f"{what}: near = {near:.2g}, beyond the {least} to {most} that were measured")
     return found

@@ -1,7 +1,8 @@
 """Fit a machine to runs that were measured on it, by least squares with non-negative coefficients.
 
-CPU: for each program and mode, an iteration takes a constant time, plus a time per visited edge and per active vertex.
-These unit costs grow with each doubling of the vertex data; to fit that, graphs of two sizes are needed.
+CPU: for each program and mode, an iteration takes a constant time, plus a time for each thing that it has to do
+(`demand.Demand`). Costs per edge and per active vertex grow with each doubling of the vertex data; to fit that, graphs
+of two sizes are needed. What depends on the shape of a graph needs several graphs.
 
 GPU: the time per edge is fitted to iterations that copy almost nothing, the link's rate to iterations that copy more.
 If all iterations copy, the time per edge is the estimate of `dispatch.rates`. The rest of an iteration's time is
@@ -14,9 +15,10 @@ all programs.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,14 @@ from scipy.optimize import nnls
 
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
+from ..events import Iteration
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from ..runtime.options import HYBRID
-from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
+from ..runtime.options import HYBRID, cpu_chains
+from .demand import CHAIN, Demand, demand_of, of_push, supersteps
+from .executor import capabilities_of
+from .machine import ANY, GARAPH, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
-from .simulate import simulate
+from .simulate import scheduler_of, simulate
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +44,8 @@ ROUNDS = 20
 """Number of rounds in which `fit` finds its weights."""
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
+SHAPED = ("near", "far", "turn", "active", "graph")
+"""What of a `Demand` differs between graphs of one size."""
 
 
 def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -120,33 +127,120 @@ def sizes(runs: Iterable[RecordedRun]) -> tuple[float, float]:
     return min(data), max(data)
 
 
-def counted_edges(run: RecordedRun, row: Record) -> int:
-    """The edges of an iteration on the CPU as a simulation counts them: all in a pull, even if `done` spared some."""
-    return int(row["edges"]) if row["mode"] in (NOTIFY_PULL, PUSH) else run.workload.edges
+@dataclass(frozen=True)
+class Sample:
+    """A recorded iteration of the CPU, what it had to do, and how long that took."""
+
+    run: RecordedRun
+    demand: Demand
+    seconds: float
+
+
+def samples(run: RecordedRun) -> Iterator[Sample]:
+    """The iterations of a run that the CPU did alone; those of a chain too."""
+    workload, rows, number = run.workload, run.rows, 0
+    chains, policy = chains_of(run), run.options.policy
+    while number < len(rows):
+        row, activity = rows[number], workload.activities[number]
+        count = chains[number]
+        for late in range(number + 1, number + count + 1):
+            demand = of_push(workload, workload.activities[late - 1], CHAIN, 1)
+            yield Sample(run, replace(demand, calls=int(late == number + count)), rows[late - 1]["seconds"])
+        if not count and row["device"] == CPU:
+            yield Sample(run, demand_of(workload, activity, row["mode"], policy, run.threads), row["seconds"])
+        number += max(count, 1)
+
+
+def chains_of(run: RecordedRun) -> dict[int, int]:
+    """For each iteration, how many supersteps the compiled call did that began with it; 0 if it was none.
+
+    The policy's decisions are made again, for what they allow is not recorded.
+    """
+    workload, options = run.workload, run.options
+    counts = dict.fromkeys(range(len(run.rows)), 0)
+    if options.device != CPU or not (cpu_chains(options) and workload.traits.is_relaxation):
+        return counts
+    scheduler, number = scheduler_of(workload, options, capabilities_of(workload, run.threads)), 0
+    while number < len(run.rows):
+        scheduler.number, activity, row = number, workload.activities[number], run.rows[number]
+        seen = scheduler.observe(activity.active, activity.active_edges)
+        decision = scheduler.decide(seen)
+        if row["mode"] == decision.mode == PUSH and decision.ahead is not None:
+            pushes = itertools.takewhile(lambda later: later["mode"] == PUSH, run.rows[number:])
+            seconds = [later["seconds"] for later in pushes]
+            counts[number] = supersteps(workload.activities[number:], decision.ahead.push_edges, seconds)
+        if counts[number] <= 1:
+            scheduler.done(seen, decision, record_of(row))
+        number += max(counts[number], 1)
+    return counts
+
+
+def record_of(row: Record) -> Iteration:
+    """The record of an iteration, for a policy that observes it again."""
+    names = "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "device"
+    return Iteration(*(row[name] for name in names))
 
 
 def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The CPU's costs, for each program and mode."""
-    groups: dict[tuple[str, str], list[tuple[RecordedRun, Record]]] = defaultdict(list)
-    for run, row in iterations(runs, CPU):
-        groups[run.workload.traits.name, row["mode"]].append((run, row))
-    for (program, mode), found in groups.items():
-        threads = np.array([run.threads for run, _ in found], float)
-        steps = np.array([doublings(run.workload.vertex_data) for run, _ in found])
-        edges = np.array([counted_edges(run, row) for run, row in found]) / threads
-        grows = len(set(steps)) > 1
-        columns = unit_columns(edges, steps)
-        if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes, edges and vertices are proportional
-            columns += unit_columns(np.array([row["active"] for _, row in found]) / threads, steps)
-        if constant := sparse or len(set(edges)) > len(
-            columns
-        ):  # otherwise the fit cannot separate it from the unit costs
-            columns.append(np.ones(len(found)))
-        values = fit(columns, [row["seconds"] for _, row in found])
-        edge = pop_unit_cost(values, grows)
-        vertex = pop_unit_cost(values, grows) if sparse else UnitCost()
-        once, measured = values.pop() if constant else 0.0, sizes(run for run, _ in found)
-        yield WorkCost(CPU, program, mode, edge, vertex, iteration=once, measured=measured)
+    """The CPU's costs, for each program and mode, and apart for Garaph's pulls and for synchronous runs.
+
+    Of several programs, there are also the costs that fit all of them: for others, and for modes that one has not used.
+    """
+    groups: dict[tuple[str, str, str, bool], list[Sample]] = defaultdict(list)
+    for run in runs:
+        engine, traits = GARAPH if run.options.policy.one_partition_per_thread else ANY, run.workload.traits
+        for sample in samples(run):
+            for program in (traits.name, ANY):
+                groups[program, sample.demand.mode, engine, traits.synchronous].append(sample)
+    has_several = len({run.workload.traits.name for run in runs}) > 1
+    for (program, mode, engine, sync), found in groups.items():
+        if program != ANY or has_several:
+            yield fitted(WorkCost(CPU, program, mode, engine=engine, sync=sync), found)
+
+
+def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
+    """`work` with the costs that fit best; those that the graphs are too few to show stay 0.
+
+    What depends on the shape of a graph needs more graphs than there are such costs.
+    """
+    data = {sample.run.workload.vertex_data for sample in found}
+    shapes = {sample.run.workload.shape for sample in found}
+    sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN)
+    steps = np.array([doublings(sample.run.workload.vertex_data) for sample in found])
+    columns: dict[str, Array] = {}
+
+    def add(name: str, counts: Array, grows: bool = False) -> None:
+        columns[name] = counts
+        if grows and len(set(steps)) > 1:
+            columns[f"{name} doubling"] = counts * steps
+
+    def column(name: str) -> Array:
+        return np.array([getattr(sample.demand, name) for sample in found], float)
+
+    shaped = [name for name in SHAPED if column(name).any()]
+    if len(shapes) <= len(shaped):
+        shaped = []
+    add("edge", column("edge"), grows=True)
+    if sparse or shaped:  # otherwise, edges and vertices are proportional
+        add("vertex", column("vertex"), grows=sparse)
+    for name in ("gathered", *shaped):
+        if column(name).any():
+            add(name, column(name))
+    # otherwise the fit cannot separate it from the unit costs
+    if sparse or shaped or len(set(column("edge"))) > len(columns):
+        columns["iteration"] = np.ones(len(found))
+    if work.mode == CHAIN:
+        columns["call"] = column("calls")
+    values: dict[str, Any] = dict(
+        zip(columns, fit(list(columns.values()), [sample.seconds for sample in found]), strict=True)
+    )
+    units: dict[str, Any] = {
+        name: UnitCost(values.pop(name, 0.0), values.pop(f"{name} doubling", 0.0)) for name in ("edge", "vertex")
+    }
+    near = [shape.near for shape in shapes]
+    return replace(
+        work, **units, **values, measured=(float(min(data)), float(max(data))), locality=(min(near), max(near))
+    )
 
 
 def link_of(runs: Sequence[RecordedRun]) -> Link:
@@ -209,16 +303,17 @@ def residuals(
 
 def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the GPU's time per iteration beyond its pages' time, fitted to the median of each graph size."""
-    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run, _, rest in residuals(machine, runs, GPU):
-        found[run.workload.traits.name][run.workload.vertices].append(rest)
-    for program, sizes in found.items():
-        work = machine.work_of(GPU, program, PULL)
-        others = tuple(one for one in machine.work if one is not work)
-        medians = [float(np.median(each)) for each in sizes.values()]
-        values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
-        own = replace(work, program=program, vertex=UnitCost(values[0]), iteration=values[1])
-        machine = replace(machine, work=(*others, own))
+    for mode in (PULL, PUSH):
+        found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for run, _, rest in residuals(machine, runs, GPU, mode):
+            found[run.workload.traits.name][run.workload.vertices].append(rest)
+        for program, sizes in found.items():
+            work = machine.work_of(GPU, program, mode, PULL)
+            others = (one for one in machine.work if (one.processor, one.program, one.mode) != (GPU, program, mode))
+            medians = [float(np.median(each)) for each in sizes.values()]
+            values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
+            own = replace(work, program=program, mode=mode, vertex=UnitCost(values[0]), iteration=values[1])
+            machine = replace(machine, work=(*others, own))
     return machine
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..dispatch.policy import Policy
 from ..errors import ParameterError
+from ..events import PageGroup
 from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, take_buffered
 from .clock import Channel
+from .demand import CHAIN, Demand, demand_of, of_push, supersteps
 from .gpu import BufferModel
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
-from .machine import Machine, WorkCost
+from .machine import ANY, GARAPH, Machine, WorkCost
 from .workload import Activity, Workload
 
 FOREVER = float("inf")
@@ -40,6 +43,8 @@ class SimulatedStep:
         Bytes of edges copied to the GPU, and of values copied back.
     sharing : tuple of Sharing
         The decision's `sharing`, updated with this iteration's measurements.
+    groups : tuple of PageGroup
+        The partitions by the way in which their edges reached the GPU, if the engine has partitions.
     """
 
     edges: int
@@ -49,6 +54,12 @@ class SimulatedStep:
     to_device: float = 0.0
     from_device: float = 0.0
     sharing: tuple[Sharing, ...] = ()
+    groups: tuple[PageGroup, ...] = ()
+
+    @property
+    def pages(self) -> int:
+        """Pages, or partitions, that were processed."""
+        return len(self.owners) or sum(group.pages for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -77,8 +88,8 @@ class SimulatedExecutor(Protocol):
     def capabilities(self) -> Capabilities:
         """See `executor.protocol.Executor`."""
 
-    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
-        """Simulate one iteration, with the active vertices of `activity`."""
+    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
+        """Simulate the iteration that begins with the first of `activities`, and those done at once with it."""
 
 
 class SimulatedCpu:
@@ -90,17 +101,20 @@ class SimulatedCpu:
     machine : Machine
     cores : int
         Number of the machine's cores that process pages.
+    policy : Policy
+    chains : bool
+        One call may do several supersteps.
     """
 
-    def __init__(self, workload: Workload, machine: Machine, cores: int) -> None:
-        self.workload, self.machine, self.cores = workload, machine, cores
+    def __init__(self, workload: Workload, machine: Machine, cores: int, policy: Policy, chains: bool = False) -> None:
+        self.workload, self.machine, self.cores, self.policy = workload, machine, cores, policy
+        self._chains = chains and workload.traits.is_relaxation and not workload.on_disks
         self._pages = workload.pages()
         self._edges_in_memory = self._kept_edges()
 
     @property
     def capabilities(self) -> Capabilities:
-        modes = (PULL, NOTIFY_PULL, PUSH) if self.workload.pushes else (PULL, NOTIFY_PULL)
-        return Capabilities(CPU, modes, has_priorities=True, threads=self.cores)
+        return capabilities_of(self.workload, self.cores)
 
     def _kept_edges(self) -> float:
         """Number of edges that stay in the host's memory; these are the first ones."""
@@ -120,22 +134,47 @@ class SimulatedCpu:
         disks = self.machine.disks
         return Channel(FOREVER if disks is None else disks.rate)
 
+    def costs_of(self, *modes: str) -> WorkCost:
+        """What the program costs in the first of these modes that is known, under this policy."""
+        return costs_of(self.machine, self.workload, self.policy, *modes)
+
+    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
+        """One iteration, or the supersteps of one compiled call."""
+        if not (self._chains and decision.mode == PUSH and decision.ahead is not None):
+            return [self.step(activities[0], decision)]
+        work, data = self.costs_of(CHAIN, PUSH), self.workload.vertex_data
+        each = (work.of(of_push(self.workload, activity, CHAIN, 1), data) for activity in activities)
+        count = supersteps(activities, decision.ahead.push_edges, each)
+        if not count:
+            return [self.step(activities[0], decision)]
+        pages, done = dict.fromkeys(self._pages, CPU), list[SimulatedStep]()
+        for number, activity in enumerate(activities[:count], 1):
+            demand = of_push(self.workload, activity, CHAIN, 1)
+            seconds = work.of(replace(demand, calls=int(number == count)), data)
+            done.append(SimulatedStep(demand.edges, seconds, pages))
+        return done
+
     def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
         """One iteration."""
         workload, mode = self.workload, decision.mode
-        work = self.machine.work_of(CPU, workload.traits.name, mode)
-        if mode == NOTIFY_PULL:
-            edges, vertices = activity.active_edges + workload.gathered(activity), activity.active
-        elif mode == PUSH:
-            edges, vertices = activity.active_edges, activity.active
-        else:
-            edges, vertices = workload.edges, workload.vertices
-        seconds = work.seconds(edges, vertices, workload.vertex_data, self.cores)
+        demand = demand_of(workload, activity, mode, self.policy, self.cores)
+        work = self.costs_of(demand.mode, mode)
+        seconds = work.of(demand, workload.vertex_data)
         if mode in (NOTIFY_PULL, PUSH):
-            seconds = max(seconds + work.page * len(self._pages), self._list_seconds(edges))
+            seconds = max(seconds + work.page * len(self._pages), self._list_seconds(demand.edges))
         else:
-            seconds = self._pull_seconds(seconds / max(edges, 1), work.page)
-        return SimulatedStep(edges, seconds + work.iteration, dict.fromkeys(self._pages, CPU))
+            seconds = self._pull_seconds((seconds - work.iteration) / max(workload.edges, 1), work.page)
+            seconds += work.iteration
+        return SimulatedStep(demand.edges, seconds, dict.fromkeys(self._pages, CPU))
+
+    def page_costs(self, activity: Activity, mode: str) -> Callable[[Page], float]:
+        """The seconds of a page in an iteration that is shared with a GPU, in which the CPU pulls, or has notified."""
+        work, data = self.costs_of(mode), self.workload.vertex_data
+        demand = demand_of(self.workload, activity, mode, self.policy, self.cores)
+        if mode == NOTIFY_PULL:
+            demand = Demand(mode, 0, 0.0, 0.0, 0.0, demand.gathered)
+        seconds = (work.of(demand, data) - work.iteration - work.call) / max(self.workload.edges, 1)
+        return lambda page: seconds * page.edges + work.page
 
     def _list_seconds(self, edges: int) -> float:
         """Seconds to read the lists of single vertices from random places on the disks."""
@@ -161,14 +200,16 @@ class SimulatedCpu:
             cpu, workload.edge_bytes, workload.traits.value_bytes, workload.back_bytes, is_on_disk=self.is_on_disk
         )
 
+    def notify_demand(self, activity: Activity) -> Demand:
+        """What notifying has to do, without gathering."""
+        return replace(demand_of(self.workload, activity, NOTIFY_PULL, self.policy, self.cores), gathered=0.0)
+
     def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
         """Seconds to notify for a GPU that processes `pages`, and to make its new values the current ones."""
         workload, machine = self.workload, self.machine
         # if notify-pull was not measured, take the cost of push, which follows the same edges
-        work = machine.work_of(CPU, workload.traits.name, NOTIFY_PULL, PUSH)
-        seconds = work.iteration + work.seconds(
-            activity.active_edges, activity.active, workload.vertex_data, self.cores
-        )
+        work = self.costs_of(NOTIFY_PULL, PUSH)
+        seconds = work.of(self.notify_demand(activity), workload.vertex_data)
         copied, _ = commit_plan(pages, skipped)  # as `GpuExecutor.commit` does
         return seconds + machine.copying(sum(page.vertices for page in copied) * workload.traits.value_bytes)
 
@@ -215,18 +256,19 @@ class SimulatedGpu:
         """Edges of the graph, edges copied to the device in every iteration, and bytes per edge."""
         return self.workload.edges, self._streamed_edges, self.workload.edge_bytes
 
-    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration."""
+        activity = activities[0]
         if decision.mode == PULL:
-            return self.pull(self.pages, self.costs()).step
+            return [self.pull(self.pages, self.costs()).step]
         pages = expected_pages(self.pages, activity.active_edges)
         chosen = set(pages)
         skipped = [page for page in self.pages if page not in chosen]
         done = self.pull(pages, self.costs()).step
-        return replace(
+        return [replace(
             done, edges=activity.active_edges + done.edges, skipped=len(skipped),
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
-        )  # fmt: skip
+        )]  # fmt: skip
 
     def costs(self, cpu: Callable[[Page], float] = lambda page: FOREVER) -> PageCosts:
         """The costs of pages that the CPU processes in ``cpu(page)`` seconds, or that are copied to the GPU."""
@@ -289,16 +331,16 @@ class SimulatedHybrid:
     def capabilities(self) -> Capabilities:
         return replace(self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,))
 
-    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration."""
-        (sharing,) = decision.sharing
+        (sharing,), activity = decision.sharing, activities[0]
         if decision.device == CPU:
             self._gpu_has_values = False
             done = self.cpu.step(activity, decision)
             sharing = sharing.without_gpu(
                 decision.mode, activity.active, activity.active_edges, done.edges, done.seconds
             )
-            return replace(done, sharing=(sharing,))
+            return [replace(done, sharing=(sharing,))]
         before = self._send_values()
         if decision.device == GPU:
             pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs())
@@ -309,7 +351,7 @@ class SimulatedHybrid:
         sharing = sharing.measured(
             gpu_edges=pulled.gpu_edges, gpu_seconds=pulled.gpu_seconds, copied_edges=pulled.copied_edges
         )
-        return replace(pulled.step, seconds=before + pulled.step.seconds, sharing=(sharing,))
+        return [replace(pulled.step, seconds=before + pulled.step.seconds, sharing=(sharing,))]
 
     def _send_values(self) -> float:
         """Seconds to send all values to the GPU, if the CPU has newer ones."""
@@ -323,23 +365,20 @@ class SimulatedHybrid:
 
         Returns its result, the rates, and the seconds for sharing and for notifying.
         """
-        workload, machine, cores = self.cpu.workload, self.cpu.machine, self.cpu.cores
-        work, overhead = machine.work_of(CPU, workload.traits.name, mode), machine.overhead(workload.traits.name)
+        workload, machine = self.cpu.workload, self.cpu.machine
+        work, overhead = self.cpu.costs_of(mode), machine.overhead(workload.traits.name)
         size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
         if mode == NOTIFY_PULL:
             followed = activity.active_edges
             share = workload.gathered(activity) / max(workload.edges, 1)
-            notifying = work.seconds(followed, activity.active, size, cores)
+            notifying = work.of(self.cpu.notify_demand(activity), size) - work.iteration
 
         def measure(edges: int, seconds: float) -> None:
             nonlocal sharing
             sharing = sharing.paged(edges, round(share * edges), seconds)
 
-        def on_cpu(page: Page) -> float:
-            return work.seconds(share * page.edges, page.vertices if mode == PULL else 0, size, cores) + work.page
-
         costs = replace(
-            self.gpu.costs(on_cpu),
+            self.gpu.costs(self.cpu.page_costs(activity, mode)),
             staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
             handover=overhead.page,
         )
@@ -347,6 +386,18 @@ class SimulatedHybrid:
         edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
         pulled = replace(pulled, step=replace(pulled.step, edges=edges))
         return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)
+
+
+def capabilities_of(workload: Workload, cores: int) -> Capabilities:
+    """What a CPU that works alone can do."""
+    modes = (PULL, NOTIFY_PULL, PUSH) if workload.pushes else (PULL, NOTIFY_PULL)
+    return Capabilities(CPU, modes, has_priorities=True, threads=cores)
+
+
+def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str) -> WorkCost:
+    """What a program costs on the CPU in the first of `modes` that is known, under a policy."""
+    engine = GARAPH if policy.one_partition_per_thread else ANY
+    return machine.work_of(CPU, workload.traits.name, *modes, engine=engine, sync=workload.traits.synchronous)
 
 
 def expected_pages(pages: list[Page], notified: int) -> list[Page]:

@@ -13,6 +13,7 @@ from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
+from .demand import CHAIN, PULL_ACTIVE, Demand
 
 HINT = '"Simulation" in the documentation describes the format'
 """End of the error message for a missing file."""
@@ -23,7 +24,15 @@ CACHE_BYTES = 1 << 20
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
-WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteration", "measured")
+WORK_KEYS = (
+    "processor", "program", "mode", "engine", "sync", "edge", "vertex", "near", "far", "gathered", "turn", "active",
+    "graph", "page", "iteration", "call", "measured", "locality",
+)  # fmt: skip
+MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
+OPTIONAL = ("near", "far", "turn", "active", "graph", "call")
+"""Costs that a file leaves out if they are 0."""
+GARAPH = "garaph"
+"""The engine of costs for policies with one partition per thread, whose pulls gather along all edges."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,23 @@ class WorkCost:
     edge : UnitCost
         Per visited edge; seconds of one core, or of the GPU.
     vertex : UnitCost
-        Per vertex; seconds of one core, or of the GPU. Pull counts all vertices, notify-pull and push count the active
-        ones. On the GPU, this is the time of an iteration beyond its pages.
+        Per vertex; seconds of one core, or of the GPU. Pull counts those with in-edges, notify-pull and push count the
+        active ones. On the GPU, this is the time of an iteration beyond its pages.
     page, iteration : float
         Fixed seconds per page and per iteration.
     measured : tuple of float or None
         The least and the most vertex data (bytes) of the runs that the costs are fitted to; None if that is not known.
+    engine : str
+        ``"garaph"``: the costs of policies with one partition per thread; ``"any"``: of all others too.
+    sync : bool or None
+        Whether the costs are those of synchronous runs; None if of any.
+    near, far, turn, active, graph, call : float
+        Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
+        chain's last superstep.
+    gathered : float or None
+        In notify-pull: seconds for an edge that is gathered; None if as much as `edge`.
+    locality : tuple of float or None
+        The least and the largest `near` of the graphs that the costs are fitted to; None if that is not known.
     """
 
     processor: str
@@ -80,6 +100,26 @@ class WorkCost:
     page: float = 0.0
     iteration: float = 0.0
     measured: tuple[float, float] | None = None
+    engine: str = ANY
+    sync: bool | None = None
+    near: float = 0.0
+    far: float = 0.0
+    gathered: float | None = None
+    turn: float = 0.0
+    active: float = 0.0
+    graph: float = 0.0
+    call: float = 0.0
+    locality: tuple[float, float] | None = None
+
+    def of(self, demand: Demand, vertex_data: float) -> float:
+        """Seconds for an iteration of the CPU, without `page`."""
+        edge = self.edge.seconds(vertex_data)
+        gathered = edge if self.gathered is None else self.gathered
+        return (
+            edge * demand.edge + gathered * demand.gathered + self.vertex.seconds(vertex_data) * demand.vertex
+            + self.near * demand.near + self.far * demand.far + self.turn * demand.turn + self.active * demand.active
+            + self.graph * demand.graph + self.call * demand.calls + self.iteration
+        )  # fmt: skip
 
     def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
         """Seconds for the given numbers of edges and vertices on `cores` cores, without `page` and `iteration`."""
@@ -157,22 +197,28 @@ class Machine:
         """Seconds for one host thread to copy `nbytes` bytes of values."""
         return nbytes / self.host_copy if self.host_copy else 0.0
 
-    def work_of(self, processor: str, program: str, *modes: str) -> WorkCost:
+    def work_of(
+        self, processor: str, program: str, *modes: str, engine: str = ANY, sync: bool | None = None
+    ) -> WorkCost:
         """The costs of a program on a processor, in the first of `modes` that has an entry.
 
         An entry of the program takes precedence over an entry of any program. If none of `modes` has an entry, pull is
-        tried, and then any other mode of the program.
+        tried, and then any other mode of the program. Of several entries, the one of this `engine` is taken, and then
+        the one for the same `sync`.
 
         Raises
         ------
         ParameterError
             If there is no such entry.
         """
-        known = {(work.program, work.mode): work for work in self.work if work.processor == processor}
+        known: dict[tuple[str, str], list[WorkCost]] = {}
+        for work in self.work:
+            if work.processor == processor:
+                known.setdefault((work.program, work.mode), []).append(work)
         own = [key for key in known if key[0] == program]
         for key in (*((name, mode) for mode in (*modes, PULL) for name in (program, ANY)), *own):
             if key in known:
-                return known[key]
+                return max(known[key], key=lambda work: (work.engine == engine, work.engine == ANY, work.sync == sync))
         raise ParameterError(
             f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
             f"machine with runs of {program}"
@@ -236,14 +282,29 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
     work = WorkCost(
         processor,
         toml.string(entry, "program", where, ANY),
-        toml.one_of(entry, "mode", (PULL, NOTIFY_PULL, PUSH, PULL_TILED), where, PULL),
+        toml.one_of(entry, "mode", MODES, where, PULL),
         UnitCost(*toml.pair(entry, "edge", where)),
         UnitCost(*toml.pair(entry, "vertex", where)),
         toml.amount(entry, "page", where),
         toml.amount(entry, "iteration", where),
         toml.bounds(entry, "measured", where),
+        toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
+        toml.flag(entry, "sync", False) if "sync" in entry else None,
+        locality=toml.bounds(entry, "locality", where),
+        gathered=toml.amount(entry, "gathered", where) if "gathered" in entry else None,
+        **{name: toml.amount(entry, name, where) for name in ("near", "far", "turn", "active", "graph", "call")},
     )
-    if processor != BOTH and not (work.edge.base or work.edge.doubling or work.vertex.base or work.iteration):
+    costs = (
+        work.edge.base,
+        work.edge.doubling,
+        work.vertex.base,
+        work.iteration,
+        work.near,
+        work.far,
+        work.turn,
+        work.call,
+    )
+    if processor != BOTH and not any(costs):
         raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
     return work
 
@@ -273,6 +334,6 @@ def machine_text(machine: Machine, comment: str = "") -> str:
         for key, value in vars(work).items():
             if isinstance(value, UnitCost):
                 lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
-            elif value is not None:
+            elif value is not None and (key not in OPTIONAL or value):
                 lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"

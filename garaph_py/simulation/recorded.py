@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, COMPONENTS, CPU
+from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
+from ..graph.shape import Shape
 from ..io.formats.format import malformed
 from ..program import VertexId
 from ..program.fields import hints
@@ -36,6 +38,8 @@ SYMMETRIC = "symmetric"
 """Part of the name of an undirected graph."""
 WRITE_ONE = "write one by `garaph run --trace`"
 """How to get a trace."""
+TRACED = "-"
+"""The path of a trace in the options of a run that wrote one: each superstep was recorded, so none was in a chain."""
 RAW_GATHERS = ("segmented", "replicated")
 """Gathers for raw edges."""
 
@@ -187,7 +191,14 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
     width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)
     memory = result["gpu_memory"]
     workload = Workload(
-        traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), 4.0 + traits.edge_value_bytes, width
+        traits,
+        n,
+        m,
+        even_offsets(n, m),
+        tuple(activities_of(rows, m)),
+        4.0 + traits.edge_value_bytes,
+        width,
+        known_shape=shape_in(result),
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
@@ -217,6 +228,12 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     return run
 
 
+def shape_in(facts: Record) -> Shape | None:
+    """The shape of the graph's lists, in a row of a table or in a trace's facts; None in those of earlier versions."""
+    known: list[Any] = [facts.get(f"graph_{item.name}") for item in fields(Shape)]
+    return None if None in known else Shape(*known)
+
+
 def traced(facts: Record, events: list[Record]) -> RecordedRun:
     """A run from the facts and the events of its trace."""
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
@@ -226,7 +243,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
     traits = Traits(
         facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
-        facts["synchronous"], has_buckets,
+        facts["synchronous"], has_buckets, facts.get("done", False),
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]
@@ -236,12 +253,12 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
-        pushes=facts["pushes"], kernels=costs_of(kernels, m),
+        pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts),
     )  # fmt: skip
     device = device_of(facts["device"], rows)
     memory = facts["gpu_memory"]
     return RecordedRun(
-        facts["program"], workload, RunOptions(device=device, engine=facts["engine"], mode=facts["mode"]),
+        facts["program"], workload, RunOptions(device=device, engine=facts["engine"], mode=facts["mode"], trace=TRACED),
         facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
         copied * width / seconds_of(copies) if copied else None,
         seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,
@@ -281,6 +298,16 @@ def seconds_of(spans: list[Record]) -> float:
     return total * 1e-6
 
 
+def counts_in(details: Record | None) -> PartitionCounts | None:
+    """What an engine knew of each partition, in a trace."""
+    if details is None:
+        return None
+    given: dict[str, Any] = {
+        name: np.array(value) if isinstance(value, list) else value for name, value in details.items()
+    }
+    return PartitionCounts(**given)
+
+
 def row_of(span: Record) -> Record:
     """An iteration from its span in a trace."""
     number, mode = span["name"].split(": ")
@@ -290,5 +317,5 @@ def row_of(span: Record) -> Record:
         "edges": details["edges"], "seconds": span["dur"] * 1e-6 - details.get("compiling", 0.0),
         "device": details["device"],
         "to_device": details["to device"], "from_device": details["from device"], "pages": details["pages"],
-        "pages_skipped": details["skipped"],
+        "pages_skipped": details["skipped"], "partitions": counts_in(details.get("partitions")),
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..errors import ParameterError
 from ..runtime.options import RunOptions
 from .calibrate import calibrate, room_of
 from .machine import Machine
@@ -51,7 +52,18 @@ def replay(
     machine = calibrate([recorded]) if machine is None else machine
     options = recorded.options
     if device is not None or engine is not None:  # the other device or engine may not have a forced mode
-        options = RunOptions(device=device or options.device, engine=engine or options.engine)
+        options = RunOptions(device=device or options.device, engine=engine or options.engine, trace=options.trace)
+        check_partitions(recorded.options, options)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = room_of(recorded) if room is None else room
     return Replay(recorded, simulate(workload, machine, options, left))
+
+
+def check_partitions(recorded: RunOptions, asked: RunOptions) -> None:
+    """Refuse partitions of another size: the recorded numbers are of those that there were."""
+    before, now = (lists and lists.partitions for lists in (recorded.lists, asked.lists))
+    if before and now and before.nbytes != now.nbytes:
+        raise ParameterError(
+            f"engine={asked.engine!r}: the run was recorded with partitions of {before.nbytes} bytes; record it anew, "
+            f"or give partition_bytes={before.nbytes}"
+        )

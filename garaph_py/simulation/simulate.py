@@ -9,12 +9,14 @@ from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.modes import CPU, GPU, PULL, PUSH
+from ..executor.protocol import Capabilities, Decision
 from ..pages.layout import Page
-from ..runtime.options import HYBRID, RunOptions
+from ..runtime.options import HYBRID, RunOptions, cpu_chains
 from ..runtime.plan import cores_beside_gpu
-from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid
+from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid, SimulatedStep
 from .machine import Machine
-from .workload import Workload
+from .partitions import SimulatedLists, check_lists
+from .workload import Activity, Workload
 
 LEAST_SECONDS = 1e-15
 """Least cost (s) of an edge in a model, where a division by it follows."""
@@ -39,6 +41,17 @@ class Simulation:
         """Total seconds of all iterations."""
         return sum(row.seconds for row in self.iterations)
 
+    def add(self, decision: Decision, activity: Activity, step: SimulatedStep, edges: int) -> None:
+        """Add an iteration over a graph with so many edges."""
+        number, f = len(self.iterations), activity.active_edges / edges if edges else float(activity.active > 0)
+        started = self.iterations[-1].ended if self.iterations else 0.0
+        self.iterations.append(Iteration(
+            number, decision.mode, f, activity.active, step.edges, step.pages, step.skipped, step.seconds,
+            decision.device, round(step.to_device), round(step.from_device), started, decision.why, decision.alpha,
+            groups=step.groups, partitions=activity.counts,
+        ))  # fmt: skip
+        self.owners.append(step.owners)
+
 
 def simulate(workload: Workload, machine: Machine, options: RunOptions, room: int | None = None) -> Simulation:
     """Simulate `workload` on `machine`.
@@ -61,29 +74,32 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     """
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
-    buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
     speeds = speeds_of(workload, machine) if options.device == HYBRID and options.policy.hardware else None
-    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets, speeds=speeds)
-    can = executor.capabilities
-    scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
-    scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
-    done, started = Simulation(), 0.0
-    for number, activity in enumerate(workload.activities):
-        scheduler.number = number
+    scheduler = scheduler_of(workload, options, executor.capabilities, k, speeds)
+    done, activities = Simulation(), workload.activities
+    while (number := len(done.iterations)) < len(activities):
+        scheduler.number, activity = number, activities[number]
         seen = scheduler.observe(activity.active, activity.active_edges)
         decision = scheduler.decide(seen)
-        step = executor.step(activity, decision)
-        scheduler.learn(decision, seen.f, step.sharing, step.skipped, len(step.owners) + step.skipped)
-        record = Iteration(
-            number, decision.mode, seen.f, activity.active, step.edges, len(step.owners), step.skipped,
-            step.seconds, decision.device, round(step.to_device), round(step.from_device), started, decision.why,
-            decision.alpha,
-        )  # fmt: skip
-        scheduler.done(seen, decision, record)
-        done.iterations.append(record)
-        done.owners.append(step.owners)
-        started += step.seconds
+        steps = executor.steps(activities[number:], decision)
+        last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
+        scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
+        for step, activity in zip(steps, activities[number:], strict=False):
+            done.add(decision, activity, step, workload.edges)
+        if len(steps) == 1:
+            scheduler.done(seen, decision, done.iterations[-1])
     return done
+
+
+def scheduler_of(
+    workload: Workload, options: RunOptions, can: Capabilities, k: float = 1.0, speeds: Speeds | None = None
+) -> Scheduler:
+    """The scheduler of a run on an executor with these capabilities."""
+    buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
+    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets, speeds=speeds)
+    scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
+    scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
+    return scheduler
 
 
 def speeds_of(workload: Workload, machine: Machine) -> Speeds:
@@ -100,16 +116,24 @@ def speeds_of(workload: Workload, machine: Machine) -> Speeds:
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:
     """The model of the executor for the device of `options`."""
     device = options.device
+    check_lists(options.engine, options.lists)
     if options.lists is not None:
-        raise ParameterError(f"engine={options.engine!r} cannot be simulated; take engine='auto' or engine='garaph'")
+        check_gpu(GPU, machine)
+        return SimulatedLists(workload, machine, options.policy)
     if device == CPU:
-        return SimulatedCpu(workload, machine, machine.cores)
-    cpu = SimulatedCpu(workload, machine, cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores)
-    if machine.gpu_memory is None or machine.link is None:
-        raise ParameterError(f"device={device!r}: the machine has no GPU; add one, or take the CPU")
+        return SimulatedCpu(workload, machine, machine.cores, options.policy, cpu_chains(options))
+    cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
+    cpu = SimulatedCpu(workload, machine, cores, options.policy)
+    check_gpu(device, machine)
     gpu = SimulatedGpu(cpu, room, options.policy.keep)
     if device == GPU:
         return gpu
     traits = workload.traits
     reads_any_value = traits.is_relaxation and not options.policy.one_partition_per_thread  # as in `CpuExecutor`
     return SimulatedHybrid(cpu, gpu, in_place=traits.synchronous or reads_any_value)
+
+
+def check_gpu(device: str, machine: Machine) -> None:
+    """Refuse a machine without a GPU for a run on one."""
+    if machine.gpu_memory is None or machine.link is None:
+        raise ParameterError(f"device={device!r}: the machine has no GPU; add one, or take the CPU")

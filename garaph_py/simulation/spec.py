@@ -12,20 +12,26 @@ from typing import Any
 from .. import events
 from ..dispatch.engines import engine_of
 from ..errors import ParameterError
+from ..executor.gpu.settings import ListPush
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, find, program_of
 from ..graph import Graph
+from ..program import bind
 from ..runtime.options import ANY, HYBRID
+from .frontiers import activities
 from .machine import HINT, Machine, read_machine
-from .workload import Activity, Layout, Workload, bind_for_types, workload_of
+from .partitions import check_lists
+from .workload import Activity, Layout, Workload, bind_for_types, in_order, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
 LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
 GRAPH_KEYS = ("vertices", "edges", "directed", "source")
 RUN_KEYS = ("graph", "program", "iterations", "active", "fade", "published")
 DEVICES = (CPU, GPU, HYBRID)
+RUN = "run"
+"""As `active` of a run: its supersteps are done here, on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,10 @@ class Spec:
 
 
 def read_spec(
-    path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore
-) -> Spec:
-    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run.
+    path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore,
+    engine: str | None = None,
+) -> Spec:  # fmt: skip
+    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run, for its engine or another.
 
     Raises
     ------
@@ -75,10 +82,13 @@ def read_spec(
     ParameterError
         If a key or a value is not allowed; the message names it.
     """
-    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event), HINT)
+    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event, engine), HINT)
 
 
-def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener) -> Spec:
+def spec_of(
+    document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener,
+    engine: str | None = None,
+) -> Spec:  # fmt: skip
     """The spec in a parsed TOML document; its paths are relative to `folder`."""
     toml.known(document, KEYS, "")
     layout, graphs = toml.table(document, "layout"), toml.table(document, "graphs")
@@ -91,18 +101,27 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     if not runs or not devices:
         raise ParameterError("nothing to simulate; write [[runs]], and at least one device")
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
+    if engine is None:
+        engine = toml.string(document, "engine") if "engine" in document else ANY
+    lists = check_simulated(engine, folder)
     specified = tuple(
-        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations) for number, given in enumerate(runs, 1)
+        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations, lists)
+        for number, given in enumerate(runs, 1)
     )
-    engine = toml.string(document, "engine") if "engine" in document else ANY
-    check_simulated(engine, folder)
     return Spec(machine, engine, devices, specified)
 
 
-def check_simulated(engine: str, folder: Path | None = None) -> None:
-    """Refuse an engine that does not exist, or that cannot be simulated; its file's path is relative to `folder`."""
-    if engine_of(engine, folder).lists is not None:
-        raise ParameterError(f"engine={engine!r} cannot be simulated; use auto, garaph, or a policy of your own")
+def check_simulated(engine: str, folder: Path | None = None) -> ListPush | None:
+    """How an engine pushes along lists; its file's path is relative to `folder`.
+
+    Raises
+    ------
+    ParameterError
+        If it does not exist, or cannot be simulated.
+    """
+    lists = engine_of(engine, folder).lists
+    check_lists(engine, lists)
+    return lists
 
 
 def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
@@ -120,7 +139,7 @@ def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> 
 
 def run_of(
     given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
-    folder: Path, iterations: int | None,
+    folder: Path, iterations: int | None, lists: ListPush | None = None,
 ) -> SpecRun:  # fmt: skip
     """The run in one ``[[runs]]`` entry; error messages begin with `where`."""
     toml.known(given, RUN_KEYS, where)
@@ -131,17 +150,22 @@ def run_of(
     program = build(called, find(called, folder), parameters)
     graph, directed = graphs[name]
     vertices, edges = (graph.n, graph.m) if isinstance(graph, Graph) else graph
-    count = toml.count({"iterations": 10} | given, "iterations", 1, where)
-    shares = list(itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations)))
-    activities = [Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares]
+    if given.get("active") == RUN:
+        if not isinstance(graph, Graph):
+            raise ParameterError(f'{where}active = "{RUN}" needs a graph with a source; give shares, or a source')
+        bound = bind(program, graph)
+        found = activities(bound, graph, lists)
+        count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
+        active = found[: count if iterations is None else min(count, iterations)]
+    else:
+        count = toml.count({"iterations": 10} | given, "iterations", 1, where)
+        shares = itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations))
+        active = in_order(Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares)
+        bound = bind_for_types(program, isinstance(graph, Graph) and graph.edge_dtype is not None)
     published = given.get("published", {})
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
-    weighted = isinstance(graph, Graph) and graph.edge_dtype is not None
-    workload = workload_of(
-        bind_for_types(program, weighted), graph, activities, synchronous=True, directed=directed,
-        layout=layout_of(layout, edges),
-    )  # fmt: skip
+    workload = workload_of(bound, graph, active, synchronous=True, directed=directed, layout=layout_of(layout, edges))
     return SpecRun(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
 
 

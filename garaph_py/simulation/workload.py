@@ -15,9 +15,11 @@ from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
-from ..executor.modes import NOTIFY_PULL
+from ..executor.modes import NOTIFY_PULL, PULL, PUSH
+from ..executor.partitions import PartitionCounts
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
+from ..graph.shape import Shape
 from ..pages.layout import Page, cut
 from ..pages.layout import layout as lay_out
 from ..program import BoundProgram, VertexProgram, bind
@@ -48,6 +50,8 @@ class Traits:
         New values become visible in the next iteration.
     has_buckets : bool
         If the CPU works alone, changed vertices stay pending until their bucket is opened.
+    ends_early : bool
+        The program's `done` ends a vertex's gather.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Traits:
     is_relaxation: bool = False
     synchronous: bool = True
     has_buckets: bool = False
+    ends_early: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
@@ -65,7 +70,7 @@ class Traits:
         total = bound.total is not None
         return cls(
             bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
-            has_buckets,
+            has_buckets, "done" in bound.arguments,
         )  # fmt: skip
 
 
@@ -80,11 +85,23 @@ class Activity:
     gathered : int or None
         In-edges of the vertices that the active ones notify. None if unknown; `active_edges` is then the estimate
         (Garaph section 4.2).
+    visited : int or None
+        Edges that a pull visits, if the program's `done` ends gathers. None if unknown.
+    reached : int
+        How many vertices have been active in the iterations before, each time counted.
+    counts : PartitionCounts or None
+        What each partition has of the active vertices; None if unknown.
+    followed : int or None
+        Edges that a push follows: fewer than `active_edges` if vertices wait for their bucket. None if unknown.
     """
 
     active: int
     active_edges: int
     gathered: int | None = None
+    visited: int | None = None
+    reached: int = 0
+    counts: PartitionCounts | None = None
+    followed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +131,8 @@ class Workload:
     kernels : tuple of ndarray, or None
         How the GPU's time per edge varies over the graph: ascending numbers of edges from 0 to `edges`, and for each,
         the number of edges of average cost that take as long. None if all edges cost the same.
+    known_shape : Shape or None
+        The shape of the graph's lists; None if the graph is not at hand.
     """
 
     traits: Traits
@@ -128,6 +147,12 @@ class Workload:
     page_edges: int | None = None
     pushes: bool = True
     kernels: tuple[Array, Array] | None = None
+    known_shape: Shape | None = None
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the graph's lists; that of a random graph of its size if it is not known."""
+        return self.known_shape or Shape.expected(self.vertices, self.edges)
 
     @property
     def vertex_data(self) -> int:
@@ -277,8 +302,10 @@ def workload_of(
 
     `directed` applies to the second case only.
     """
+    shape = None
     if isinstance(graph, Graph):
         vertices, edges, offsets, directed = graph.n, graph.m, graph._arrays.in_edges.offsets, graph.directed
+        shape = Shape.of(graph._arrays.in_edges)
     else:
         (vertices, edges), offsets = graph, even_offsets(*graph)
     traits = Traits.of(bound, synchronous)
@@ -289,17 +316,29 @@ def workload_of(
         vertex_bytes = device_bytes(bound, vertices, edges, directed, synchronous)
     return Workload(
         traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, layout.on_disks, layout.keep,
-        layout.page_edges,
+        layout.page_edges, known_shape=shape,
     )  # fmt: skip
 
 
 def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activity]:
     """The activities of a run, from the ``f``, ``active``, ``mode`` and visited ``edges`` of its iterations."""
-    found = []
+    found: list[Activity] = []
     for row in rows:
         followed = round(row["f"] * edges)
         notified = row["mode"] == NOTIFY_PULL and row["edges"] >= followed
-        found.append(Activity(row["active"], followed, row["edges"] - followed if notified else None))
+        gathered = row["edges"] - followed if notified else None
+        visited, pushed = (row["edges"] if row["mode"] == mode else None for mode in (PULL, PUSH))
+        counts = row.get("partitions")
+        found.append(Activity(row["active"], followed, gathered, visited, counts=counts, followed=pushed))
+    return in_order(found)
+
+
+def in_order(activities: Iterable[Activity]) -> list[Activity]:
+    """The same activities, each of which knows how many vertices were active before."""
+    found, reached = [], 0
+    for activity in activities:
+        found.append(replace(activity, reached=reached))
+        reached += activity.active
     return found
 
 
@@ -310,6 +349,9 @@ def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> lis
             max(round(one.active * vertices), min(one.active, 1)),
             round(one.active_edges * edges),
             None if one.gathered is None else round(one.gathered * edges),
+            None if one.visited is None else round(one.visited * edges),
+            round(one.reached * vertices),
+            followed=None if one.followed is None else round(one.followed * edges),
         )
         for one in activities
     ]

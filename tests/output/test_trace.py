@@ -16,6 +16,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.events import Iteration, Span
+from garaph_py.executor.partitions import PartitionCounts
 from garaph_py.output.trace import trace_events, tracks_of
 
 from ..support.runs import run_with
@@ -101,6 +102,20 @@ def test_the_order_of_tracks_and_alpha() -> None:
     rows = [Iteration(0, "pull", 1.0, 9, 100, 1, 0, 0.1, "cpu+gpu", started=2.0, alpha=0.75)]
     (alpha,) = [event for event in trace_events("", rows, spans, 0.0) if event["name"] == "alpha"]
     assert (alpha["ph"], alpha["ts"], alpha["args"]) == ("C", 2e6, {"alpha": 0.75})
+
+
+def test_what_an_engine_knew_of_partitions_is_in_the_trace() -> None:
+    counts = PartitionCounts(
+        *(np.array([one, 2 * one]) for one in (9, 1, 3, 2)), 8, np.array([0.5, np.inf], np.float32)
+    )
+    record = Iteration(0, "push", 0.1, 3, 9, 2, 0, 0.5, "gpu", partitions=counts)
+    (details,) = [event["args"] for event in trace_events("", [record], [], 0.0) if event["ph"] == "X"]
+    found = json.loads(json.dumps(details["partitions"], allow_nan=False))
+    assert (found["edges"], found["requests"]) == ([9, 18], [2, 4])
+    assert (found["active_vertices"], found["active_edges"], found["edge_bytes"]) == ([1, 2], [3, 6], 8)
+    assert found["change"][0] == 0.5
+    without = trace_events("", [record._replace(partitions=None)], [], 0.0)
+    assert not any("partitions" in event["args"] for event in without)
 
 
 def test_spans_are_recorded_only_on_request(graph: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

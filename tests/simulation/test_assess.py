@@ -61,6 +61,12 @@ def test_extrapolations_are_noticed() -> None:
     assert beyond(Machine(1, (replace(costs, mode="push"),))) == [
         "PageRank on the CPU, pull: not measured; it has the costs of push"
     ]
+    assert near.shape.near == pytest.approx(0, abs=1e-9)
+    assert beyond(Machine(1, (replace(costs, locality=(0.0, 0.5)),))) == []
+    assert beyond(Machine(1, (replace(costs, locality=(0.25, 0.5)),))) == [
+        "PageRank on the CPU, pull: near = 1.3e-14, beyond the 0.25 to 0.5 that were measured"
+    ]
+    assert beyond(Machine(1, (replace(costs, mode="pull-active"),))) == []
     assert extrapolations(KNOWN, far, simulate(far, KNOWN, how(CPU))) == []  # nothing of it was measured
 
 

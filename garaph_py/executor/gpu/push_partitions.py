@@ -295,6 +295,7 @@ class Superstep:
         first = next((result for result in results if not result.skipped), results[0])
         first.active = first.changeable = int(tallies["active"].sum())
         first.active_edges, first.edges = int(tallies["active_edges"].sum()), first.edges + again
+        results[0].counts = counts
         return results
 
 

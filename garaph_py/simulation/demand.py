@@ -1,0 +1,142 @@
+"""`Demand`: what an iteration of the CPU has to do, as the numbers that its time is made of.
+
+`machine.WorkCost` has the seconds for each of them; `calibrate` finds these, and `executor.SimulatedCpu` adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..dispatch.policy import Policy
+from ..executor.cpu.chain import LONGEST, MOST_EDGES, MOST_SUPERSTEPS
+from ..executor.cpu.pull import PULL_ACTIVE_RATIO
+from ..executor.cpu.runs import MIN_RUN_EDGES, RANDOM_ACCESS_EDGES
+from ..executor.modes import NOTIFY_PULL, PULL, PUSH
+from .workload import Activity, Workload
+
+CHAIN, PULL_ACTIVE = "chain", "pull-active"
+"""Beside the directions, two ways of the CPU that have costs of their own: a superstep of several in one compiled call
+(executor/cpu/chain.py), and a pull from active vertices only (executor/cpu/pull_active.py)."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What an iteration has to do. What threads share is divided by their number.
+
+    Attributes
+    ----------
+    mode : str
+        A direction, `CHAIN` for a superstep of several in one compiled call, or `PULL_ACTIVE`.
+    edges : int
+        All visited edges, not divided.
+    edge : float
+        Edges that are gathered in a pull, or followed to notify or to push.
+    near, far : float
+        Those that miss a small and a large cache (`graph.shape.Shape`).
+    gathered : float
+        In notify-pull: edges that are gathered.
+    vertex : float
+        Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones.
+    turn : float
+        In a pull: vertices that have another number of edges than the one before.
+    active : float
+        In a pull of a relaxation: edges of active vertices, which may change values.
+    graph : int
+        In notify-pull and push: all vertices, of which sets are kept.
+    calls : int
+        1, but 0 for all supersteps of a chain except the last.
+    """
+
+    mode: str
+    edges: int
+    edge: float
+    near: float
+    far: float
+    gathered: float = 0.0
+    vertex: float = 0.0
+    turn: float = 0.0
+    active: float = 0.0
+    graph: int = 0
+    calls: int = 1
+
+
+def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
+    """What an iteration in `mode` has to do on so many cores."""
+    if mode == NOTIFY_PULL:
+        return of_notify_pull(workload, activity, cores)
+    if mode == PUSH:
+        large = activity.active_edges + activity.active > MIN_RUN_EDGES
+        return of_push(workload, activity, PUSH, cores if large else 1)
+    return of_pull(workload, activity, mode, policy, cores)
+
+
+def threads(work: float, cores: int) -> int:
+    """The cores that share so many edges: a small number is not divided."""
+    return cores if work > MIN_RUN_EDGES else 1
+
+
+def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> Demand:
+    """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
+    shape, calls = workload.shape, int(mode != CHAIN)
+    edges = activity.active_edges if activity.followed is None else activity.followed
+    share, graph = edges / cores, workload.vertices * calls
+    return Demand(
+        mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
+        calls=calls,
+    )  # fmt: skip
+
+
+def of_notify_pull(workload: Workload, activity: Activity, cores: int) -> Demand:
+    shape, followed, gathered = workload.shape, activity.active_edges, workload.gathered(activity)
+    share = followed / threads(RANDOM_ACCESS_EDGES * followed, cores)
+    return Demand(
+        NOTIFY_PULL, followed + gathered, share, share * shape.near, share * shape.far,
+        gathered / threads(gathered, cores), activity.active / cores, graph=workload.vertices,
+    )  # fmt: skip
+
+
+def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
+    """A pull, by tiles or not. Of a relaxation, few active sources or the end of a gather make it visit less."""
+    traits, shape, edges, lists = workload.traits, workload.shape, workload.edges, workload.shape.lists
+    active = 0
+    if traits.is_relaxation and not policy.one_partition_per_thread:
+        active = activity.active_edges
+        if mode == PULL and (traits.ends_early or active * PULL_ACTIVE_RATIO < edges):
+            mode = PULL_ACTIVE
+        if traits.ends_early:
+            lists = max(lists - activity.reached, 0)
+            edges = visited(workload, activity, lists)
+    share, turns = edges / cores, shape.turns * lists / max(shape.lists, 1)
+    return Demand(
+        mode, edges, share, share * shape.near, share * shape.far, vertex=lists / cores, turn=turns / cores,
+        active=active / cores,
+    )  # fmt: skip
+
+
+def visited(workload: Workload, activity: Activity, lists: int) -> int:
+    """The edges that a pull visits if it ends each of `lists` gathers at the first active source.
+
+    If they were not recorded, any edge of a list of average length is taken to lead from one with the same chance.
+    """
+    if activity.visited is not None:
+        return activity.visited
+    chance = min(activity.active_edges / max(workload.edges, 1), 1.0)
+    length = workload.edges / max(workload.shape.lists, 1)
+    return round(lists * (min((1 - (1 - chance) ** length) / chance, length) if chance else length))
+
+
+def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[float]) -> int:
+    """How many supersteps one compiled call does, if they take so long and `most` edges may lead from active vertices.
+
+    0 if the first one has too many.
+    """
+    most = min(most, MOST_EDGES)
+    if max(activities[0].active, activities[0].active_edges) > most:
+        return 0
+    taken, count = 0.0, 0
+    for activity, each in zip(activities, seconds, strict=False):
+        if count and (activity.active_edges > most or count == MOST_SUPERSTEPS or taken * 1e9 > LONGEST):
+            break
+        taken, count = taken + each, count + 1
+    return count

@@ -1,0 +1,179 @@
+"""What an iteration has to do, by hand; chains of supersteps; and costs that are found again."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.policy import POLICIES
+from garaph_py.executor.cpu.chain import MOST_SUPERSTEPS
+from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
+from garaph_py.graph.shape import Shape
+from garaph_py.program import bind
+from garaph_py.runtime.options import RunOptions
+from garaph_py.simulation import Activity, Machine, Workload, simulate
+from garaph_py.simulation.calibrate import calibrate
+from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, supersteps
+from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
+from garaph_py.simulation.recorded import RecordedRun
+from garaph_py.simulation.workload import Traits, activities_of, even_offsets, in_order, workload_of
+
+from ..support.runs import run_with
+
+AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
+SHAPE = Shape(lists=60_000, turns=30_000, near=0.5, far=0.25)
+LABELS = Traits("Labels", 4, is_relaxation=True)
+
+
+def work_of(*activities: Activity, traits: Traits = LABELS, shape: Shape = SHAPE) -> Workload:
+    n, m = 80_000, 640_000
+    return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 30.0, known_shape=shape)
+
+
+def test_a_pull_by_hand() -> None:
+    few, many = Activity(10, 20_000 - 1), Activity(10, 20_000)
+    assert demand_of(work_of(), many, PULL, AUTO, 2) == Demand(
+        PULL, 640_000, 320_000, 160_000, 80_000, vertex=30_000, turn=15_000, active=10_000
+    )
+    assert demand_of(work_of(), few, PULL, AUTO, 2).mode == PULL_ACTIVE  # fewer than one edge in 32 is active
+    by_all = demand_of(work_of(), few, PULL, GARAPH, 2)
+    assert (by_all.mode, by_all.active) == (PULL, 0)
+
+
+def test_a_pull_that_ends_early_by_hand() -> None:
+    ends = work_of(traits=replace(LABELS, ends_early=True))
+    known = demand_of(ends, Activity(10, 64_000, visited=70_000, reached=45_000), PULL, AUTO, 2)
+    assert known == Demand(PULL_ACTIVE, 70_000, 35_000, 17_500, 8_750, vertex=7_500, turn=3_750, active=32_000)
+    expected = demand_of(ends, Activity(10, 64_000, reached=45_000), PULL, AUTO, 2).edges
+    length = 640_000 / 60_000
+    assert expected == round(15_000 * (1 - 0.9**length) / 0.1)  # a tenth of the edges begins in active vertices
+    assert demand_of(ends, Activity(0, 0, reached=90_000), PULL, AUTO, 2).edges == 0
+
+
+def test_a_push_and_a_notification_by_hand() -> None:
+    push = demand_of(work_of(), Activity(1_000, 8_000), PUSH, AUTO, 2)
+    assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=500, graph=80_000)
+    small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
+    assert (small.edge, small.vertex) == (4_000, 96)
+    notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
+    assert notify == Demand(NOTIFY_PULL, 10_000, 500, 250, 125, gathered=4_500, vertex=50, graph=80_000)
+
+
+def test_how_far_a_chain_goes() -> None:
+    edges = [5, 8_000, 9_000, 5]
+    activities = [Activity(1, count) for count in edges]
+    assert supersteps(activities, 8_192, [1e-6] * 4) == 2
+    assert supersteps(activities[2:], 8_192, [1e-6] * 2) == 0
+    assert supersteps([Activity(9_000, 5)], 8_192, [1e-6]) == 0
+    assert supersteps(activities, 1 << 30, [1e-6] * 4) == 4
+    assert supersteps([Activity(20_000, 20_000)], 1 << 30, [1e-6]) == 0  # no queue is longer than 16,384
+    assert supersteps([Activity(1, 1)] * 5, 100, [0.03] * 5) == 2  # no superstep begins after 50 ms
+    assert supersteps([Activity(1, 1)] * (MOST_SUPERSTEPS + 9), 100, [0.0] * (MOST_SUPERSTEPS + 9)) == MOST_SUPERSTEPS
+
+
+CHAINING = Machine(2, (
+    WorkCost(CPU, "Labels", PUSH, UnitCost(1.0), iteration=100.0),
+    WorkCost(CPU, "Labels", CHAIN, UnitCost(1e-7), UnitCost(1e-6), iteration=1e-5, call=1e-3),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "chained"), [
+    ({}, True), ({"iterations": 9}, False), ({"trace": "x.json"}, False), ({"engine": "garaph"}, False),
+])  # fmt: skip
+def test_supersteps_of_one_call_by_hand(how: dict[str, object], chained: bool) -> None:
+    work = work_of(*in_order([Activity(2, 10), Activity(3, 20), Activity(4, 30)]))
+    done = simulate(work, CHAINING, RunOptions(device=CPU, **how))
+    if chained:
+        each = [1e-5 + 2e-6 + 1e-6, 1e-5 + 3e-6 + 2e-6, 1e-5 + 4e-6 + 3e-6 + 1e-3]
+        assert [row.seconds for row in done.iterations] == pytest.approx(each)
+        assert [row.active for row in done.iterations] == [2, 3, 4]
+        assert done.iterations[1].started == pytest.approx(each[0])
+    else:
+        assert done.seconds > 1
+    assert [row.mode for row in done.iterations] == [NOTIFY_PULL if how.get("engine") else PUSH] * 3
+
+
+def test_costs_of_an_engine_and_of_synchronous_runs() -> None:
+    own = [
+        WorkCost(CPU, "Labels", PULL, UnitCost(float(number)), engine=engine, sync=sync)
+        for number, (engine, sync) in enumerate([("any", False), ("any", True), ("garaph", True)])
+    ]
+    machine = Machine(1, tuple(own))
+    found = {
+        (engine, sync): machine.work_of(CPU, "Labels", PULL, engine=engine, sync=sync).edge.base
+        for engine in ("any", "garaph") for sync in (False, True)
+    }  # fmt: skip
+    assert found == {("any", False): 0, ("any", True): 1, ("garaph", False): 2, ("garaph", True): 2}
+    assert Machine(1, tuple(own[2:])).work_of(CPU, "Labels", PUSH, engine="any").engine == "garaph"
+
+
+def test_costs_by_hand_and_in_a_file() -> None:
+    work = WorkCost(
+        CPU, "Labels", PULL, UnitCost(1.0), UnitCost(2.0), iteration=3.0, engine="garaph", sync=True, near=5.0,
+        far=7.0, gathered=11.0, turn=13.0, active=17.0, graph=19.0, call=23.0, locality=(0.1, 0.9),
+    )  # fmt: skip
+    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 10**7, 10**8)
+    assert work.of(demand, 0) == pytest.approx(1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8)
+    assert replace(work, gathered=None).of(demand, 0) == pytest.approx(work.of(demand, 0) - 10e3)
+    machine = Machine(2, (work,))
+    assert machine_of(tomllib.loads(machine_text(machine))) == machine
+
+
+def recorded(shape: Shape, size: int, machine: Machine) -> RecordedRun:
+    """What a machine would have recorded of a run over a graph of this shape."""
+    n, m = size << 10, size << 13
+    shares = [1e-4, 1e-2, 0.5, 0.9, 0.3, 0.01, 1e-5]
+    activities = in_order(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
+    work = Workload(LABELS, n, m, even_offsets(n, m), tuple(activities), 4.0, 30.0, known_shape=shape)
+    options = RunOptions(device=CPU)
+    rows = [row._asdict() for row in simulate(work, machine, options).iterations]
+    return RecordedRun(f"{size}", work, options, machine.cores, None, tuple(rows))
+
+
+def test_the_costs_of_shapes_are_found_again() -> None:
+    truth = Machine(2, (
+        WorkCost(CPU, "Labels", PULL, UnitCost(1e-9), UnitCost(4e-9), near=3e-9, far=5e-9, turn=1e-8, iteration=1e-4),
+        WorkCost(CPU, "Labels", PUSH, UnitCost(4e-9), UnitCost(2e-8), near=6e-9, iteration=1e-4, graph=1e-10),
+        WorkCost(CPU, "Labels", CHAIN, UnitCost(2e-9), UnitCost(1e-8), iteration=1e-7, call=1e-4),
+    ))  # fmt: skip
+    random = np.random.default_rng(1)
+    shapes = [
+        (Shape(int(size * 1000 * random.random()), int(size * 500 * random.random()), *random.random(2)), size)
+        for size in (64, 96, 128, 160, 192, 224, 250, 256)
+    ]
+    runs = [recorded(shape, size, truth) for shape, size in shapes]
+    machine = calibrate(runs[:-1])
+    assert {work.mode for work in machine.work} == {PULL, PUSH, CHAIN}
+    again = simulate(runs[-1].workload, machine, runs[-1].options)
+    assert again.seconds == pytest.approx(runs[-1].seconds, rel=0.02)
+    for row, was in zip(again.iterations, runs[-1].rows, strict=True):
+        assert row.seconds == pytest.approx(was["seconds"], rel=0.15)
+
+
+def test_few_graphs_show_nothing_of_their_shapes() -> None:
+    runs = [recorded(SHAPE, size, CHAINING) for size in (64, 128)]
+    for work in calibrate(runs).work:
+        assert (work.near, work.far, work.turn, work.graph) == (0, 0, 0, 0)
+
+
+def test_other_programs_get_the_costs_of_all() -> None:
+    one, other = (recorded(SHAPE, 64, CHAINING), recorded(SHAPE, 128, CHAINING))
+    other = replace(other, workload=replace(other.workload, traits=replace(LABELS, name="Other")))
+    assert {work.program for work in calibrate([one]).work} == {"Labels"}
+    assert {work.program for work in calibrate([one, other]).work} == {"Labels", "Other", "any"}
+
+
+def test_a_real_chain_is_known_as_one() -> None:
+    """A search along a path: the real run does all supersteps in one call, and so does the simulation of its record."""
+    path = gp.from_edges(np.arange(3000), np.arange(1, 3001), directed=False)
+    stats = run_with(gp.apps.BFS(0), path, device="cpu").stats
+    rows = [row._asdict() for row in stats.iterations]
+    work = workload_of(bind(gp.apps.BFS(0), path), path, activities_of(rows, path.m), synchronous=False)
+    run = RecordedRun("path", work, RunOptions(device=CPU), stats.threads, None, tuple(rows))
+    machine = calibrate([run])
+    assert [one.mode for one in machine.work] == [CHAIN]
+    assert simulate(work, machine, run.options).seconds == pytest.approx(run.seconds, rel=0.01)
