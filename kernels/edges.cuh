@@ -25,6 +25,9 @@ __device__ __forceinline__ Page with_raw_edges(Page p) {
   return p;
 }
 
+// Whether edge `e` is in the GPU's memory; if not, it is in the host's. For kernels that push from raw lists.
+__device__ __forceinline__ bool is_here(const Page& p, i64 e) { return e >= p.base_edge && e < p.first_mapped; }
+
 // The value of edge `e`, packed or not. For kernels that push from lists, some edges may be in host memory.
 __device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
   if constexpr (INTEGER_EDGES) {
@@ -33,7 +36,7 @@ __device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
       return (Edge)(record->base + unpack_one(record, p.value_words, p.first_value_word, e % RUN));
     }
   }
-  if constexpr (READS_EDGES) return e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
+  if constexpr (READS_EDGES) return is_here(p, e) ? raw_edge(p, e) : p.mapped_values[e];
   return Edge{};
 }
 

@@ -3,13 +3,14 @@
 // are added up.
 #pragma once
 
+#include "edges.cuh"
 #include "packed.cuh"
 
 // What is stored of edge `e`: its source, or, if sources are packed and the edge is not the first of its list, how much
 // larger it is than the source before. For kernels that push from lists, some edges may be in host memory.
 __device__ __forceinline__ u32 stored_source(const Page& p, i64 e) {
   if (p.records) return unpack_one(p.records + (e / RUN - p.base_edge / RUN), p.words, p.first_word, e % RUN);
-  return e < p.first_mapped ? p.sources[e - p.base_edge] : p.mapped_sources[e];
+  return is_here(p, e) ? p.sources[e - p.base_edge] : p.mapped_sources[e];
 }
 
 // The source of edge `e`, where `before` is that of the edge before it in the same list, or 0. No source of a packed list

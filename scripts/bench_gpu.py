@@ -244,7 +244,7 @@ def iteration(options: argparse.Namespace) -> None:
                 for share in (0, 0.5):
                     how = Settings(memory=int(memory + share * edges), page_edges=STREAMED, gather=kind)
                     with Timed(graph, how) as timed:
-                        here = timed.pages[: timed.kernel.residency.resident]
+                        here = timed.kernel.residency.here
                         stays = f"{sum(page.edges for page in here) / graph.m:.0%}"
                         row(f"{name} | {order} | {called} | {stays}", graph, timed, bandwidth)
 

@@ -61,7 +61,7 @@ def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memo
     settings = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed")
     with GpuExecutor(bind(program, graph), graph, devices.find(), settings) as executor:
         executor.initialize(True)
-        resident = executor.residency.pages[: executor.residency.resident]
+        resident = executor.residency.here
         share, used = sum(page.edges for page in resident) / graph.m, executor.residency.used
         width = executor.edges.arrays.width
     graph.release()

@@ -264,6 +264,9 @@ class HyTGraph(ListPolicy):
         A list of 512 edges or more is split into pieces, with a warp each (section VI-C, CTA scheduling).
     byte_map : bool
         A push marks what it changes in a map of bytes, without atomics (section VI-C, after Grus).
+    keep : bool
+        Beyond the paper: the partitions that are needed most stay in the GPU's memory, as many as fit beside the
+        buffers. False: nothing stays from one iteration to the next.
     """
 
     transfers: str = "hybrid"
@@ -277,6 +280,7 @@ class HyTGraph(ListPolicy):
     topology: bool = True
     split: bool = True
     byte_map: bool = True
+    keep: bool = False
 
     name: ClassVar[str] = "hytgraph"
 
@@ -293,6 +297,11 @@ class HyTGraph(ListPolicy):
             part = getattr(self, name)
             if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 <= part < math.inf:
                 raise ParameterError(f"hytgraph: {name}={part!r}: give a number, 0 or more")
+        if self.keep and MANAGED in self.ways:
+            raise ParameterError(
+                "hytgraph: keep=True has no effect with transfers='unified', where the driver decides what stays on "
+                "the GPU; leave one of them out"
+            )
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -308,7 +317,7 @@ class HyTGraph(ListPolicy):
     def lists(self) -> ListPush:
         partitions = PartitionPush(
             plan=self.plan, ways=self.ways, nbytes=self.partition_bytes, combined=self.combined,
-            recomputes=self.recompute, overlaps=self.overlap, looks_at_all=self.topology,
+            recomputes=self.recompute, overlaps=self.overlap, looks_at_all=self.topology, keeps=self.keep,
         )  # fmt: skip
         where = MANAGED if MANAGED in self.ways else ZERO_COPY
         return ListPush(

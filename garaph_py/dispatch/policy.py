@@ -67,8 +67,8 @@ class Policy:
     work_items : bool
         A GPU that sums in shared memory divides a shard of many edges among several blocks.
     keep : bool
-        Edges that fit stay in the GPU's memory. Otherwise every iteration copies all pages, which are as large as fits
-        1/N of that memory on N streams.
+        Edges that fit stay in the GPU's memory. Otherwise none stay: an engine that pulls copies all pages in every
+        iteration, and they are as large as fits 1/N of that memory on N streams.
     offsets : bool
         A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
     two_threads : bool

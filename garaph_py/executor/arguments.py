@@ -144,7 +144,7 @@ GPU = (
     Argument(
         "shard_offsets", "const u16*", "for each raw edge, its destination's rank in its shard; null: bits tell it"
     ),
-    Argument("first_mapped", "i64", "the edges from this one on are in host memory, for kernels that push from lists"),
+    Argument("first_mapped", "i64", "edges before base_edge, or from here on, are in host memory (pushes from lists)"),
     Argument("mapped_sources", "const u32*", "raw sources in host memory, from edge 0 on"),
     Argument("mapped_values", "const Edge*", "the same for raw edge values"),
     Argument("wanted", "u32", "what must be chosen so that the kernel does something (choose.cu); 0: it always does"),

@@ -236,16 +236,15 @@ class SimulatedGpu:
             raise too_little(workload.fixed, 0, workload.fixed + left)
         residency = workload.residency(left, keep)
         self._keeps = residency.keeps
-        resident = residency.pages[: residency.resident]
         self.link, self.pages = machine.link, residency.pages
-        self._resident = [BufferModel() for _ in resident]
+        self._resident = [BufferModel() for _ in residency.here]
         self._free = deque(BufferModel() for _ in range(residency.streams))
         self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
         if not workload.on_disks and self._keeps:
-            for page, buffer in zip(resident, self._resident, strict=True):
+            for page, buffer in zip(residency.here, self._resident, strict=True):
                 buffer.page = page
                 self._prefetched.add(page)
-        self._streamed_edges = sum(page.edges for page in residency.pages[residency.resident :])
+        self._streamed_edges = sum(page.edges for page in residency.elsewhere)
 
     @property
     def capabilities(self) -> Capabilities:

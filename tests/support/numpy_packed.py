@@ -18,18 +18,22 @@ def sources_of(driver, context, page):
     """The sources of the page's edges, int64."""
     first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
     if not page["records"]:
-        here = max(min(last, int(page["first_mapped"])) - first, 0)
-        sources = driver.array(page["sources"], np.uint32, here, first - base)
-        if here < last - first:
-            rest = driver.array(page["mapped_sources"], np.uint32, last - first - here, first + here)
-            sources = np.append(sources, rest)
-        return sources.astype(np.int64)
+        return here_and_there(driver, page, "sources", "mapped_sources", np.uint32)
     records = driver.array(page["records"], RECORD, -(-last // RUN) - base // RUN)
     gaps = numbers_of(driver, records, int(page["words"]), int(page["first_word"]), np.arange(first, last) - base)
     offsets = offsets_of(driver, context, "in_begins")
     begins = offsets[np.searchsorted(offsets, np.arange(first, last), side="right") - 1] - first
     sums = np.cumsum(np.append(0, gaps))
     return sums[1:] - sums[begins]
+
+
+def here_and_there(driver, page, name, mapped, kind):
+    """The page's numbers in an array whose edges outside [base_edge, first_mapped) are in host memory, int64."""
+    first, last, base, end = (int(page[each]) for each in ("first_edge", "last_edge", "base_edge", "first_mapped"))
+    begin, end = min(max(first, base), last), max(min(last, end), first)
+    parts = [(mapped, first, begin, 0), (name, begin, end, base), (mapped, end, last, 0)]
+    found = [driver.array(page[each], kind, e - b, b - at) for each, b, e, at in parts if b < e]
+    return np.concatenate([np.empty(0, kind), *found]).astype(np.int64)
 
 
 def numbers_of(driver, records, words, first_word, places):

@@ -5,7 +5,7 @@ import numpy as np
 
 from garaph_py.executor.gpu import header
 
-from .numpy_packed import array_of, offsets_of, sources_of
+from .numpy_packed import array_of, here_and_there, offsets_of, sources_of
 
 
 def tally_of(driver, page):
@@ -48,15 +48,9 @@ def count(driver, context, page, activated):
 
 def lengths_of(driver, page):
     """The lengths of the page's edges, int64; 1 of each if the program reads none."""
-    first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
     if not page["edge_values"] and not page["mapped_values"]:
-        return np.ones(last - first, np.int64)
-    here = max(min(last, int(page["first_mapped"])) - first, 0)
-    lengths = driver.array(page["edge_values"], np.int32, here, first - base)
-    if here < last - first:
-        rest = driver.array(page["mapped_values"], np.int32, last - first - here, first + here)
-        lengths = np.append(lengths, rest)
-    return lengths.astype(np.int64)
+        return np.ones(int(page["last_edge"] - page["first_edge"]), np.int64)
+    return here_and_there(driver, page, "edge_values", "mapped_values", np.int32)
 
 
 def is_idle(driver, context, page):

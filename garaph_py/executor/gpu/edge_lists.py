@@ -19,6 +19,7 @@ from ...system.memory import on_own_pages
 from ..modes import RESIDENT, ZERO_COPY
 from . import staging
 from .device_graph import DeviceGraph
+from .kept_partitions import NAME as KEPT
 from .managed import ManagedArray, copy_array
 from .memory_plan import DeviceMemoryPlan
 from .partition_buffers import PartitionBuffers
@@ -82,7 +83,9 @@ class EdgeLists:
         self.is_partial, self._managed_arrays = False, list[ManagedArray]()
         self.arrays, self.addresses, self.buffers = list[Array](), list[int](), None
         if how.partitions is not None:
-            self.buffers = PartitionBuffers(how.partitions, graph.out_edges.offsets, self._widths)
+            self.buffers = PartitionBuffers(
+                how.partitions, graph.out_edges.offsets, graph.in_edges.offsets, self._widths
+            )
 
     def fitted(self, memory: DeviceMemoryPlan, layouts: Layouts) -> DeviceMemoryPlan:
         """The memory plan of a run that pushes along them, with what they take beside edges.
@@ -99,6 +102,8 @@ class EdgeLists:
         arrays = memory.arrays | {"partition_table": table, "taken": memory.arrays["frontier"]}
         memory = replace(memory, arrays=arrays)
         self.buffers.fit(memory.left, layouts)
+        if self.buffers.staying is not None:
+            self.contents[KEPT] = self.buffers.staying.key
         return replace(memory, reserved=memory.reserved + self.buffers.nbytes)
 
     def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned, room: int) -> None:

@@ -51,14 +51,17 @@ class EdgeLayout(Sizes, Protocol):
         """Whether consecutive pages have arrays of their own, which do not adjoin each other."""
 
     def regions(self, pages: Sequence[Page]) -> list[Region]:
-        """One region for each kind of buffer: that buffer of all `pages`, which are the first pages of the graph."""
+        """One region for each kind of buffer: that buffer of all `pages`, which are consecutive."""
+
+    def first_places(self, page: Page, addresses: list[int]) -> list[int]:
+        """Where a raw page's first edge is in its buffers at these `addresses`, which begin at the first of a run."""
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
 
 
 class Region(NamedTuple):
-    """Device memory for one kind of buffer of several pages, which are the first pages of the graph.
+    """Device memory for one kind of buffer of several consecutive pages.
 
     Attributes
     ----------
@@ -106,7 +109,10 @@ class DeviceArray(Protocol):
         """Bytes of each of a page's buffers."""
 
     def begins(self, pages: Sequence[Page]) -> list[list[int]]:
-        """Where the buffers of each of the graph's first pages begin in their region, for one buffer after another."""
+        """Where the buffers of each of some pages begin among those of all edges, for one buffer after another.
+
+        If pages are stored `apart`, it is where they begin in the region of these pages.
+        """
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to the fields `names` of `args`."""
@@ -246,11 +252,19 @@ class ArraysOnDevice:
         for name, array in self._named.items():
             last = array.sizes(pages[-1]) if pages else []
             for k, (begins, size) in enumerate(zip(array.begins(pages), last, strict=False)):
-                nbytes = begins[-1] + size
-                of_graph = array.codec, array.width, nbytes, tuple(begins) if array.apart else None
+                nbytes = begins[-1] - begins[0] + size
+                of_graph = array.codec, array.width, nbytes, tuple(begins) if array.apart else begins[0]
                 what = None if array is self.offsets else of_graph
-                found.append(Region(f"{name} {k}", what, nbytes, begins))
+                found.append(Region(f"{name} {k}", what, nbytes, [begin - begins[0] for begin in begins]))
         return found
+
+    def begins(self, page: Page) -> list[int]:
+        """Where the page's buffers begin in arrays of all edges."""
+        return [begins[0] for array in self._arrays for begins in array.begins([page])]
+
+    def first_places(self, page: Page, addresses: list[int]) -> list[int]:
+        into = page.first_edge % RUN
+        return [at + into * int(array.width) for at, array in zip(addresses, self._arrays, strict=True)]
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         count = self.sources.buffers

@@ -172,8 +172,7 @@ class GpuExecutor(StepByParts):
     @property
     def load_of(self) -> tuple[int, int, float]:
         """Edges of the graph, edges of its streamed pages, and mean bytes per edge."""
-        coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
-        return self.graph.m, coming, self.edges.arrays.width
+        return self.graph.m, sum(page.edges for page in self.residency.elsewhere), self.edges.arrays.width
 
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
@@ -360,7 +359,7 @@ class GpuExecutor(StepByParts):
         self._processed = list(work.done)
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
-        return [work.result(page) if page in work.done else SKIPPED for page in every]
+        return self._placed.counted(every, [work.result(page) if page in work.done else SKIPPED for page in every])
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push, or find components: the new values replace the old ones in their array."""

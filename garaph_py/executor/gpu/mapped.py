@@ -47,5 +47,4 @@ class MappedEdges:
 
     def places(self, page: Page) -> list[int]:
         """The addresses of a page's buffers, which begin at the first edge of a run."""
-        regions = self.layout.regions([page])
-        return [address + region.begins[0] for address, region in zip(self.addresses, regions, strict=True)]
+        return [address + begin for address, begin in zip(self.addresses, self.layout.begins(page), strict=True)]

@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from ...errors import DeviceMemoryError
 from ...system.sizes import show_bytes
-from ..modes import COMPACTED, COPIED
+from ..modes import COMPACTED, COPIED, RESIDENT
 from ..partitions import INDEX_BYTES, Partitions, TransferTask
 from .device_graph import DeviceGraph
+from .kept_partitions import NAME as KEPT
+from .kept_partitions import KeptPartitions
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .requests import LINE
@@ -28,6 +30,8 @@ Array = npt.NDArray[Any]
 
 BUFFERS = 4
 """Buffers at most: with two, a copy waits for the kernel before the last."""
+WHOLE = COPIED, RESIDENT
+"""Transfers by which a partition is in the device's memory as a whole."""
 TALLIES = 2
 """Tallies of what kernels push from at once: one for the first kernels, one for those that process it once more."""
 STAGED = 2
@@ -65,8 +69,8 @@ class PartitionBuffers:
     Parameters
     ----------
     how : PartitionPush
-    offsets : ndarray of int64, shape (n + 1,)
-        CSR offsets.
+    offsets, in_offsets : ndarray of int64, shape (n + 1,)
+        CSR and CSC offsets.
     widths : sequence of int
         Bytes of a target, and of an edge value if the program reads it.
 
@@ -76,13 +80,19 @@ class PartitionBuffers:
     combined : int
         Partitions that a buffer has room for. Set by `fit`.
     nbytes : int
-        Bytes of the device's memory that they take, with the tallies. Set by `fit`.
+        Bytes of the device's memory that they take, with the tallies and what stays. Set by `fit`.
+    staying : KeptPartitions or None
+        The partitions that stay in the device's memory, if any may.
     """
 
-    def __init__(self, how: PartitionPush, offsets: Array, widths: Sequence[int]) -> None:
+    def __init__(self, how: PartitionPush, offsets: Array, in_offsets: Array, widths: Sequence[int]) -> None:
         self.how, self.offsets, self.widths = how, offsets, list(widths)
         self.partitions = Partitions.of(offsets, max(how.nbytes // sum(widths), 1))
-        self.combined, self.count, self.nbytes = how.combined, 0, 0
+        self.combined, self.count, self.nbytes, self.staying = how.combined, 0, 0, None
+        if how.keeps:
+            largest = self.partitions.most_edges(1)
+            place = sum(padded(largest * width) for width in self.widths) if largest else 0
+            self.staying = KeptPartitions(self.partitions, sum(widths), place, in_offsets)
 
     @property
     def compacted_bytes(self) -> int:
@@ -119,6 +129,8 @@ class PartitionBuffers:
             )
         self.count = min(BUFFERS, (room - tallies) // size) if size else 0
         self._tally_bytes, self.nbytes = tallies, self.count * size + tallies
+        if self.staying is not None:
+            self.nbytes += self.staying.fit(room - self.nbytes)
 
     def allocate(self, kept: DeviceGraph, pool: PinnedPool | Pinned, layouts: Layouts) -> None:
         """Allocate the buffers. The device's context must be current."""
@@ -131,8 +143,26 @@ class PartitionBuffers:
         self._slots = [self._slot(first + k * size) for k in range(self.count)]
         self._staged = list[Slot]()
         self._next = self._next_staged = 0
+        self._places = self._kept_places(kept)
         self.template = np.zeros(self.partitions.count, layouts.partition)
         self.template["first_vertex"] = self.partitions.bounds[:-1]
+
+    def _kept_places(self, kept: DeviceGraph) -> list[Slot]:
+        """The places of partitions that stay; the allocation may hold those of an earlier run."""
+        staying = self.staying
+        if staying is None:
+            return []
+        first, are_there = kept.place(KEPT, staying.count * staying.place_bytes, staying.key)
+        kept.keep(KEPT, staying.key)
+        staying.begin(kept.lists.mapped(staying.key, staying.made), are_there)
+        return [self._slot(first + k * staying.place_bytes) for k in range(staying.count)]
+
+    def place_of(self, numbers: Sequence[int]) -> Slot | None:
+        """The place where the partition of these `numbers` stays; None if they are others, or it does not stay."""
+        if self.staying is None or len(numbers) != 1:
+            return None
+        place = self.staying.places.get(numbers[0])
+        return None if place is None else self._places[place]
 
     def _slot(self, address: int, memory: Array | None = None) -> Slot:
         return Slot(address, memory, self._handles.event(), self._handles.event())
@@ -157,7 +187,7 @@ class PartitionBuffers:
         `compacted` are the bytes of each partition's compacted lists with their index.
         """
         numbers = list(task.partitions)
-        if task.transfer == COPIED:
+        if task.transfer in WHOLE:
             return [numbers[k : k + self.combined] for k in range(0, len(numbers), self.combined)]
         if task.transfer != COMPACTED:
             return [numbers]

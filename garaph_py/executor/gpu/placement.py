@@ -7,16 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.adjacency import Adjacency
 from ...native.threads import ThreadPool
-from ...pages.layout import layout
+from ...pages.layout import Page, layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
 from ..modes import RESIDENT
+from ..protocol import PageResult
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
@@ -35,6 +38,7 @@ from .memory_plan import (
 from .numbering import Numbering
 from .out_edges import OutEdges
 from .packing import STAGING_BYTES
+from .page_uses import PageUses
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .reorder import HubEdges
@@ -60,6 +64,8 @@ class Placement(NamedTuple):
         Of a directed graph: the out-edges, if pushes may read their lists.
     lists : EdgeLists or None
         The lists of out-edges, if all iterations push along them.
+    uses : PageUses or None
+        Counts how pages are used, if that decides which of them are resident.
     """
 
     numbering: Numbering
@@ -70,16 +76,22 @@ class Placement(NamedTuple):
     in_place: bool = False
     out_edges: OutEdges | None = None
     lists: EdgeLists | None = None
+    uses: PageUses | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """What the run needs of the graph in the device's memory: the allocations by name, and what each holds."""
         found = self.numbering.contents(name for name in OF_GRAPH if name in self.memory.arrays)
         if self.numbering.order is not None:
             return found | hub.contents
-        regions = self.edges.arrays.regions(self.residency.pages[: self.residency.resident])
         out = {} if self.out_edges is None else self.out_edges.contents
         out |= {} if self.lists is None else self.lists.contents
-        return found | {region.name: region.what for region in regions if region.what is not None} | out
+        return found | resident_contents(self.edges, self.residency) | out
+
+    def counted(self, pages: list[Page], results: list[PageResult]) -> list[PageResult]:
+        """The `results` of a pull of `pages`, whose uses are counted if they matter."""
+        if self.uses is not None:
+            self.uses.count(pages, results)
+        return results
 
     def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
         """Have the lists of out-edges where kernels read them, if the run has any apart from its pages."""
@@ -126,6 +138,12 @@ class Placement(NamedTuple):
     def has_all_raw(self) -> bool:
         """Whether all edges are resident, and raw."""
         return self.is_resident and self.edges.arrays.encoding == RAW
+
+
+def resident_contents(edges: Choice, residency: Residency) -> dict[str, Hashable]:
+    """The allocations of the resident pages by name, and what each holds, if a later run has a use for it."""
+    regions = edges.arrays.regions(residency.here)
+    return {region.name: region.what for region in regions if region.what is not None}
 
 
 class Placer:
@@ -241,7 +259,20 @@ class Placer:
         if residency.resident == len(residency.pages):
             return None if settings.components else Placement(given, memory, edges, residency)
         mapped = self._mapped("in-edges", graph._arrays.in_edges)
-        return None if mapped is None else Placement(given, memory, edges, residency, mapped, True)
+        if mapped is None:
+            return None
+        uses, residency = self._by_use(memory, edges, residency)
+        return Placement(given, memory, edges, residency, mapped, True, uses=uses)
+
+    def _by_use(self, memory: DeviceMemoryPlan, edges: Choice, found: Residency) -> tuple[PageUses, Residency]:
+        """The pages that are read most stay. A deterministic run goes by the graph alone."""
+        bounds = [page.first_vertex for page in found.pages] + [self._graph.n]
+        make = partial(PageUses, len(found.pages))
+        uses = make() if self._settings.deterministic else self._kept.lists.mapped(("pages", *bounds), make)
+        ranks, kept = self._given.ranks.before(bounds).astype(np.int64), self._kept
+        last = found if uses.numbers is None else found.moved_to(uses.numbers, edges.arrays)
+        are_there = all(kept.holds(name, what) for name, what in resident_contents(edges, last).items())
+        return uses, uses.choose(found, edges.arrays, memory.left, ranks[1:] - ranks[:-1], are_there)
 
     def _mapped(self, name: str, edges: Adjacency) -> MappedEdges | None:
         """The graph's `edges` of this name in host memory; None if they cannot be mapped."""

@@ -24,7 +24,7 @@ def push_cost(placed: Placement, edge_bytes: int) -> float:
     `edge_bytes` are the bytes of a raw edge with the value that the program reads.
     """
     residency, m = placed.residency, placed.numbering.arrays.m
-    streamed = sum(page.edges for page in residency.pages[residency.resident :]) if not placed.in_place else 0
+    streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     pull = m / PULL_RATE + streamed * placed.edges.arrays.width / LINK_RATE
     push = m / PUSH_RATE + far_edges(placed) * edge_bytes / FAR_RATE
     return push / pull if m else PUSH_COST
@@ -37,7 +37,7 @@ def far_edges(placed: Placement) -> int:
         return m if placed.out_edges.way == ZERO_COPY else 0
     if placed.mapped is None or placed.is_resident:
         return 0
-    here = sum(page.edges for page in residency.pages[: residency.resident])
+    here = sum(page.edges for page in residency.here)
     return m - here if placed.edges.arrays.encoding == RAW else m
 
 

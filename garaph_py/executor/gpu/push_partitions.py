@@ -1,13 +1,14 @@
 """A superstep of HyTGraph: the edges of each partition reach the GPU in the way that is cheapest (sections V and VI).
 
 The GPU counts what each partition has to push, the engine chooses on the host (`PartitionPush.plan`), the GPU lists the
-active vertices, and tasks follow each other on the stream of kernels: first those whose partitions are copied, on a
-stream of copies; then kernels that read lists in host memory; then those whose lists the CPU has compacted meanwhile.
+active vertices, and tasks follow each other on the stream of kernels: first those whose partitions have stayed on the
+GPU, if any may (kept_partitions.py); then those whose partitions are copied, on a stream of copies; then kernels that
+read lists in host memory; then those whose lists the CPU has compacted meanwhile.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native.threads import ThreadPool
-from ..modes import COMPACTED, COPIED, GPU, PUSH
+from ..modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT
 from ..partitions import INDEX_BYTES, MULTIPLE, PartitionCounts, TransferTask
 from ..protocol import PageDecision, PageResult
 from ..state import State
@@ -23,7 +24,7 @@ from .compaction import compact
 from .edge_lists import EdgeLists
 from .header import PIECE
 from .launches import Launches
-from .partition_buffers import TALLIES, Slot, padded
+from .partition_buffers import TALLIES, WHOLE, Slot, padded
 from .requests import LINE, SECTOR
 
 Array = npt.NDArray[Any]
@@ -61,6 +62,11 @@ class Part:
     pieces: tuple[int, int]
     edges: int
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its partitions are in the device's memory as a whole."""
+        return self.transfer in WHOLE
+
 
 class Superstep:
     """One superstep. The device's context must be current.
@@ -89,13 +95,13 @@ class Superstep:
     def __call__(self) -> list[PageResult]:
         counted = self._count()
         counts = self._counts(counted)
-        tasks = self.how.plan(counts)
+        tasks = self._plan(counts)
         parts = self._divide(tasks, counted, counts)
         vertices = self._list(parts, counted)
         with ThreadPool(self.lists.threads) as pool:
             for part in parts:
-                if part.transfer == COPIED:
-                    self._copy(part)
+                if part.is_whole:
+                    self._push_whole(part)
                 elif part.transfer == COMPACTED:
                     self._compact(part, vertices[part.number], pool)
                 else:
@@ -117,6 +123,23 @@ class Superstep:
         change, width = counted["change"] if self.pushes_deltas else None, sum(self.buffers.widths)
         return PartitionCounts(self.buffers.partitions.edges, vertices, edges, requests, width, change)
 
+    def _plan(self, counts: PartitionCounts) -> list[TransferTask]:
+        """The tasks: partitions that have stayed, those that are copied to stay, and the engine's for the others.
+
+        A copy to stay is a task by itself.
+        """
+        staying, is_active = self.buffers.staying, counts.active_edges > 0
+        if staying is None:
+            return self.how.plan(counts)
+        before = [number for number in sorted(staying.places) if is_active[number]]
+        others = self.how.plan(without(counts, before))
+        copied = {number for task in others if task.transfer == COPIED for number in task.partitions}
+        admitted = staying.admit(is_active, copied)
+        staying.count_uses(counts)
+        stayed = [number for number in before if number in staying.places]
+        tasks = [TransferTask(way, (k,)) for way, those in ((RESIDENT, stayed), (COPIED, admitted)) for k in those]
+        return tasks + self.how.plan(without(counts, stayed + admitted))
+
     def _divide(self, tasks: list[TransferTask], counted: Array, counts: PartitionCounts) -> list[Part]:
         """Give each task its places of the queue, and room for its pieces; what is copied is cut to buffers.
 
@@ -126,11 +149,11 @@ class Superstep:
         looks = self.how.looks_at_all and (self.pushes_deltas or not self.is_synchronous)
         parts, place, piece = list[Part](), 0, 0
         for task in tasks:
-            is_listed = task.transfer != COPIED or not looks
+            is_listed = task.transfer not in WHOLE or not looks
             for group in self.buffers.groups(task, counts.compacted_bytes):
                 vertices = int(counts.active_vertices[group].sum()) if is_listed else 0
                 pieces = int(counted["pieces"][group].sum())
-                if task.transfer == COPIED:  # kernels may look for those that have changed, and leave other pieces
+                if task.transfer in WHOLE:  # kernels may look for those that have changed, and leave other pieces
                     pieces = 3 * int(counts.edges[group].sum()) // PIECE
                 room, edges = (piece, piece + pieces), int(counts.active_edges[group].sum())
                 places = place, place + vertices
@@ -163,15 +186,17 @@ class Superstep:
         self.driver.memcpy_dtoh(queue.view(np.uint8), self.arrays.address("queue") + queue.itemsize * before)
         return {part.number: queue[part.places[0] - before : part.places[1] - before] for part in compacted}
 
-    def _copy(self, part: Part) -> None:
-        """Copy adjacent partitions as a whole, and push along their lists."""
-        edges, slot = self.buffers.partitions.first_edges, self.buffers.next()
+    def _push_whole(self, part: Part) -> None:
+        """Push along the lists of adjacent partitions, which are copied as a whole unless they have stayed."""
+        edges = self.buffers.partitions.first_edges
+        slot = self.buffers.place_of(part.partitions) or self.buffers.next()
         first, last = int(edges[part.partitions[0]]), int(edges[part.partitions[-1] + 1])
         self.copies.wait_for_event(slot.free)
         addresses, at = [], slot.address
         for host, mapped, width in zip(self.lists.arrays, self.lists.addresses, self.buffers.widths, strict=True):
             place = at + (mapped + first * width) % LINE  # in its line as in host memory
-            self.driver.memcpy_htod_async(place, host[first:last].view(np.uint8), self.copies)
+            if part.transfer == COPIED:
+                self.driver.memcpy_htod_async(place, host[first:last].view(np.uint8), self.copies)
             addresses.append(place - first * width)
             at += padded((last - first) * width)
         self._push_when_there(part, slot, self._with_lists(addresses))
@@ -204,7 +229,7 @@ class Superstep:
         slot.arrived.record(self.copies)
         self.kernels.wait_for_event(slot.arrived)
         self._push(part, task)
-        if self.recomputes and part.transfer == COPIED and not (self.in_turn and part.is_listed):
+        if self.recomputes and part.is_whole and not (self.in_turn and part.is_listed):
             self._push_range(part, task, 1)
         slot.free.record(self.kernels)
 
@@ -284,6 +309,7 @@ class Superstep:
         """
         ways = {number: task.transfer for task in tasks for number in task.partitions}
         moved = {COPIED: counts.edges * counts.edge_bytes, COMPACTED: counts.compacted_bytes}
+        moved[RESIDENT] = np.zeros_like(counts.edges)
         requested, results = counted["sectors"].astype(np.int64) * SECTOR, list[PageResult]()
         for number, edges in enumerate(counts.active_edges.tolist()):
             if (way := ways.get(number)) is None:
@@ -297,6 +323,14 @@ class Superstep:
         first.active_edges, first.edges = int(tallies["active_edges"].sum()), first.edges + again
         results[0].counts = counts
         return results
+
+
+def without(counts: PartitionCounts, numbers: list[int]) -> PartitionCounts:
+    """The counts as if these partitions had nothing to push."""
+    left = {name: getattr(counts, name).copy() for name in ("active_vertices", "active_edges", "requests")}
+    for array in left.values():
+        array[numbers] = 0
+    return replace(counts, **left)
 
 
 def push_partitions(launches: Launches, state: State, first: bool) -> list[PageResult]:

@@ -1,8 +1,10 @@
-"""Decides which pages are resident in the GPU's memory and which are not: once, from sizes alone.
+"""Decides which pages are resident in the GPU's memory and which are not, once in a run.
 
-The first pages are resident. The others are streamed through one buffer per stream, or stay in host memory, where
-kernels read them (mapped.py). A least-recently-used cache would not help: every iteration needs all pages in the same
-order, so each page would be evicted just before it is needed again. In Garaph, no page is resident: `plan_to_copy`.
+Those that are not are streamed through one buffer per stream, or stay in host memory, where kernels read them
+(mapped.py). If they are streamed, every iteration copies all of them, whichever these are; so the first ones are
+resident, and a least-recently-used cache would evict each page just before it is needed again. Where kernels read them,
+some are read more than others: `Residency.moved_to` makes those resident (page_uses.py). In Garaph, no page is
+resident: `plan_to_copy`.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Residency:
     ----------
     pages : list of Page
     resident : int
-        The number of resident pages, which are the first ones.
+        The number of resident pages.
     streams : int
         Streamed pages that may be in flight at once.
     buffer_bytes : int
@@ -63,6 +65,9 @@ class Residency:
         Memory is short: streamed pages are smaller, or streams fewer, than would be fast.
     keeps : bool
         A page that is still in a stream's buffer is not copied again in the next iteration.
+    first : int
+        The number of the first resident page. Resident pages are consecutive, so that kernels tell by two numbers where
+        an edge is.
     """
 
     pages: list[Page]
@@ -72,6 +77,28 @@ class Residency:
     used: int
     is_short: bool = False
     keeps: bool = True
+    first: int = 0
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the resident pages."""
+        return range(self.first, self.first + self.resident)
+
+    @property
+    def here(self) -> list[Page]:
+        """The resident pages."""
+        return self.pages[self.first : self.first + self.resident]
+
+    @property
+    def elsewhere(self) -> list[Page]:
+        """The other pages."""
+        return self.pages[: self.first] + self.pages[self.first + self.resident :]
+
+    def moved_to(self, numbers: range, arrays: Sizes) -> Residency:
+        """The same with other pages resident, if none is streamed."""
+        found = replace(self, first=numbers.start, resident=len(numbers))
+        before, after = (sum(page_bytes(page, arrays) for page in each.here) for each in (self, found))
+        return replace(found, used=self.used - before + after)
 
 
 def plan(

@@ -45,6 +45,8 @@ class PartitionPush:
         Copies go on while kernels run.
     looks_at_all : bool
         Kernels look at all vertices of what is copied.
+    keeps : bool
+        The partitions that are needed most stay in the GPU's memory.
     in_turn : bool
         Deltas are applied after each task.
     """
@@ -56,6 +58,7 @@ class PartitionPush:
     recomputes: bool
     overlaps: bool
     looks_at_all: bool
+    keeps: bool = False
     in_turn: bool = False
 
 

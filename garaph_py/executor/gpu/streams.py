@@ -78,16 +78,17 @@ class Buffer:
 
 
 class Rest(NamedTuple):
-    """The edges from some edge on, in host memory.
+    """The edges that are not on the device, in host memory.
 
     Attributes
     ----------
-    first_edge : int
     mapped : MappedEdges
+    here : Page or None
+        The edges that are on the device, as one page; None if none are.
     """
 
-    first_edge: int
     mapped: MappedEdges
+    here: Page | None = None
 
 
 class Work(Protocol):
@@ -151,13 +152,14 @@ class Streams:
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
-        kept_pages = [] if isinstance(there, HubEdges) else residency.pages[: residency.resident]
-        self._regions = arrays.regions(kept_pages)
-        self._resident = self._resident_buffers(kept_pages, kept)
-        self._kept_count = len(kept_pages)
+        self._kept_pages = [] if isinstance(there, HubEdges) else residency.here
+        self._regions = arrays.regions(self._kept_pages)
+        self._resident = self._resident_buffers(self._kept_pages, kept)
         if there is not None:
-            others = residency.pages[self._kept_count :]
-            self._resident += [self._buffer(there.places(page), self.compute[0], page) for page in others]
+            before, kept_buffers = self._kept_pages[0].number if self._kept_pages else 0, self._resident
+            others = self._pages[:before], self._pages[before + len(kept_buffers) :]
+            near, far = ([self._buffer(there.places(page), self.compute[0], page) for page in each] for each in others)
+            self._resident = [*near, *kept_buffers, *far]
         self._streams = [*self.compute, *streams]
         self._free = deque(
             self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
@@ -215,7 +217,7 @@ class Streams:
         has_arrived = len(buffers) == len(pages) and all(b.page and not b.copied_bytes for b in buffers)
         if not buffers or not has_arrived or self.timeline is not None or self._arrays.apart:
             return None
-        if isinstance(self._there, MappedEdges) and pages[0].number < self._kept_count <= pages[-1].number:
+        if isinstance(self._there, MappedEdges) and 0 < sum(map(self._is_kept, pages)) < len(pages):
             return None  # some are on the device, others in host memory
         return joined(pages[0], pages[-1]), buffers[0]
 
@@ -224,11 +226,14 @@ class Streams:
         they are `mapped`. None if they are not."""
         if mapped is None:
             return self.in_one_piece(self._pages)
-        whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._pages[: self._kept_count])
+        whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._kept_pages)
         if here is None or self._arrays.encoding != RAW:
-            everything = Rest(whole.first_edge, mapped)
-            return whole, Buffer(mapped.places(whole), self.compute[0], None, None, None, rest=everything)
-        return whole, replace(here[1], rest=Rest(here[0].last_edge, mapped))
+            return whole, Buffer(mapped.places(whole), self.compute[0], None, None, None, rest=Rest(mapped))
+        return whole, replace(here[1], rest=Rest(mapped, here[0]))
+
+    def _is_kept(self, page: Page) -> bool:
+        """Whether a page is resident, which others in `_resident` that need no copy are not."""
+        return bool(self._kept_pages) and self._kept_pages[0].number <= page.number <= self._kept_pages[-1].number
 
     def has(self, page: Page) -> bool:
         """Whether a page's edges are on the device, being copied there, or read from host memory."""
@@ -238,7 +243,7 @@ class Streams:
         """How a page's edges reached the GPU in an iteration for which `copied` bytes of them were copied."""
         if copied:
             return self._transfer_name
-        is_mapped = isinstance(self._there, MappedEdges) and page.number >= self._kept_count
+        is_mapped = isinstance(self._there, MappedEdges) and not self._is_kept(page)
         return ZERO_COPY if is_mapped else RESIDENT
 
     def fill_by(self, write: Callable[[Page, list[int]], None]) -> None:

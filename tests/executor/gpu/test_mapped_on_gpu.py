@@ -85,3 +85,25 @@ def test_memory_is_given_back(graph, monkeypatch):
         run_with(program, graph, device="gpu", gpu_memory=memory, sync=True, page_edges=60_000)
         graph.release()
     assert allocated.nbytes == 0
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_the_pages_with_the_most_lists_stay(encoding):
+    """Hubs come first, so the first pages have few lists; pushes read edges before and behind those that stay."""
+    degrees = np.bincount(np.concatenate([EDGES.sources, EDGES.targets]), minlength=EDGES.n)
+    number = np.argsort(np.argsort(-degrees))
+    graph = gp.from_edges(number[EDGES.sources], number[EDGES.targets], vertices=range(EDGES.n), directed=False)
+    program = gp.apps.BFS(source=100)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    graph = graph if encoding == "raw" else graph.packed()
+    memory = memory_for(program, graph, 0.4)
+    moved = []
+    for _ in range(3):
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, sync=True, iterations=100, page_edges=20_000)
+        np.testing.assert_array_equal(found.values["level"], expected.values["level"])
+        gp.check(program, graph, found)
+        assert {PULL, PUSH} == {row.mode for row in found.stats.iterations}
+        assert ZERO_COPY in ways_of(found.stats.iterations)
+        moved.append(sum(row.to_device for row in found.stats.iterations))
+    assert 0 < moved[0] <= 0.45 * 4 * graph.m
+    assert moved[1] == moved[2] == 0

@@ -5,18 +5,20 @@ import types
 import pytest
 
 from garaph_py.executor.gpu.push_cost import far_bytes, push_cost
+from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.modes import RESIDENT, ZERO_COPY
 from garaph_py.executor.protocol import PUSH_COST
+from garaph_py.pages.layout import Page
 
 M = 1 << 20
 
 
 def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False):
     """A placement of four pages, with what the cost depends on."""
-    pages = [types.SimpleNamespace(edges=M // 4)] * 4
     lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=4.0))
+    pages = [Page(k, 0, 0, k * M // 4, (k + 1) * M // 4) for k in range(4)]
     return types.SimpleNamespace(
-        residency=types.SimpleNamespace(pages=pages, resident=resident), in_place=in_place, is_resident=resident == 4,
+        residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
         mapped=lists if mapped else None,

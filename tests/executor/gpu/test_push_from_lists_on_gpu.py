@@ -22,6 +22,7 @@ ENGINES = [
         "", ",transfers=copied", ",transfers=compacted", ",transfers=zero-copy", ",transfers=unified", ",combine=no",
         ",transfers=copied,recompute=no", ",overlap=no", ",transfers=copied,topology=no",
         ",transfers=compacted,split=no", ",transfers=copied,byte_map=no,split=no",
+        ",keep=yes", ",keep=yes,transfers=copied", ",keep=yes,transfers=compacted,overlap=no",
     )),
 ]  # fmt: skip
 
@@ -84,6 +85,21 @@ def test_grus_keeps_to_a_budget(graphs):
     np.testing.assert_array_equal(found.values, expected)
     with pytest.raises(DeviceMemoryError, match="allow more with gpu_memory"):
         run_with(program, graph, engine="etagraph", gpu_memory="4MiB")
+
+
+@pytest.mark.parametrize("called", ["SSSP", "DeltaPageRank"])
+def test_partitions_that_stay_are_copied_once(graphs, called):
+    graph, engine = graphs[False], "hytgraph:partition_bytes=65536,transfers=copied"
+    program = gp.apps.SSSP(0) if called == "SSSP" else gp.apps.DeltaPageRank()
+    graph.release()
+    moved = []
+    for keep in "keep=no", "keep=yes", "keep=yes":
+        found = run_with(program, graph, engine=f"{engine},{keep}", sync=True)
+        gp.check(program, graph, found)
+        moved.append(sum(row.to_device for row in found.stats.iterations))
+    assert moved[0] > 2 * moved[1]
+    assert 0 < moved[1] <= 8 * graph.m
+    assert moved[2] == 0
 
 
 @pytest.mark.parametrize("engine", ["emogi", "etagraph", "grus", "hytgraph:partition_bytes=65536"])
