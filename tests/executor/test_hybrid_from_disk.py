@@ -14,6 +14,7 @@ from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import numpy_gpu
 from tests.support.idle_gpu import IdleDriver
+from tests.support.policies import Turns
 from tests.support.runs import run_with
 from tests.support.stored_graphs import opened, with_memory
 
@@ -37,19 +38,6 @@ def stored(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("stored") / "graph"
     store.save(gp.rmat(18, 8, directed=False, seed=1), path, encoding=request.param, block_bytes=BLOCK)
     return opened(path, 1 << 20), store.info(path).arrays["in_sources"].stored_bytes
-
-
-class Turns(gp.Policy):
-    """The CPU works in the third iteration, the GPU in all others."""
-
-    def start(self):
-        return 0
-
-    def decide(self, seen):
-        return gp.Decision("pull", "its turn", "cpu" if seen.own == 2 else "gpu")
-
-    def observe(self, own, seen, decision, done):
-        return own + 1
 
 
 def reads(program, graph, device, iterations=ITERATIONS, **how):

@@ -3,6 +3,7 @@
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.modes import COPIED, PULL
+from garaph_py.executor.protocol import Decision
 
 
 class Sharing(Policy):
@@ -20,3 +21,16 @@ class Sharing(Policy):
 
     def first_rates(self, threads, load):
         return Rates.expected(threads, *load, reactive=True)
+
+
+class Turns(Policy):
+    """The CPU works in the third iteration, the GPU in all others."""
+
+    def start(self):
+        return 0
+
+    def decide(self, seen):
+        return Decision("pull", "its turn", "cpu" if seen.own == 2 else "gpu")
+
+    def observe(self, own, seen, decision, done):
+        return own + 1

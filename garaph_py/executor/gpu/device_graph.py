@@ -129,10 +129,10 @@ class DeviceGraph:
             self.pinned.close()
 
     def ranks(self, arrays: GraphArrays, threads: int | None) -> Ranks:
-        """The ranks of the graph's destinations. If the graph's memory is bounded, little of them is kept."""
+        """The ranks of the graph's destinations. A graph whose memory is bounded does not keep them."""
         if self._ranks is not None:
             return self._ranks
-        ranks = Ranks.of(arrays.in_edges.offsets, threads, arrays.memory is None)
+        ranks = Ranks.of(arrays.in_edges.offsets, threads, keeps_words=not arrays.on_disk)
         if arrays.memory is None:
             self._ranks = ranks
         return ranks

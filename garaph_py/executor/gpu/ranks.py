@@ -61,7 +61,7 @@ class Ranks:
     kept : ndarray of uint32
         The destinations before every `EVERY`-th vertex; then the number of all destinations.
     words : ndarray of uint32 or None
-        What `by_word` returns, if it is kept.
+        What `by_word` returns, if it is kept: then `before` takes less time.
     """
 
     offsets: Array
@@ -90,13 +90,19 @@ class Ranks:
     def before(self, vertices: npt.ArrayLike) -> Array:
         """For each of some vertices, which may be n: the number of destinations before it; uint32, the same shape."""
         given = np.asarray(vertices, np.int64)
+        if self.words is not None:
+            word = given // WARP
+            edges = self.offsets.take(word[..., None] * WARP + np.arange(WARP + 1), mode="clip")
+            are_before = (np.diff(edges) > 0) & (np.arange(WARP) < (given - word * WARP)[..., None])
+            counted: Array = self.words[word] + are_before.sum(axis=-1, dtype=np.uint32)
+            return counted
         found = np.empty(given.shape, np.uint32)
         parts = given // EVERY
         for part in np.unique(parts).tolist():
             own, offsets = parts == part, self.offsets[part * EVERY : (part + 1) * EVERY + 1]
             counts = np.append(0, np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32))
             found[own] = self.kept[part] + counts[given[own] - part * EVERY]
-        return found[()]
+        return found[()]  # a number for a number
 
     @cached_property
     def hub_ranks(self) -> Array:

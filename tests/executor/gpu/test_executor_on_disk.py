@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.storage import directory as store
 
+from ...support.policies import Turns
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.gpu
@@ -48,4 +49,16 @@ def test_pagerank(stored, device):
     expected = gp.run(program, graph, device="cpu", iterations=10).values
     opened.release()  # else nothing is read
     result = run_with(program, opened, device=device, iterations=10, gpu_memory="10MiB", mode="pull")
+    np.testing.assert_allclose(result.values, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("memory", ["8MiB", None])
+def test_a_turn_of_the_cpu(stored, memory):
+    """It takes memory back that pinned pages had."""
+    graph, opened = stored
+    program = gp.apps.PageRank(stop="never", weighted=False)
+    expected = gp.run(program, graph, device="cpu", iterations=6).values
+    opened.release()  # else nothing is read
+    result = run_with(program, opened, device="hybrid", iterations=6, gpu_memory=memory, engine=Turns(), sync=True)
+    assert [row.device for row in result.stats.iterations] == ["gpu", "gpu", "cpu", "gpu", "gpu", "gpu"]
     np.testing.assert_allclose(result.values, expected, rtol=1e-9)
