@@ -19,7 +19,7 @@ from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.streams import Streams
 from garaph_py.executor.gpu.timeline import TO_DEVICE, TO_HOST
-from garaph_py.executor.gpu.two_threads import TRANSMISSION, TwoThreadStreams, streams_for
+from garaph_py.executor.gpu.two_threads import TRANSMISSION, Transmission, TwoThreadStreams, streams_for
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import cut
 from garaph_py.storage.directory import read_graph
@@ -203,17 +203,24 @@ def test_a_thread_that_cannot_be_started(setting, monkeypatch):
 
 
 @pytest.mark.parametrize("at", [0, 5])
-def test_ctrl_c_ends_both_threads(setting, at):
+def test_ctrl_c_ends_both_threads(setting, monkeypatch, at):
     """Also while the transmission waits for a disk: the read ends before the caller goes on."""
     _, streams, source = setting(0)
-    calls, ended = [], []
+    calls, ended, ends, end = [], [], threading.Event(), Transmission.end
 
     def interrupt():
         calls.append(1)
         if len(calls) == at + 1:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
+            assert ends.wait(30)
             ended.append(name_of_thread())
+
+    def ended_by_the_other(transmission):
+        transmission._ends.set()
+        ends.set()
+        end(transmission)
+
+    monkeypatch.setattr(Transmission, "end", ended_by_the_other)
 
     waiting = streams.order(source.pages)
     with pytest.raises(KeyboardInterrupt), interrupts.deferred():
