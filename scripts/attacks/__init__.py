@@ -27,5 +27,5 @@ class Outcome:
 Attack = Callable[[int, Path], Outcome]
 """``attack(seed, folder)`` does one round of some seconds in the empty `folder`; a seed always does the same."""
 
-NAMES = ("kills", "faults", "power", "damage", "fuzz", "bombs", "bounds", "memory")
+NAMES = ("kills", "faults", "power", "damage", "page_logs", "fuzz", "bombs", "bounds", "memory")
 """The modules of this folder that are attacks."""

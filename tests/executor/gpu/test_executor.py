@@ -85,7 +85,8 @@ def test_a_block_has_a_whole_shard_if_shards_are_not_divided(device_for, graph_o
     assert ("initialize_sums" in launched) == divides  # where blocks add up in global memory
 
 
-def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path):
+@pytest.mark.parametrize("engine", ["garaph:keep=no", "garaph:keep=no,two_threads=yes"])
+def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path, engine):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     driver = device_for(program, graph)
     gp.save(graph, tmp_path / "graph", block_bytes=1 << 14)
@@ -93,7 +94,7 @@ def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, t
     expected = run_with(program, graph, device="cpu", sync=True)
     for processors in "gpu", "hybrid":
         how = {"device": processors, "gather": "segmented", "page_edges": 3000, "mode": "pull"}
-        result = run_with(program, stored, engine="garaph:keep=no", **how)
+        result = run_with(program, stored, engine=engine, **how)
         assert result.stats.note is None
         np.testing.assert_array_equal(result.values, expected.values)
         copied = {row.to_device for row in result.stats.iterations}

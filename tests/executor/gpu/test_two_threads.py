@@ -1,5 +1,6 @@
 """One thread transmits pages and another computes: what each does, and that neither is left over after a fault."""
 
+import itertools
 import os
 import random
 import signal
@@ -10,14 +11,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+import garaph_py as gp
+from garaph_py import events
 from garaph_py.errors import DamagedGraphError, DeviceError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.streams import Streams
 from garaph_py.executor.gpu.timeline import TO_DEVICE, TO_HOST
-from garaph_py.executor.gpu.two_threads import TRANSMISSION, TwoThreadStreams, streams_for
+from garaph_py.executor.gpu.two_threads import TRANSMISSION, Transmission, TwoThreadStreams, streams_for
+from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import cut
+from garaph_py.storage.directory import read_graph
 from garaph_py.system import interrupts
 from tests.support.late_gpu import LateDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet, held_after, memory_for
@@ -198,17 +203,24 @@ def test_a_thread_that_cannot_be_started(setting, monkeypatch):
 
 
 @pytest.mark.parametrize("at", [0, 5])
-def test_ctrl_c_ends_both_threads(setting, at):
+def test_ctrl_c_ends_both_threads(setting, monkeypatch, at):
     """Also while the transmission waits for a disk: the read ends before the caller goes on."""
     _, streams, source = setting(0)
-    calls, ended = [], []
+    calls, ended, ends, end = [], [], threading.Event(), Transmission.end
 
     def interrupt():
         calls.append(1)
         if len(calls) == at + 1:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
+            assert ends.wait(30)
             ended.append(name_of_thread())
+
+    def ended_by_the_other(transmission):
+        transmission._ends.set()
+        ends.set()
+        end(transmission)
+
+    monkeypatch.setattr(Transmission, "end", ended_by_the_other)
 
     waiting = streams.order(source.pages)
     with pytest.raises(KeyboardInterrupt), interrupts.deferred():
@@ -232,6 +244,38 @@ def test_a_trace_has_the_spans_of_both_threads(setting):
     assert tracks.count(TO_DEVICE) == copies
     assert tracks.count(TO_HOST) == 2 * len(source.pages)
     assert len(tracks) == copies + 4 * len(source.pages)
+
+
+@pytest.fixture
+def stored(graph_of, tmp_path):
+    """A graph whose edges stay on disk."""
+    gp.save(graph_of(GRAPH), tmp_path / "graph", block_bytes=1 << 14)
+    return read_graph(tmp_path / "graph", "auto", 8 << 20, None, events.ignore, on_disk=True)
+
+
+@pytest.mark.parametrize("processors", ["gpu", "hybrid"])
+@pytest.mark.parametrize("kind", [DamagedGraphError, KeyboardInterrupt])
+def test_a_run_ends_with_what_went_wrong_in_the_transmission_thread(
+    device_for, stored, monkeypatch, gpu_is_faster, processors, kind
+):
+    """A block that is damaged, or Ctrl-C while the thread waits for a disk."""
+    program, edges, calls = Quiet(HUB), DiskPageSource.edges, itertools.count()
+    device_for(program, stored)
+
+    def fails(source, page):
+        if threading.current_thread().name == TRANSMISSION and next(calls) == 7:
+            if kind is DamagedGraphError:
+                raise DamagedGraphError("graph", "a block does not match its checksum")
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+        return edges(source, page)
+
+    monkeypatch.setattr(DiskPageSource, "edges", fails)
+    with pytest.raises(kind):
+        run_with(program, stored, device=processors, engine=ENGINE, gather="segmented", page_edges=3000, mode="pull")
+    assert next(calls) > 7
+    assert not left_over()
+    assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
 @pytest.fixture
