@@ -10,6 +10,10 @@ from ..graph.adjacency import Adjacency
 from .layout import Page, layout
 from .source import Array, PageEdges, Wanted
 
+MEMORY_PAGE_EDGES = 1 << 28
+"""Default bound on a page's edges if these need not be read: tens of milliseconds of work for sixteen cores. Between
+two pages threads wait for each other and for half a millisecond of Python (BFS, docs/results/cpu.md)."""
+
 
 class MemoryPageSource:
     """`PageSource` over edges in memory.
@@ -18,7 +22,7 @@ class MemoryPageSource:
     ----------
     edges : Adjacency
     page_edges : int, optional
-        Bound on a page's edges, if `pages` are not given.
+        Bound on a page's edges, if `pages` are not given; by default `MEMORY_PAGE_EDGES`.
     pages : sequence of Page, optional
         The layout; by default the source makes one.
     """
@@ -26,7 +30,8 @@ class MemoryPageSource:
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._sources, self._values = edges.neighbour_array, edges.value_array
         self._unit = math.lcm(*(array.unit for array in edges.arrays()))
-        self._pages = layout(edges.offsets, page_edges) if pages is None else pages
+        bound = MEMORY_PAGE_EDGES if page_edges is None else page_edges
+        self._pages = layout(edges.offsets, bound) if pages is None else pages
 
     @property
     def pages(self) -> Sequence[Page]:

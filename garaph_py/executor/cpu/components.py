@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import VertexSet
-from ...native import compare_and_swap
+from ...native import compare_and_swap, reuse
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ..components import FIRST_EDGES, SAMPLE
@@ -163,7 +163,7 @@ class Components:
         """Do all of it; the results say how many edges of each page were linked."""
         kernels = self._kernels
         self._launch.prepare(PLANT, kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
-        parents, vertices = np.empty(self._arrays.n, np.uint32), state.notified
+        parents, vertices = reuse.empty(self._arrays.n, np.uint32), state.notified
         self._on_vertices(PLANT, None, parents=parents)
         linked = np.zeros(len(source.pages), np.int64)
         if self._arrays.on_disk or self._arrays.n <= FEW_VERTICES:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
-from ...native import no_unroll
+from ...native import no_unroll, reuse
 from ...pages.source import PageSource
 from ..components import NO_VERTEX
 from ..state import State
@@ -104,7 +104,7 @@ class Parents:
 
     def __call__(self, kernel: RecordKernel, state: State, source: PageSource) -> npt.NDArray[np.uint32]:
         """The parent of each vertex, `NO_VERTEX` for none; `kernel` is what `make_find_parents` made."""
-        parents = np.empty(self._arrays.n, np.uint32)
+        parents = reuse.empty(self._arrays.n, np.uint32)
         self._launch.prepare(kernel)
         source.prefetch(source.pages)
         for page in source.pages:

@@ -275,8 +275,9 @@ class Push:
             done += counts[:calls].sum(axis=0)
         followed, active_count, active_edges, changeable = map(int, done)
         if large:  # count the new frontier's edges here, by sequential access: the next push needs the prefix sums
-            self._active_pages = self._runs.active_pages(state.next_frontier, source, merges=True)
-            active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
+            following = self._runs.active_pages(state.next_frontier, source, merges=True) if active_count else {}
+            active_edges = sum(int(prefix[-1]) for prefix in following.values())
+            self._active_pages = following or None
         return PageResult(followed, active_count, active_edges, changeable, None)
 
     def open_bucket(self, state: State, kernel: RecordKernel) -> Any:

@@ -142,16 +142,19 @@ class Runs:
 
         If `merges`, pages of which little is wanted may be one page (`PageSource.pages_for`).
         """
-        found: dict[Page, Array] = {}
-        before = np.append(0, np.cumsum(active.blocks != 0)).tolist()  # blocks with active vertices before each block
         pages = source.pages
-        if merges and len(pages) > 1 and before[-1] <= FEW_BLOCKS:
-            every = Page(0, 0, self._arrays.n, 0, self._arrays.m)
-            pages = source.pages_for(edge_ranges(active, self._arrays.out_edges.offsets, every))
+        if len(pages) > 1:
+            # Blocks with active vertices before each block.
+            before = np.append(0, np.cumsum(active.blocks != 0)).tolist()
+            if merges and before[-1] <= FEW_BLOCKS:
+                every = Page(0, 0, self._arrays.n, 0, self._arrays.m)
+                pages = source.pages_for(edge_ranges(active, self._arrays.out_edges.offsets, every))
+            pages = [
+                page for page in pages
+                if before[page.first_vertex // BLOCK] < before[-(-page.last_vertex // BLOCK)]
+            ]  # fmt: skip
+        found: dict[Page, Array] = {}
         for page in pages:
-            first, last = page.first_vertex // BLOCK, -(-page.last_vertex // BLOCK)
-            if before[first] == before[last]:
-                continue
             count, prefix = self.prefix_of(active, self._arrays.out_edges, page.first_vertex, page.last_vertex)
             if count and prefix[-1]:
                 found[page] = prefix
