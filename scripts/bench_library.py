@@ -39,9 +39,10 @@ SHIPPED = Path(__file__).parents[1] / "data/debian-sid-deps.tsv.xz"
 GRAPHS = "debian", "linux-symrefs", "rmat"
 
 UNDIRECTED = (
-    "core_number", "k_core", "triangles", "clustering", "average_clustering", "transitivity", "eigenvector_centrality",
+    "core_number", "k_core", "k_shell", "k_crust", "k_corona", "k_truss", "triangles", "clustering",
+    "average_clustering", "transitivity", "eigenvector_centrality",
     "maximal_independent_set", "label_propagation_communities", "betweenness_centrality", "closeness_centrality",
-    "harmonic_centrality",
+    "harmonic_centrality", "shortest_path_tree", "multi_source_dijkstra_path_length", "random_walks",
 )  # fmt: skip
 DIRECTED = (
     "strongly_connected_components", "is_strongly_connected", "number_strongly_connected_components",
@@ -57,10 +58,11 @@ OTHER = {
     "label_propagation_communities": PEERS[1:],
     "betweenness_centrality": ("networkit",),
     "k_core": ("igraph",),
+    "k_truss": ("graphblas",),
     "average_clustering": ("networkit",),
     "katz_centrality": ("networkit", "graphblas"),
 }
-"""Answers that are not compared: labels and sources drawn at random; a subgraph whose vertices have other numbers; a
+"""Answers that are not compared: labels and sources drawn at random; subgraphs whose vertices have other numbers; a
 mean over vertices with two neighbours and more; Katz centralities without the last power of alpha, or without vertices
 that have no in-edges."""
 

@@ -41,6 +41,25 @@ def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_
             exec(compile(block, page.name, "exec", dont_inherit=True), namespace)
 
 
+@pytest.mark.parametrize("library", ["igraph", "networkit"])
+@pytest.mark.filterwarnings("ignore")  # they are theirs
+def test_a_line_hands_a_graph_over(library: str) -> None:
+    """Two separate cliques come out as two communities, where the library is installed."""
+    lines = [line.strip() for line in (DOCS / "reference" / "algorithms.md").read_text().splitlines()]
+    place = next(at for at, line in enumerate(lines) if line.startswith(f"theirs = {library}."))
+    one, other = zip(*[(u, v) for u in "abcd" for v in "abcd" if u < v], strict=True)
+    graph = gp.from_edges([*one, *map(str.upper, one)], [*other, *map(str.upper, other)], directed=False)
+    names = {"graph": graph, library: pytest.importorskip(library)}
+    exec("\n".join(lines[place : place + 2]), names)
+    found = names["communities"]
+    labels = found.membership if library == "igraph" else found.getVector()
+    vertices = names["theirs"].vs["name"] if library == "igraph" else list(graph.ids)
+    assert {label for label, name in zip(labels, vertices, strict=True) if name.islower()} == {
+        labels[vertices.index("a")]
+    }
+    assert len(set(labels)) == 2
+
+
 def test_pages_are_in_the_contents() -> None:
     contents = "".join((DOCS / f"{name}.md").read_text() for name in ("index", "guide", "internals"))
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}

@@ -29,6 +29,7 @@ from .maximal_independent_set import maximal_independent_set
 from .multi_source_dijkstra_path_length import multi_source_dijkstra_path_length
 from .number_strongly_connected_components import number_strongly_connected_components
 from .number_weakly_connected_components import number_weakly_connected_components
+from .random_walks import random_walks
 from .shortest_path import shortest_path
 from .shortest_path_tree import shortest_path_tree
 from .single_source_shortest_path import single_source_shortest_path
@@ -61,6 +62,7 @@ __all__ = [
     "multi_source_dijkstra_path_length",
     "number_strongly_connected_components",
     "number_weakly_connected_components",
+    "random_walks",
     "shortest_path",
     "shortest_path_tree",
     "single_source_shortest_path",

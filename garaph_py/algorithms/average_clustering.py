@@ -17,7 +17,7 @@ def average_clustering(graph: Graph, *, count_zeros: bool = True, threads: int |
     Parameters
     ----------
     graph : Graph
-        Undirected. Self-loops do not count, and parallel edges count as one.
+        Undirected. Edges count as in `triangles`.
     count_zeros : bool
         Whether vertices without a triangle count.
     threads : int, optional

@@ -15,7 +15,7 @@ def transitivity(graph: Graph, *, threads: int | None = None) -> float:
     Parameters
     ----------
     graph : Graph
-        Undirected. Self-loops do not count, and parallel edges count as one.
+        Undirected. Edges count as in `triangles`.
     threads : int, optional
         By default every core that this process may use.
 

@@ -14,6 +14,12 @@ ALPHA = 1e-5
 """Of Katz centrality: below 1 / the largest eigenvalue of each of the graphs."""
 
 
+CORE = 10
+"""The k of shells, coronas and trusses."""
+STEPS = 40
+"""Of a random walk, one of which starts at each hub."""
+
+
 class Edges(NamedTuple):
     """A graph without parallel edges and self-loops. Vertices are 0 to n - 1; undirected edges stand in it once."""
 

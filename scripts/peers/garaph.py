@@ -9,8 +9,9 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py import algorithms as ours
+from garaph_py.apps.sssp import has_distance
 
-from .edges import ALPHA, Arguments, Call, Edges, labels_of, numbers, without
+from .edges import ALPHA, CORE, STEPS, Arguments, Call, Edges, labels_of, numbers, without
 
 VERSION = version("garaph_py")
 
@@ -23,6 +24,10 @@ def values(result: Any) -> Any:
     return numbers(result.values)
 
 
+def reached(result: Any) -> Any:
+    return numbers(np.where(has_distance(result.values), result.values, -1))
+
+
 def same(name: str, **given: Any) -> Call:
     """The function of this name, with these arguments, which has a value for each vertex."""
     return Call(lambda graph, _: getattr(ours, name)(graph, **given), values)
@@ -31,6 +36,11 @@ def same(name: str, **given: Any) -> Call:
 def single(name: str) -> Call:
     """The function of this name, whose answer is one number."""
     return Call(lambda graph, _: getattr(ours, name)(graph), numbers)
+
+
+def members(name: str, **given: Any) -> Call:
+    """The function of this name, whose answer is a graph of some vertices."""
+    return Call(lambda graph, _: getattr(ours, name)(graph, **given), lambda found: np.sort(found.ids[:]))
 
 
 def independent(graph: gp.Graph, _: Arguments) -> Any:
@@ -45,7 +55,11 @@ def generations(graph: gp.Graph, _: Arguments) -> Any:
 
 CALLS = {
     "core_number": same("core_number"),
-    "k_core": Call(lambda graph, _: ours.k_core(graph), lambda core: np.sort(core.ids[:])),
+    "k_core": members("k_core"),
+    "k_shell": members("k_shell", k=CORE),
+    "k_crust": members("k_crust"),
+    "k_corona": members("k_corona", k=CORE),
+    "k_truss": members("k_truss", k=CORE),
     "triangles": same("triangles"),
     "clustering": same("clustering"),
     "average_clustering": single("average_clustering"),
@@ -73,6 +87,17 @@ CALLS = {
     "harmonic_centrality": Call(
         lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs),
         lambda result: numbers(result.values.sum()),
+    ),
+    "shortest_path_tree": Call(
+        lambda graph, given: ours.shortest_path_tree(graph, given.hubs[0]),
+        lambda result: numbers(result.values["distance"]),
+    ),
+    "multi_source_dijkstra_path_length": Call(
+        lambda graph, given: ours.multi_source_dijkstra_path_length(graph, given.hubs), reached
+    ),
+    "random_walks": Call(
+        lambda graph, given: ours.random_walks(graph, given.hubs, length=STEPS, seed=1),
+        lambda walks: numbers(walks.shape),
     ),
 }
 """The functions of `garaph_py.algorithms`. The 64 sources' harmonic centralities are compared by their sum over all

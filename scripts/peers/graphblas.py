@@ -10,7 +10,7 @@ import graphblas_algorithms as ga
 import numpy as np
 from graphblas_algorithms import algorithms
 
-from .edges import ALPHA, Call, Edges, numbers
+from .edges import ALPHA, CORE, Call, Edges, numbers
 
 VERSION = version("graphblas-algorithms")
 gb.ss.config["nthreads"] = 2
@@ -40,6 +40,7 @@ def fresh(function: Any, graph: Any, **given: Any) -> Any:
 
 
 CALLS = {
+    "k_truss": Call(lambda graph, _: fresh(algorithms.k_truss, graph, k=CORE), lambda found: numbers(found._A.nrows)),
     "triangles": vector(algorithms.triangles),
     "clustering": vector(algorithms.clustering),
     "average_clustering": single(algorithms.average_clustering),

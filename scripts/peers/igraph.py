@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import igraph
 import numpy as np
 
-from .edges import Arguments, Call, Edges, numbers, places_of, without
+from .edges import STEPS, Arguments, Call, Edges, numbers, places_of, without
 
 VERSION = igraph.__version__
 
@@ -35,6 +36,15 @@ def forgetful(run: Any, answer: Any = numbers) -> Call:
         return run(graph, given)
 
     return Call(called, answer)
+
+
+def levels(found: tuple[int, list[int], list[int], list[int]]) -> Any:
+    """The level of each vertex by a search; -1 for those that it does not reach."""
+    n, order, starts, _ = found
+    values = np.full(n, -1.0)
+    for level, (first, last) in enumerate(pairwise(starts)):
+        values[order[first:last]] = level
+    return values
 
 
 CALLS = {
@@ -66,5 +76,10 @@ CALLS = {
     "harmonic_centrality": Call(
         lambda graph, given: (graph.vcount(), graph.harmonic_centrality(given.hubs)),
         lambda found: numbers(sum(found[1]) * (found[0] - 1)),
+    ),
+    "shortest_path_tree": Call(lambda graph, given: (graph.vcount(), *graph.bfs(given.hubs[0])), levels),
+    "random_walks": Call(
+        lambda graph, given: [graph.random_walk(hub, STEPS) for hub in given.hubs],
+        lambda walks: numbers(np.shape(walks)),
     ),
 }

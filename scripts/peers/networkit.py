@@ -45,6 +45,13 @@ def main_core(graph: Any, _: Arguments) -> Any:
     return nk.graphtools.subgraphFromNodes(graph, np.flatnonzero(cores == cores.max()).tolist())
 
 
+def reached(search: Any) -> Any:
+    """The distances of all vertices; -1 for those that have none."""
+    distances = numbers(search.getDistances())
+    distances[distances > 1e300] = -1
+    return distances
+
+
 strong, weak = nk.components.StronglyConnectedComponents, nk.components.WeaklyConnectedComponents
 coefficient = nk.globals.ClusteringCoefficient
 
@@ -69,4 +76,5 @@ CALLS = {
         lambda graph, given: nk.centrality.EstimateBetweenness(graph, len(given.sources), False, True).run().scores(),
         numbers,
     ),
+    "shortest_path_tree": Call(lambda graph, given: nk.distance.BFS(graph, given.hubs[0]).run(), reached),
 }

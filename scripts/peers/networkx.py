@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from .edges import ALPHA, Arguments, Call, Edges, by_node, labels_of, numbers, without
+from .edges import ALPHA, CORE, Arguments, Call, Edges, by_node, labels_of, numbers, without
 
 VERSION = nx.__version__
 
@@ -35,13 +35,29 @@ def parts(name: str, module: Any = nx) -> Call:
     )
 
 
+def members(name: str, **given: Any) -> Call:
+    """The function of this name, whose answer is a graph of some nodes."""
+    return Call(lambda graph, _: getattr(nx, name)(graph, **given), lambda found: np.sort(list(found)))
+
+
+def reached(found: tuple[int, dict[int, Any]]) -> Any:
+    """The distances of all nodes; -1 for those that have none."""
+    values = np.full(found[0], -1.0)
+    values[list(found[1])] = list(found[1].values())
+    return values
+
+
 def independent(graph: Any, _: Arguments) -> Any:
     return len(graph), nx.maximal_independent_set(graph, seed=1)
 
 
 CALLS = {
     "core_number": dictionary("core_number"),
-    "k_core": Call(lambda graph, _: nx.k_core(graph), lambda core: np.sort(list(core))),
+    "k_core": members("k_core"),
+    "k_shell": members("k_shell", k=CORE),
+    "k_crust": members("k_crust"),
+    "k_corona": members("k_corona", k=CORE),
+    "k_truss": members("k_truss", k=CORE),
     "triangles": dictionary("triangles"),
     "clustering": dictionary("clustering"),
     "average_clustering": single("average_clustering"),
@@ -74,6 +90,12 @@ CALLS = {
     "harmonic_centrality": Call(
         lambda graph, given: nx.harmonic_centrality(graph, sources=given.hubs),
         lambda found: numbers(sum(found.values())),
+    ),
+    "shortest_path_tree": Call(
+        lambda graph, given: (len(graph), nx.predecessor(graph, given.hubs[0], return_seen=True)[1]), reached
+    ),
+    "multi_source_dijkstra_path_length": Call(
+        lambda graph, given: (len(graph), nx.multi_source_dijkstra_path_length(graph, given.hubs)), reached
     ),
 }
 """Betweenness from given sources is `betweenness_centrality_subset`: NetworkX chooses those of `k` itself."""
