@@ -26,6 +26,7 @@ REFUSED = ("trace", "checkpoint_every")
 
 
 @partial(explained, elsewhere=OF_OPTIONS)
+# wide: the options that many runs need, as in `run`.
 def run_many(
     program: VertexProgram | type[VertexProgram] | Sequence[VertexProgram],
     graph: Graph,

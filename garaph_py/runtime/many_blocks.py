@@ -99,9 +99,7 @@ def column_result(rows: Result, column: BoundProgram, number: int) -> Result:
     return result_of(column, rows.vertex_ids, column_of(rows.values, column.reports, number), rows.stats)
 
 
-def run_searches(
-    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
-) -> Block:
+def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
     """Run breadth-first searches together on the CPU."""
     columns = [bind(program, graph) for program in programs]
     sources = np.array([column.parameters["source"][0] for column in columns], np.int64)

@@ -13,8 +13,8 @@ from ...program import BoundProgram
 from ...program.bind import record_class
 from ...program.define import define
 from ...program.functions import Functions as PlainFunctions
-from ...program.functions import partial_dtype
 from ...program.functions import functions as plain_functions
+from ...program.functions import partial_dtype
 
 DType = np.dtype[Any]
 

@@ -28,6 +28,7 @@ PARTS = 8
 """Parts of the vertices for each thread, which takes the next when it has finished one: frontiers are uneven."""
 
 
+# wide: the arguments of a kernel
 def note(frontier, values, left, levels, count, level, first_word, last_word):
     """For the vertices of `frontier` in a range of words, write `level` for each bit that is in `left`, but no longer
     in the vertex's value; then make `left` the value."""
