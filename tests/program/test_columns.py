@@ -5,7 +5,6 @@ import pytest
 
 import garaph_py as gp
 from garaph_py import apps
-from garaph_py.errors import ParameterError
 from garaph_py.program import bind
 from garaph_py.program.bind import record_class
 from garaph_py.program.columns import STOPPED, column_of, joined, may_join, records, row, total_row
@@ -115,5 +114,3 @@ def test_functions_do_in_a_column_what_they_do_alone():
 def test_which_programs_can_be_columns():
     assert may_join(bind(apps.SSSP(0), GRAPH))
     assert not may_join(bind(apps.BFS(0), GRAPH))  # it reports parents
-    with pytest.raises(ParameterError, match="SSSP: programs that run together"):
-        joined([*bound(apps.SSSP(0)), bind(apps.SSSP(0), gp.from_edges([0], [1], weights=[1]))])

@@ -116,6 +116,16 @@ def test_programs_that_differ_in_any_parameter(graph):
 
 
 @pytest.mark.slow
+def test_programs_that_are_compiled_to_different_code(graph):
+    """Types, and jumps to nowhere, one or several vertices."""
+    jumps = None, {0: 1}, {0: 1, 5: 2}, {3: 1}
+    programs = [apps.PageRank(personalization=jump, weighted=False) for jump in jumps]
+    programs.insert(2, apps.PageRank(personalization={0: 1}, dtype=np.float32))
+    table = gp.run_many(programs, graph, iterations=3, device="cpu")
+    assert_same(table, programs, graph, iterations=3)
+
+
+@pytest.mark.slow
 def test_numbers_for_each_vertex(graph):
     """Personalizations of several vertices, which are columns of the vertices' data."""
     programs = [apps.PageRank(personalization={source: 1, 5: 2}) for source in SOURCES]
@@ -199,6 +209,13 @@ def test_no_sources(graph):
     assert gp.run_many([], graph).sources == []
 
 
+def test_no_vertices():
+    graph = gp.from_edges([], [])
+    assert gp.run_many([apps.PageRank()] * 2, graph, device="cpu").values.shape == (0, 2)
+    with pytest.raises(GraphError):
+        gp.run_many(apps.SSSP, graph, [0])
+
+
 def test_verify_checks_each_column(graph, monkeypatch):
     def spoilt(rows, column, number):
         result = right(rows, column, number)
@@ -225,7 +242,6 @@ def test_verify_checks_each_column(graph, monkeypatch):
         (([apps.SSSP(0), apps.BFS(0)],), "of one class, not SSSP and BFS"),
         (([apps.SSSP(0)], [1]), "a list of programs without"),
         (([apps.SSSP(0), 3],), "not 3"),
-        (([apps.PageRank(), apps.PageRank(dtype=np.float32)],), "of the same types"),
     ],
 )
 def test_what_is_refused(graph, arguments, message):
