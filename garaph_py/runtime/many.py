@@ -79,8 +79,8 @@ def run_many(
     --------
     >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
     >>> gp.run_many(gp.apps.PageRank(damping=0.85), graph, sources=[0, 2]).values.round(3)
-    array([[0.389, 0.331],
-           [0.331, 0.281],
+    array([[0.389, 0.33 ],
+           [0.33 , 0.281],
            [0.281, 0.389]])
     """
     chosen = joined(options, iterations=iterations, device=device, threads=threads, verify=verify)
