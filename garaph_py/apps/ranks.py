@@ -143,14 +143,15 @@ def specialized(
     root = only_vertex(program.personalization)
     if rooted is not None and root is not NO_VERTEX:
         graph.ids.index(root)  # refuses what is no vertex
-        made = carried_out(program, rooted[reads], usable_weights(program, graph) if reads else graph.out_degrees, None)
+        weights = usable_weights(program, graph) if reads else graph.out_degrees
+        made = carried_out(program, rooted[reads], weights, program.personalization)  # which `verify` reads
         made.root = root
         return made
     walk = walk_of(program, graph)
     return carried_out(program, weighted if walk.weighted else general, walk.out_weight, walk.jump)
 
 
-def carried_out(program: RankProgram, kind: type[RankProgram], out_weight: Array, jump: float | Array | None) -> Any:
+def carried_out(program: RankProgram, kind: type[RankProgram], out_weight: Array, jump: Any) -> Any:
     """The program of class `kind` with the parameters of `program`, but for its personalization, which is `jump`."""
     given = {item.name: getattr(program, item.name) for item in fields(program) if item.init}
     made = kind(**{**given, "personalization": jump})

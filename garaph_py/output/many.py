@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import VertexIds
-from .result import Result, import_pandas
+from .result import Result
+from .stats import import_pandas
 
 Array = npt.NDArray[Any]
 

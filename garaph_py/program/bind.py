@@ -330,7 +330,7 @@ def real_type(*dtypes: DType) -> DType | None:
 def check_identity(bound: BoundProgram) -> None:
     """Raise `ProgramError` if the sum's operation or identity does not fit the accumulator's type."""
     monoid, dtype = bound.program.sum, bound.accumulator
-    if monoid.is_named and monoid.name.startswith("bitwise") and any(item.kind == "f" for item in scalars(dtype)):
+    if monoid.is_bitwise and any(item.kind == "f" for item in scalars(dtype)):
         raise ProgramError(f"{bound.name}.sum is {monoid.name}, which takes integers; the accumulator is {dtype}")
     identity = bound.identity()
     parts = identity if dtype.names else (identity,)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ParameterError
 from .bind import BoundProgram, scalars
 
 Array = npt.NDArray[Any]
@@ -35,18 +34,8 @@ def may_join(bound: BoundProgram) -> bool:
 
 
 def joined(columns: Sequence[BoundProgram]) -> BoundProgram:
-    """One program that runs these, each as a column.
-
-    Raises
-    ------
-    ParameterError
-        If they are of different classes, or work on different types.
-    """
+    """One program that runs these, each as a column. They are compiled to the same code: they have one `key`."""
     first = columns[0]
-    if any(column.key != first.key for column in columns):
-        raise ParameterError(
-            f"{first.name}: programs that run together must be of one class, and their parameters of the same types"
-        )
     arguments = {name: asked for name, asked in first.arguments.items() if name not in ("done", "priority", "delta")}
     total = None
     if first.total is not None or "activate" in first.arguments:

@@ -73,7 +73,8 @@ def functions(bound: BoundProgram) -> Functions:
         If a function cannot be compiled, or returns another type than the program states.
     """
     if bound.columns:
-        return column_functions(bound, functions(bound.columns[0]), partial_dtype(bound.total))
+        made: Functions = column_functions(bound, functions(bound.columns[0]), partial_dtype(bound.total))
+        return made
     if bound.original is not None:
         return (carrying_functions if bound.carries else narrowed_functions)(bound, functions(bound.original))
     check_types(bound)

@@ -42,6 +42,11 @@ class Monoid:
         """Whether it is one of this module's operations, which work field by field, and not a user's own."""
         return any(self is monoid for monoid in NAMED)
 
+    @property
+    def is_bitwise(self) -> bool:
+        """Whether it is one of this module's operations on the bits of integers."""
+        return self.is_named and self.name.startswith("bitwise")
+
     def identity_of(self, dtype: np.dtype[Any]) -> Any:
         """The identity for accumulators of a scalar `dtype`."""
         return self.identity(dtype) if callable(self.identity) else self.identity

@@ -26,6 +26,7 @@ REFUSED = ("trace", "checkpoint_every")
 
 
 @partial(explained, elsewhere=OF_OPTIONS)
+# wide: the options that many runs need, as in `run`.
 def run_many(
     program: VertexProgram | type[VertexProgram] | Sequence[VertexProgram],
     graph: Graph,
@@ -78,8 +79,8 @@ def run_many(
     --------
     >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
     >>> gp.run_many(gp.apps.PageRank(damping=0.85), graph, sources=[0, 2]).values.round(3)
-    array([[0.389, 0.331],
-           [0.331, 0.281],
+    array([[0.389, 0.33 ],
+           [0.33 , 0.281],
            [0.281, 0.389]])
     """
     chosen = joined(options, iterations=iterations, device=device, threads=threads, verify=verify)

@@ -76,22 +76,31 @@ def width_of(bound: BoundProgram, graph: Graph) -> int:
 
 
 def run_block(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
-    """Run programs together."""
+    """Run programs together, or in groups if they are compiled to different code, as for parameters of other types."""
     if len(programs) == 1:
         alone = execute(programs[0], graph, options, on_event)
         return Block([lambda: alone])
     columns = [bind(program, graph) for program in programs]
+    groups: dict[str, list[int]] = {}
+    for k, column in enumerate(columns):
+        groups.setdefault(column.key, []).append(k)
+    if len(groups) > 1:
+        found: dict[int, Make] = {}
+        for group in groups.values():
+            block = run_block([programs[k] for k in group], graph, options, on_event)
+            found.update(zip(group, block.results, strict=True))
+        return Block([found[k] for k in range(len(programs))])
     bound = joined(columns)
     check_run_options(options, bound, graph)
     rows = carry_out(bound, encoded(graph, options), options, on_event, None)
     made: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
-    return Block(made, as_matrix(rows.values, columns[0].reports))
+    return Block(made, as_matrix(rows.values, columns[0].reports, len(columns)))
 
 
-def as_matrix(rows: Array, dtype: np.dtype[Any]) -> Array | None:
-    """Rows with columns of type `dtype` as a matrix, without a copy; None if columns have several fields."""
+def as_matrix(rows: Array, dtype: np.dtype[Any], count: int) -> Array | None:
+    """Rows with `count` columns of type `dtype` as a matrix, without a copy; None if columns have several fields."""
     kinds = scalars(dtype)
-    return rows.view(kinds[0]).reshape(len(rows), -1) if len(kinds) == 1 else None
+    return rows.view(kinds[0]).reshape(len(rows), count) if len(kinds) == 1 else None
 
 
 def column_result(rows: Result, column: BoundProgram, number: int) -> Result:

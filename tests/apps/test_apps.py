@@ -330,3 +330,15 @@ def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
 def test_a_program_in_the_wrong_place_or_misspelt(module, name, advice):
     with pytest.raises(AttributeError, match=f" has no attribute '{name}'{advice}$"):
         getattr(module, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, (1, 9)])
+def test_jumps_to_one_vertex_need_no_number_for_each(weights):
+    """A mapping with one vertex runs another program than one with two, of which one has 0; the bits are the same."""
+    graph, options = gp.rmat(10, 8, weights=weights), gp.Options(mode="pull")
+    one, two = (
+        gp.run(gp.apps.PageRank(personalization=jumps), graph, device="cpu", verify=True, options=options)
+        for jumps in ({3: 2}, {3: 2, 5: 0})
+    )
+    assert one.values.tobytes() == two.values.tobytes()

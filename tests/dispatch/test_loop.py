@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.loop import has_converged, several
+from garaph_py.dispatch.loop import several
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.rates import Rates
-from garaph_py.errors import ProgramError
 from garaph_py.events import Iteration, PageGroup
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.executor.protocol import Ahead, Decision, PageDecision, Supersteps
@@ -41,18 +40,6 @@ def test_a_record_shows_who_processed_which_pages(device_for, graph_of, monkeypa
         assert helps or {group.device for group in row.groups} == {"gpu"}
     assert any(group.transfer == "resident" for row in rows for group in row.groups)
     assert any(group.transfer == "copied" for row in rows for group in row.groups)
-
-
-@pytest.mark.parametrize("answer", [True, False, np.True_, np.False_])
-def test_converged_returns_a_truth_value(answer):
-    assert has_converged(program_with(answer), np.array([3]), 5) is bool(answer)
-    assert not has_converged(program_with(answer), None, 5)
-
-
-@pytest.mark.parametrize("answer", [None, 0, 1.5, "no"])
-def test_another_answer_of_converged_is_refused(answer):
-    with pytest.raises(ProgramError, match=f"Hops.converged returns {answer!r}; return True to end the run"):
-        has_converged(program_with(answer), np.array([3]), 5)
 
 
 LAST = Iteration(5, PUSH, 0.25, 3, 80, 1, 0, 1.0, "gpu", 640, started=7.0, why="few", groups=(
@@ -97,10 +84,3 @@ def test_a_record_says_if_vertices_had_to_wait():
     assert [row.why for row in rows] == ["few", order, order]
     rows = several(LAST, SEEN, DECISION, steps((10, 1000, 0.25, 25, PUSH), (0, 0, 0.0, 1000, PUSH)))
     assert [row.why for row in rows] == ["few", "at most 60 edges lead from active vertices"]  # all have pushed
-
-
-def program_with(answer):
-    """A program whose `converged` returns `answer`."""
-    program = Hops(HUB)
-    program.converged = lambda total, n: answer
-    return program

@@ -8,7 +8,8 @@ import pytest
 from garaph_py import events
 from garaph_py.dispatch import loop
 from garaph_py.dispatch.buckets import Buckets
-from garaph_py.dispatch.loop import Loop, missing_bytes, readable
+from garaph_py.dispatch.convergence import readable
+from garaph_py.dispatch.loop import Loop, missing_bytes
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
@@ -59,7 +60,7 @@ def executor(*results, modes=(PULL, PUSH), **can):
 def made(schedule=None, total=None, converged=None, **more):
     bound = SimpleNamespace(
         is_relaxation=True, updates_all_vertices=False, arguments=("priority",), total=total,
-        program=SimpleNamespace(converged=converged),
+        program=SimpleNamespace(converged=converged), columns=(),
     )  # fmt: skip
     how = {"began": 0.0, "listener": events.ignore, "heartbeat": SimpleNamespace(doing=None)} | more
     return Loop(bound, VERTICES, EDGES, schedule or Schedule(AUTO, mode=PULL), **how)

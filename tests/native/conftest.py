@@ -27,9 +27,9 @@ def compilations(monkeypatch):
 
     compiled, compile_object = [], compiler.compile_object
 
-    def counting(function, signature):
+    def counting(function, signature, joins):
         compiled.append(function.__name__)
-        return compile_object(function, signature)
+        return compile_object(function, signature, joins)
 
     monkeypatch.setattr(compiler, "compile_object", counting)
     return compiled

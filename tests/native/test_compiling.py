@@ -22,9 +22,9 @@ def slow(monkeypatch, tmp_path):
 
     compile_object = compiler.compile_object
 
-    def slower(function, signature):
+    def slower(function, signature, joins):
         time.sleep(0.1)
-        return compile_object(function, signature)
+        return compile_object(function, signature, joins)
 
     monkeypatch.setattr(compiler, "compile_object", slower)
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))

@@ -143,7 +143,7 @@ def test_a_function_that_takes_long_to_compile(graph_of, monkeypatch, tmp_path):
     monkeypatch.setattr(runtime, "Watchdog", lambda: Watchdog(0.05))
     handler, told = Reports(), []
 
-    def slow(function, signature):
+    def slow(function, signature, joins):
         while not told:
             said = handler.lines.get(timeout=60)
             told.extend(re.findall(r"dispatcher: .*; cpu: idle; compiler: compiling .* 0 of \d+ functions", said))

@@ -373,10 +373,10 @@ class Pull:
 
     def reads_active_only(self, state: State) -> bool:
         """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, or if one
-        active source can end the gather."""
-        return self._only_active_contribute and (
-            "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m
-        )
+        active source can end the gather. A sum of bits takes several to be `done`."""
+        bound = self._launch.bound
+        one_may_end = "done" in bound.arguments and not bound.program.sum.is_bitwise
+        return self._only_active_contribute and (one_may_end or state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m)
 
     def _kernels_for(self, state: State, mode: str) -> tuple[RecordKernel, RecordKernel]:
         """The kernel that pulls in this iteration, and the one that merges its partial sums."""

@@ -17,6 +17,7 @@ from garaph_py.executor.gpu import compiler, header, interface, task, ufuncs
 from garaph_py.native import cache, references
 from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
+from garaph_py.program.columns import MOST_COLUMNS, joined
 from tests.support import ptx
 from tests.support.cases import mostly_full
 
@@ -194,6 +195,15 @@ def test_registers_suffice(name):
     assert all(frames[kernel] <= 48 for kernel in COMMON | REPLICATED)
     assert registers["gather_segmented"] <= 80  # three blocks of 256 threads a multiprocessor, or more
     assert registers["gather_replicated"] <= 64  # two blocks of 512
+
+
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.full)])
+def test_rows_of_columns_stay_in_registers(dtype):
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+    columns = [bind(apps.PageRank(personalization={k % 3: 1}, dtype=dtype), graph) for k in range(MOST_COLUMNS)]
+    code = compiler.link(joined(columns), "sm_90", "cubin")
+    frames = ptx.notes(code, ptx.FRAME_SIZE)
+    assert frames["gather_segmented"] == frames["gather_packed"] == frames["apply_vertices"] == 0
 
 
 @pytest.fixture
