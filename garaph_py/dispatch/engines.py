@@ -246,8 +246,6 @@ class HyTGraph(ListPolicy):
         *ImpTM-zero-copy* and *ImpTM-unified-memory*, in which all partitions go one way.
     partition_bytes : int
         Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
-    alpha, beta : float
-        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
     combine : bool
         A task copies up to four adjacent partitions (section V-B). False: one.
     recompute : bool
@@ -264,12 +262,12 @@ class HyTGraph(ListPolicy):
         A list of 512 edges or more is split into pieces, with a warp each (section VI-C, CTA scheduling).
     byte_map : bool
         A push marks what it changes in a map of bytes, without atomics (section VI-C, after Grus).
+    alpha, beta : float
+        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
     """
 
     transfers: str = "hybrid"
     partition_bytes: int = 32 << 20
-    alpha: float = ALPHA
-    beta: float = BETA
     combine: bool = True
     recompute: bool = True
     priority: bool = True
@@ -277,6 +275,8 @@ class HyTGraph(ListPolicy):
     topology: bool = True
     split: bool = True
     byte_map: bool = True
+    alpha: float = ALPHA
+    beta: float = BETA
 
     name: ClassVar[str] = "hytgraph"
 

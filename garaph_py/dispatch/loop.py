@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import ProgramError
+from ..executor.partials import sum_partials
 from ..executor.protocol import (
     Decision,
     Executor,
@@ -21,7 +22,6 @@ from ..executor.protocol import (
     StepResult,
     Supersteps,
     SupportsPriority,
-    sum_partials,
 )
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
