@@ -246,8 +246,6 @@ class HyTGraph(ListPolicy):
         *ImpTM-zero-copy* and *ImpTM-unified-memory*, in which all partitions go one way.
     partition_bytes : int
         Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
-    alpha, beta : float
-        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
     combine : bool
         A task copies up to four adjacent partitions (section V-B). False: one.
     recompute : bool
@@ -267,12 +265,12 @@ class HyTGraph(ListPolicy):
     keep : bool
         Beyond the paper: the partitions that are needed most stay in the GPU's memory, as many as fit beside the
         buffers. False: nothing stays from one iteration to the next.
+    alpha, beta : float
+        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
     """
 
     transfers: str = "hybrid"
     partition_bytes: int = 32 << 20
-    alpha: float = ALPHA
-    beta: float = BETA
     combine: bool = True
     recompute: bool = True
     priority: bool = True
@@ -281,6 +279,8 @@ class HyTGraph(ListPolicy):
     split: bool = True
     byte_map: bool = True
     keep: bool = False
+    alpha: float = ALPHA
+    beta: float = BETA
 
     name: ClassVar[str] = "hytgraph"
 

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from .. import events
+from ..executor.partials import sum_partials
 from ..executor.protocol import (
     Decision,
     Executor,
@@ -18,7 +19,6 @@ from ..executor.protocol import (
     StepResult,
     Supersteps,
     SupportsPriority,
-    sum_partials,
 )
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds

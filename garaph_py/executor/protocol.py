@@ -489,16 +489,3 @@ def merged(results: list[PageResult]) -> PageResult:
         sum(result.changeable for result in results),
         np.concatenate(partials) if partials else None,
     )
-
-
-def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
-    """Add all partial sums one by one in the given order, so that the bits are reproducible; shape (1,)."""
-    if len(partials) == 1 and len(partials[0]) == 1:
-        return partials[0]
-    total, column = np.zeros(1, dtype), np.concatenate(partials)
-    if not dtype.names:
-        total[0] = np.cumsum(column)[-1]
-        return total
-    for name in dtype.names:
-        total[name] = np.cumsum(column[name])[-1]
-    return total

@@ -189,7 +189,7 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
     n, m = result["vertices"], result["graph_edges"]
     traits = Traits.of(bound, synchronous)
     width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)
-    memory = result["gpu_memory"]
+    memory = result.get("gpu_memory_used") or result["gpu_memory"]  # the second may be a share of the edges
     workload = Workload(
         traits,
         n,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +104,12 @@ def spec_of(
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
     if engine is None:
         engine = toml.string(document, "engine") if "engine" in document else ANY
-    lists = check_simulated(engine, folder)
+    check = partial(check_simulated, engine, folder)  # the file of a program may register the engine
     specified = tuple(
-        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations, lists)
+        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations, check)
         for number, given in enumerate(runs, 1)
     )
+    check()
     return Spec(machine, engine, devices, specified)
 
 
@@ -139,7 +141,7 @@ def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> 
 
 def run_of(
     given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
-    folder: Path, iterations: int | None, lists: ListPush | None = None,
+    folder: Path, iterations: int | None, lists: Callable[[], ListPush | None] = lambda: None,
 ) -> SpecRun:  # fmt: skip
     """The run in one ``[[runs]]`` entry; error messages begin with `where`."""
     toml.known(given, RUN_KEYS, where)
@@ -154,7 +156,7 @@ def run_of(
         if not isinstance(graph, Graph):
             raise ParameterError(f'{where}active = "{RUN}" needs a graph with a source; give shares, or a source')
         bound = bind(program, graph)
-        found = activities(bound, graph, lists)
+        found = activities(bound, graph, lists())
         count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
         active = found[: count if iterations is None else min(count, iterations)]
     else:

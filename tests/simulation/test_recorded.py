@@ -4,6 +4,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import FormatError
+from garaph_py.graph.shape import Shape
 from garaph_py.simulation.recorded import read_trace, recorded_of, recorded_runs
 
 
@@ -41,3 +42,17 @@ def test_runs_that_found_components_are_left_out(result, mode):
     row = {"device_used": "cpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}], None))
     assert len(found) == (mode == "pull")
+
+
+def test_the_memory_that_a_run_used_counts(result):
+    """An experiment may give it as a share of the edges."""
+    bounded = recorded_of(result | {"gpu_memory": "1/2", "gpu_memory_used": 1 << 20}, [], None)
+    assert bounded.room == (1 << 20) - bounded.workload.fixed
+    assert recorded_of(result | {"gpu_memory": "1MiB"}, [], None).room == bounded.room  # a table of an earlier version
+    assert recorded_of(result, [], None).room is None
+
+
+def test_the_shape_of_the_graph_is_in_the_table(result):
+    shape = {"graph_lists": 1000, "graph_turns": 900, "graph_near": 0.5, "graph_far": 0.25}
+    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25)
+    assert recorded_of(result, [], None).workload.shape == Shape.expected(100, 10)

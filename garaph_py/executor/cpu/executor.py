@@ -26,7 +26,8 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult, sum_partials
+from ..partials import sum_partials
+from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult
 from ..state import OnPage, State
 from ..step import StepByParts, tell
 from .active import ActiveLists

@@ -21,7 +21,8 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult, sum_partials
+from ..partials import sum_partials
+from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
 from ..state import OnPage, State
 from ..step import StepByParts
 from . import staging

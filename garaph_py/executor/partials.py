@@ -1,0 +1,23 @@
+"""Adds the partial sums of a program's `aggregate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
+    """Add all partial sums one by one in the given order, so that the bits are reproducible; shape (1,)."""
+    if len(partials) == 1 and len(partials[0]) == 1:
+        return partials[0]
+    total, column = np.zeros(1, dtype), np.concatenate(partials)
+    if not dtype.names:
+        total[0] = np.cumsum(column)[-1]
+        return total
+    for name in dtype.names:
+        total[name] = np.cumsum(column[name])[-1]
+    return total
