@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
+from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..runtime.options import HYBRID
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
@@ -189,7 +189,7 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             values = fit([*columns, np.ones(len(resident))], [row["seconds"] for _, row in resident])
             edge = pop_unit_cost(values, len(set(steps)) > 1)
         else:
-            edge = UnitCost(1 / GPU_RATE)
+            edge = UnitCost(1 / EXPECTED.gpu)
         yield WorkCost(GPU, program, PULL, edge, measured=sizes(own))
 
 
