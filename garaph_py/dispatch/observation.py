@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..executor.costs import EXPECTED
 from ..executor.modes import CPU
-from ..executor.protocol import PUSH_COST
 
 NOTIFY_BOUND = 1 / 1000
 """Initial upper bound on f for notify-pull on a GPU that works alone (`policy.notify_bound_after` adapts it). The CPU
@@ -91,7 +91,7 @@ class Observation:
     has_sums: bool = False
     pushes: bool = True
     device_pushes: bool = False
-    device_push_cost: float = PUSH_COST
+    device_push_cost: float = EXPECTED.push_edge
     device_pulls_end_early: bool = False
     tiles: bool = False
     components: bool = False

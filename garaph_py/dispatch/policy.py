@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ..errors import ParameterError
 from ..events import Iteration
+from ..executor.costs import EXPECTED
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Ahead, Decision
@@ -31,11 +32,6 @@ a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
-DEVICE_PUSH = 0.05
-"""Fixed time of a push on a GPU, in units of the time of a pull: 0.2 to 0.3 of 6 ms (R-MAT, 537 M edges)."""
-DEVICE_LISTS_EDGE = 2.0
-"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: 45 GE/s in a push of SSSP and 90 in a
-pull."""
 WORKED_OFF = "; each page is worked off while it is in memory"
 """What a record adds to the reason for a push with reentry."""
 RELAXING_THRESHOLD = 1 / 1000
@@ -180,7 +176,8 @@ class _Rules(Policy):
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
-        on_device = min(DEVICE_PUSH + DEVICE_LISTS_EDGE * seen.f, 1.0) if gpu_pushes else 1.0
+        push = EXPECTED.push_start + EXPECTED.push_edge_beside_cpu * seen.f
+        on_device = min(push, 1.0) if gpu_pushes else 1.0
         alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ..executor.costs import EXPECTED
 from ..executor.modes import NOTIFY_PULL, PULL
 from ..executor.protocol import Pages
 from ..pages.layout import Page
 
-CPU_RATE = 1.5e8
-"""Initial estimate of a CPU thread's speed at pulling, in edges/s, until it is measured."""
-GPU_RATE = 1e11
-"""Initial estimate of the GPU's speed on resident pages, in edges/s, until it is measured: an H200's."""
-LINK_RATE = 5e10
-"""Initial estimate of the speed of copies to the GPU, in bytes/s, until it is measured."""
-GPU_START = 2e-4
-"""Fixed cost (s) of an iteration on the GPU: an iteration over ten edges (docs/results/gpu.md)."""
-CPU_START = 1e-4
-"""Upper bound on the fixed cost (s) of a CPU iteration; shorter measurements do not update the rate of edges."""
 WEIGHT = 0.5
 """Weight of the latest measurement in an estimate."""
 MOST_TIMES = 4.0
@@ -35,8 +26,6 @@ FIRST_SECONDS = 1e-3
 LEAST_NOTIFYING = 1 << 14
 """Minimum number of active out-edges for dividing the pages of a notify-pull iteration, and for an iteration of the CPU
 alone to update the cost of an out-edge."""
-VERTEX_EDGES = 3.0
-"""Cost of an active vertex, in units of one out-edge (docs/results/gpu.md)."""
 LEAST_SHARE = 0.12
 """Smallest share of the edges at which the CPU helps: CPU and copies compete for the host's memory, and copies are
 about 5 % slower meanwhile (docs/results/gpu.md)."""
@@ -72,7 +61,7 @@ class Rates(NamedTuple):
     sparse : float
         Cost of an active vertex's out-edge when the CPU works alone, in units of one pulled edge; 2 in the paper.
     alone_seconds : float
-        The shortest time (s) of an iteration of the CPU alone, initially `CPU_START`.
+        The shortest time (s) of an iteration of the CPU alone, initially `Costs.cpu_start`.
     alone_before : bool
         The CPU has already done a push or notify-pull iteration alone.
     cpu_known, copied_known : bool
@@ -95,7 +84,7 @@ class Rates(NamedTuple):
     gpu: float
     copied: float
     sparse: float = 2.0
-    alone_seconds: float = CPU_START
+    alone_seconds: float = EXPECTED.cpu_start
     alone_before: bool = False
     cpu_known: bool = False
     copied_known: bool = False
@@ -108,10 +97,10 @@ class Rates(NamedTuple):
     @classmethod
     def expected(cls, threads: int, edges: int, streamed: int, width: float, reactive: bool) -> Rates:
         """Initial rates; `streamed` of the `edges` are copied in every iteration, at `width` bytes per edge."""
-        copied = LINK_RATE / width
-        seconds = (0.0 if reactive else GPU_START) + edges / GPU_RATE + streamed / copied
+        copied = EXPECTED.link / width
+        seconds = (0.0 if reactive else EXPECTED.gpu_start) + edges / EXPECTED.gpu + streamed / copied
         gpu = max(edges, 1) / max(seconds, 1e-9)
-        return cls(edges, streamed, CPU_RATE * threads, gpu, copied, reactive=reactive)
+        return cls(edges, streamed, EXPECTED.cpu * threads, gpu, copied, reactive=reactive)
 
     def on(self, speeds: Speeds, width: float) -> Rates:
         """Initial rates of hardware with these speeds; copied edges have `width` bytes."""
@@ -134,11 +123,11 @@ class Rates(NamedTuple):
         if self.reactive:
             return {}
         start = self.alone_seconds * self.cpu / max(self.edges, 1)
-        return {"sparse": self.sparse, "vertex": VERTEX_EDGES, "start": start, "cpu_helps": self.cpu_helps}
+        return {"sparse": self.sparse, "vertex": EXPECTED.vertex, "start": start, "cpu_helps": self.cpu_helps}
 
     def moving(self, nbytes: int) -> float:
         """Time to copy so many bytes over the link, in units of the time that the GPU takes to pull all pages."""
-        return 0.0 if self.reactive else nbytes / LINK_RATE * self.gpu / max(self.edges, 1)
+        return 0.0 if self.reactive else nbytes / EXPECTED.link * self.gpu / max(self.edges, 1)
 
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
@@ -171,7 +160,7 @@ class Rates(NamedTuple):
         if mode == PULL:
             return self.measured(edges, seconds)
         known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
-        return known.alone(active_edges + VERTEX_EDGES * active, seconds)
+        return known.alone(active_edges + EXPECTED.vertex * active, seconds)
 
     def paged(self, edges: int, gathered: int, seconds: float) -> Rates:
         """The rates updated after the CPU did a page beside the GPU, and gathered so many of the page's `edges`.
@@ -211,7 +200,7 @@ class Rates(NamedTuple):
 
     def gathered(self, edges: int, seconds: float) -> Rates:
         """The rates updated after the CPU gathered `edges` edges for notified vertices; too few edges do not count."""
-        if edges < CPU_START * self.cpu:
+        if edges < EXPECTED.cpu_start * self.cpu:
             return self
         return self._replace(notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
 
@@ -237,8 +226,8 @@ class Rates(NamedTuple):
         value_bytes : int
             Bytes of vertex values to be copied to the GPU first.
         """
-        here = GPU_RATE if self.streamed else self.gpu
-        left, taken, best = 0.0, GPU_START + HANDING_SECONDS + value_bytes / LINK_RATE, 0
+        here = EXPECTED.gpu if self.streamed else self.gpu
+        left, taken, best = 0.0, EXPECTED.gpu_start + HANDING_SECONDS + value_bytes / EXPECTED.link, 0
         costs = list[tuple[float, float, Page]]()
         for page, edges in zip(pages, notified, strict=True):
             costs.append(

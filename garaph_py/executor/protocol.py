@@ -16,16 +16,13 @@ import numpy.typing as npt
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
+from .costs import EXPECTED
 from .memory import MemoryPlan
 from .modes import CPU
 from .partitions import PartitionCounts
 from .state import OnPage, State
 
 Array = npt.NDArray[Any]
-
-PUSH_COST = 4.0
-"""`Capabilities.push_cost` of a GPU that has all edges in its memory, so that it pushes along up to a quarter of them:
-at f = 0.11 a push of SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges, H200)."""
 
 
 class PageDecision(NamedTuple):
@@ -283,7 +280,7 @@ class Capabilities:
     loads: tuple[tuple[int, int, float], ...] = ()
     reads_disk: bool = False
     devices_push: bool = False
-    push_cost: float = PUSH_COST
+    push_cost: float = EXPECTED.push_edge
     pulls_end_early: bool = False
     pushes_deltas: bool = False
 

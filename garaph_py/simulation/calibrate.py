@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
 from ..events import Iteration
+from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..runtime.options import HYBRID, cpu_chains
 from .demand import CHAIN, Demand, demand_of, of_push, supersteps
@@ -283,7 +283,7 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             values = fit([*columns, np.ones(len(resident))], [row["seconds"] for _, row in resident])
             edge = pop_unit_cost(values, len(set(steps)) > 1)
         else:
-            edge = UnitCost(1 / GPU_RATE)
+            edge = UnitCost(1 / EXPECTED.gpu)
         yield WorkCost(GPU, program, PULL, edge, measured=sizes(own))
 
 

@@ -19,8 +19,9 @@ from garaph_py.dispatch.policy import (
     RELAXING_THRESHOLD,
     notify_bound_after,
 )
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import PUSH_COST, Ahead, Decision
+from garaph_py.executor.protocol import Ahead, Decision
 
 
 def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Observation, str]:
@@ -162,7 +163,7 @@ def test_deltas_are_pushed_to_the_sums_of_a_pull() -> None:
 
 
 def test_a_gpu_pushes_deltas_up_to_a_bound_of_its_own() -> None:
-    few, many = int(1000 / PUSH_COST), int(1000 / PUSH_COST) + 1
+    few, many = int(1000 / EXPECTED.push_edge), int(1000 / EXPECTED.push_edge) + 1
     assert decide(seen(few, "auto", device="gpu", k=3.0, deltas=True, has_sums=True)).mode == PUSH
     assert decide(seen(many, "auto", device="gpu", deltas=True, has_sums=True)).mode == PULL
     assert decide(seen(few, "auto", device="gpu", deltas=True)) == Decision(
@@ -187,7 +188,7 @@ def test_the_gpu_pulls() -> None:
 def test_a_gpu_pushes_less_if_its_pulls_end_early() -> None:
     edges = 10**8
     for f, ends_early, mode in (
-        (1 / PUSH_COST, False, PUSH), (1.01 / PUSH_COST, False, PULL),
+        (1 / EXPECTED.push_edge, False, PUSH), (1.01 / EXPECTED.push_edge, False, PULL),
         (DEVICE_PUSH_THRESHOLD, True, PUSH), (1.01 * DEVICE_PUSH_THRESHOLD, True, PULL),
     ):  # fmt: skip
         where = Observation(

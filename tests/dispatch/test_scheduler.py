@@ -10,8 +10,9 @@ from garaph_py.dispatch.rates import Rates, Speeds
 from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.errors import PolicyError
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import PUSH_COST, Ahead, Capabilities, Decision
+from garaph_py.executor.protocol import Ahead, Capabilities, Decision
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
 ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
@@ -125,12 +126,12 @@ def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
 @pytest.mark.parametrize("name", [CPU, GPU])
 def test_the_times_of_a_gpu_are_learned(name):
     alone = scheduler(name=name)
-    assert alone.observe(1, 1).device_push_cost == PUSH_COST
+    assert alone.observe(1, 1).device_push_cost == EXPECTED.push_edge
     record = SimpleNamespace(seconds=0.5)
     alone.done(alone.observe(1, 1000), Decision(PULL, ""), record)
-    assert alone.push_cost == PushCost(PUSH_COST, 0.5 if name == GPU else 0.0)
+    assert alone.push_cost == PushCost(EXPECTED.push_edge, 0.5 if name == GPU else 0.0)
     alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
-    assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else PUSH_COST)
+    assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else EXPECTED.push_edge)
 
 
 @pytest.mark.parametrize("mode", ALL)

@@ -253,7 +253,8 @@ class ArraysOnDevice:
             last = array.sizes(pages[-1]) if pages else []
             for k, (begins, size) in enumerate(zip(array.begins(pages), last, strict=False)):
                 nbytes = begins[-1] - begins[0] + size
-                of_graph = array.codec, array.width, nbytes, tuple(begins) if array.apart else begins[0]
+                edges = pages[0].first_edge, pages[-1].last_edge
+                of_graph = array.codec, array.width, nbytes, edges, tuple(begins) if array.apart else None
                 what = None if array is self.offsets else of_graph
                 found.append(Region(f"{name} {k}", what, nbytes, [begin - begins[0] for begin in begins]))
         return found

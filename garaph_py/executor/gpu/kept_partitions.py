@@ -2,8 +2,7 @@
 
 Those stay whose lists have been needed most, as far as the budget goes. A partition comes when its copy costs nothing,
 because the superstep copies it as a whole anyway, or once its lists have been needed for as many bytes as the copy has:
-a copy at the beginning would have paid by then. Before anything is measured, partitions with hubs
-come first.
+a copy at the beginning would have paid by then. Before anything is measured, partitions with hubs come first.
 """
 
 from __future__ import annotations

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from ...codec.arrays import RAW
+from ..costs import EXPECTED
 from ..modes import ZERO_COPY
-from ..protocol import PUSH_COST
 from .placement import Placement
-
-PULL_RATE = 1e11
-"""Edges/s of a pull from the GPU's memory: PageRank over R-MAT 24, H200 (docs/results/gpu.md)."""
-PUSH_RATE = 2.5e10
-"""Edges/s of a push from there, so that one along a quarter of the edges takes as long as a pull (`PUSH_COST`)."""
-LINK_RATE = 5e10
-"""Bytes/s of copies to the GPU (docs/results/gpu.md)."""
-FAR_RATE = 2.5e10
-"""Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link moves,
-because their lists are short (docs/results/engines.md)."""
 
 
 def push_cost(placed: Placement, edge_bytes: int) -> float:
@@ -25,9 +15,9 @@ def push_cost(placed: Placement, edge_bytes: int) -> float:
     """
     residency, m = placed.residency, placed.numbering.arrays.m
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
-    pull = m / PULL_RATE + streamed * placed.edges.arrays.width / LINK_RATE
-    push = m / PUSH_RATE + far_edges(placed) * edge_bytes / FAR_RATE
-    return push / pull if m else PUSH_COST
+    pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link
+    push = m / EXPECTED.push + far_edges(placed) * edge_bytes / EXPECTED.far
+    return push / pull if m else EXPECTED.push_edge
 
 
 def far_edges(placed: Placement) -> int:

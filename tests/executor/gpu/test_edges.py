@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu.edges import ArraysOnDevice
+from garaph_py.executor.gpu.edges import ArraysOnDevice, raw_layout
 from garaph_py.executor.gpu.ranks import RUN
-from garaph_py.pages.layout import layout
+from garaph_py.pages.layout import Page, layout
 
 
 def with_isolated_vertices_at_the_end(encoding):
@@ -32,6 +32,19 @@ def test_every_page_lies_within_its_region(encoding, reads_values):
                     assert known.setdefault((region.name, page.first_edge), begin) == begin
     empty = [page for page in layout(edges.offsets, 100, 64) if page.first_edge == 2 * RUN]
     assert empty, "no page without edges after the last run"
+
+
+def test_a_region_says_which_edges_it_holds():
+    """Also where those of others would begin in the same run, or end in it."""
+    arrays, held = raw_layout(), set()
+    for first, last in (0, 5000), (100, 5000), (101, 5000), (101, 5001):
+        half = (first + last) // 2
+        pages = [Page(1, 0, 64, first, half), Page(2, 64, 128, half, last)]
+        (region,) = arrays.regions(pages)
+        assert region.begins[0] == 0
+        assert region.nbytes == 4 * RUN * (-(-last // RUN) - first // RUN)
+        held.add(region.what)
+    assert len(held) == 4
 
 
 def test_no_resident_pages_need_no_memory():

@@ -4,10 +4,10 @@ import types
 
 import pytest
 
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.gpu.push_cost import far_bytes, push_cost
 from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.modes import RESIDENT, ZERO_COPY
-from garaph_py.executor.protocol import PUSH_COST
 from garaph_py.pages.layout import Page
 
 M = 1 << 20
@@ -27,8 +27,8 @@ def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_pla
 
 
 def test_all_edges_in_the_gpus_memory():
-    assert push_cost(placed(), 4) == pytest.approx(PUSH_COST)
-    assert push_cost(placed(out=RESIDENT), 4) == pytest.approx(PUSH_COST)
+    assert push_cost(placed(), 4) == pytest.approx(EXPECTED.push_edge)
+    assert push_cost(placed(out=RESIDENT), 4) == pytest.approx(EXPECTED.push_edge)
 
 
 def test_lists_in_host_memory_are_dear_beside_pages_that_are_near():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.gpu import header
 from garaph_py.executor.modes import PULL, PUSH
-from garaph_py.executor.protocol import PUSH_COST
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
 from tests.support.numpy_gpu import FakePinned, failing_once, held_after, memory_for, when_iterations_begin
@@ -64,7 +64,7 @@ def test_the_answer_is_the_cpus(device_for, graph, monkeypatch, kind, piece):
         rows = found.stats.iterations
         assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
         assert modes(found)[0] == PULL
-        assert [row.mode == PUSH for row in rows[1:]] == [row.f <= 1 / PUSH_COST for row in rows[1:]]
+        assert [row.mode == PUSH for row in rows[1:]] == [row.f <= 1 / EXPECTED.push_edge for row in rows[1:]]
         pushes = [row for row in rows if row.mode == PUSH]
         assert [row.edges for row in pushes] == [round(row.f * graph.m) for row in pushes]
         assert ways_of(pushes) == {"resident"}

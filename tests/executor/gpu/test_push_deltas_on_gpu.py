@@ -7,8 +7,8 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import PULL, PUSH
-from garaph_py.executor.protocol import PUSH_COST
 from tests.support import twins
 from tests.support.cases import numbers
 from tests.support.real_gpu import Allocated, memory_for
@@ -44,7 +44,9 @@ PROGRAMS = {"core 1": Core(1), "core 3": Core(3), "core 9": Core(9), "votes": Vo
 def assert_pushes_where_few_are_active(run, graph):
     """It does after the first iteration; and it follows the edges of the active vertices."""
     rows = run.stats.iterations
-    assert [row.mode == PUSH for row in rows] == [k > 0 and row.f <= 1 / PUSH_COST for k, row in enumerate(rows)]
+    assert [row.mode == PUSH for row in rows] == [
+        k > 0 and row.f <= 1 / EXPECTED.push_edge for k, row in enumerate(rows)
+    ]
     pushes = [row for row in rows if row.mode == PUSH]
     assert [row.edges for row in pushes] == [round(row.f * graph.m) for row in pushes]
     assert ways_of(pushes) <= {"resident"}
@@ -108,7 +110,7 @@ def test_ranks(monkeypatch, name, kind):
     graph = graph_of(edges, directed=kind == "directed")
     program = made(edges, {"dtype": np.dtype(dtype), "tolerance": 1e-3})
     expected = run_with(program, graph, device="cpu", mode=PULL)
-    for bound in 1 / PUSH_COST, 1:  # 1: all push after the first iteration
+    for bound in 1 / EXPECTED.push_edge, 1:  # 1: all push after the first iteration
         monkeypatch.setattr(policy, "even_f", lambda _, bound=bound: bound)
         found = run_with(program, graph.packed() if kind == "packed" else graph, device="gpu", verify=True)
         assert PUSH in modes(found)

@@ -1,0 +1,67 @@
+"""What a processor and its link are expected to take, until a run has measured it: one record for all who decide.
+
+A GPU that works alone uses it by way of `executor.gpu.push_cost`, and a hybrid run by `dispatch.rates` and
+`dispatch.policy`. Each corrects what it measures: `dispatch.push_cost.PushCost` the times of pulls and of pushes, and
+`dispatch.rates.Rates` the rates of both processors and of copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of one machine. The defaults are those of an H200 and of the cores beside it.
+
+    Attributes
+    ----------
+    cpu : float
+        Edges/s that one thread of the CPU pulls.
+    gpu : float
+        Edges/s that the GPU pulls from its memory: PageRank over R-MAT 24, H200 (docs/results/gpu.md).
+    push : float
+        Edges/s that a GPU that works alone pushes from its memory: so it pushes along up to a quarter of the edges. At
+        f = 0.11 a push of SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges, H200): that would be 45 G.
+    push_beside_cpu : float
+        The same in a hybrid run: a push of SSSP moved 45 G edges/s where a pull moves 90 (same graph). Whether a GPU
+        that works alone is faster with this rate has not been measured.
+    push_start : float
+        Fixed time of a push in a hybrid run, in units of the time of a pull: 0.2 to 0.3 of 6 ms (same graph).
+    link : float
+        Bytes/s of copies to the GPU (docs/results/gpu.md).
+    far : float
+        Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link
+        moves, because their lists are short (docs/results/engines.md).
+    vertex : float
+        An active vertex on the CPU, in units of one of its out-edges (docs/results/gpu.md).
+    cpu_start : float
+        Upper bound on the fixed seconds of an iteration of the CPU; shorter measurements do not update the rate of
+        edges.
+    gpu_start : float
+        Fixed seconds of an iteration of the GPU: an iteration over ten edges (docs/results/gpu.md).
+    """
+
+    cpu: float = 1.5e8
+    gpu: float = 1e11
+    push: float = 2.5e10
+    push_beside_cpu: float = 5e10
+    push_start: float = 0.05
+    link: float = 5e10
+    far: float = 2.5e10
+    vertex: float = 3.0
+    cpu_start: float = 1e-4
+    gpu_start: float = 2e-4
+
+    @property
+    def push_edge(self) -> float:
+        """An active vertex's edge in a push of a GPU that works alone and has all edges, in units of a pulled edge."""
+        return self.gpu / self.push
+
+    @property
+    def push_edge_beside_cpu(self) -> float:
+        """The same in a hybrid run."""
+        return self.gpu / self.push_beside_cpu
+
+
+EXPECTED = Costs()
