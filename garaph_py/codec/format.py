@@ -7,7 +7,8 @@ groups. A list begins with a source itself, not with a gap, so it can be decoded
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,6 +106,27 @@ class Placed(Packed):
     @property
     def first_word(self) -> int:
         return 0
+
+    def alone(self, room: Callable[[], int]) -> Placed:
+        """The same array with no words before its own, in at most ``room()`` bytes, which other bytes may exceed.
+
+        If these lie between its words, it is a copy.
+        """
+        if not len(self.records):
+            return replace(self, words=self.words[:PADDING])
+        counts = self.records["widths"].sum(axis=1, dtype=np.int64)
+        begins = self.records["first_word"]
+        first, last = int(begins.min()) // PADDING * PADDING, int((begins + counts).max()) + PADDING
+        records = self.records.copy() if first else self.records
+        nbytes, own = (last - first) * self.words.itemsize, int(counts.sum()) * self.words.itemsize
+        if nbytes <= own + self.records.nbytes or nbytes <= room():
+            records["first_word"] -= first
+            return replace(self, records=records, words=self.words[first:last])
+        ends = np.cumsum(counts)
+        places = np.repeat(begins - (ends - counts), counts) + np.arange(ends[-1])
+        records = self.records.copy()
+        records["first_word"] = ends - counts
+        return replace(self, records=records, words=np.append(self.words[places], np.zeros(PADDING, np.uint32)))
 
 
 def decode(packed: Packed, starts: Array | None, kind: str) -> list[int]:

@@ -147,6 +147,10 @@ class PageBuffer:
         """Elements [first, last) of the array; `first` must be a multiple of `RUN`."""
         return self.blocks.elements(first, last, self.data, self.records, self.plan)
 
+    def alone(self, first: int, last: int) -> EdgeArray:
+        """The same without what belongs to other elements (`ArrayReader.alone`)."""
+        return self.blocks.alone(first, last, self.data, self.records, self.plan)
+
 
 @dataclass(eq=False)
 class PageFrame:

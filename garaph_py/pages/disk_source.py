@@ -236,12 +236,17 @@ class DiskPageSource:
             for buffer in frame.buffers:
                 buffer.blocks.check_joints(buffer.plan.first, buffer.plan.last)
             frame.loaded = frame.stays and all(buffer.whole for buffer in frame.buffers)
-        return self.part(page)
+        return self.part(page, False)
 
-    def part(self, page: Page) -> PageEdges:
-        """The edges of a part of a page that `edges` has given and `release` has not taken back."""
+    def part(self, page: Page, alone: bool) -> PageEdges:
+        """The edges of a part of a page that `edges` has given and `release` has not taken back.
+
+        If the page was read whole, they can be had `alone`: without bytes of other parts.
+        """
         frame, first = self._given[page.number], page.first_edge // RUN * RUN
-        lists, *values = (buffer.elements(first, page.last_edge) for buffer in frame.buffers)
+        lists, *values = (
+            (buffer.alone if alone else buffer.elements)(first, page.last_edge) for buffer in frame.buffers
+        )
         return PageEdges(first, lists, values[0] if values else None)
 
     def release(self, page: Page) -> None:

@@ -27,6 +27,7 @@ class PartSource:
         self._read = dict[int, Page]()  # what is read of each page of `whole`, by its number
         self._left = Counter[int]()  # how many of its parts have yet to be released
         self._given = set[int]()  # the pages of `whole` that it has given
+        self._is_whole = True  # these pages are read whole
 
     @property
     def max_in_flight(self) -> int:
@@ -43,7 +44,7 @@ class PartSource:
         return self.pages
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
-        self._read, self._left, self._given = {}, Counter(), set()
+        self._read, self._left, self._given, self._is_whole = {}, Counter(), set(), wanted is None
         for page in pages:
             number = self.whole.number_at(page.first_vertex)
             first = self._read.get(number, page)
@@ -64,7 +65,7 @@ class PartSource:
         if number not in self._given:
             self.whole.edges(self._read[number])
             self._given.add(number)
-        return self.whole.part(replace(page, number=number))
+        return self.whole.part(replace(page, number=number), self._is_whole)
 
     def release(self, page: Page) -> None:
         """End the use of the page's edges."""

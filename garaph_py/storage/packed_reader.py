@@ -307,6 +307,9 @@ class PackedArrayReader(ArrayReader):
         own = records[(first - begin) // RUN : -(-(last - begin) // RUN)]
         return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
 
+    def alone(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
+        return self.elements(first, last, data, records, plan).alone(lambda: self.room(first, last))
+
     def _check_new(self, blocks: list[int], data: Array, places: list[int]) -> None:
         bounds = np.array([self.array.bounds(block) for block in blocks], np.int64)
         some = Blocks(data, np.array(places, np.int64), self._lengths[blocks], bounds)

@@ -284,6 +284,10 @@ class ArrayReader:
         """Elements [first, last) of blocks that were read by `plan`; `first` must be a multiple of `unit`."""
         raise NotImplementedError
 
+    def alone(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> EdgeArray:
+        """The same in at most `room` bytes: without what belongs to other elements. All blocks must have been read."""
+        return self.elements(first, last, data, records, plan)
+
     def _check_once(self, block: int, stored: Array) -> None:
         """Check the contents of a block against all constraints on its array."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from garaph_py.codec.arrays import RAW
-from garaph_py.codec.format import LISTS, decode
+from garaph_py.codec.format import LISTS, RUN, decode
 from garaph_py.pages.layout import layout
 from garaph_py.pages.part_source import PartSource
 
@@ -30,6 +30,13 @@ def assert_edges(found, saved, page):
     np.testing.assert_array_equal(own, edges.neighbours[page.first_edge : page.last_edge])
 
 
+def assert_nothing_else(found, whole, page):
+    """What a GPU copies of a part fits the room that it has for it."""
+    frame, first = whole._given[whole.number_at(page.first_vertex)], page.first_edge // RUN * RUN
+    for array, buffer in zip([found.sources], frame.buffers, strict=False):
+        assert array.buffers[-1].nbytes <= buffer.blocks.room(first, page.last_edge)
+
+
 def test_a_pass_over_the_parts_reads_what_a_pass_over_the_pages_reads(saved, source, small):
     whole, parts = source(100_000), source(100_000, parts=small)
     assert len(parts.pages) < len(small) / 2
@@ -43,6 +50,7 @@ def test_a_pass_over_the_parts_reads_what_a_pass_over_the_pages_reads(saved, sou
                 found = each.edges(page)
                 if each is made:
                     assert_edges(found, saved, page)
+                    assert_nothing_else(found, parts, page)
                 each.release(page)
             costs.append(each.bytes_read - before)
         assert costs[1] <= 1.01 * costs[0]
