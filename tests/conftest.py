@@ -96,7 +96,7 @@ def compiled_code(tmp_path_factory):
 def no_notice():
     """No line says that a program is compiled: whether it comes depends on what the cache holds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling.notice, "_left", 0.0)
+        patch.setattr(compiling.notice, "_said", True)
         yield
 
 

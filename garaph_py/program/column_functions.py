@@ -51,6 +51,8 @@ class Rows:
         first = bound.columns[0]
         self._count, self._first = len(bound.columns), first
         self._types = {"Value": first.value, "Sum": first.accumulator, "Total": first.total}
+        pairs = ((bound.value, first.value), (bound.accumulator, first.accumulator), (bound.reports, first.reports))
+        self._returns_record = {row: bool(own.names) for row, own in pairs}
         self._fields = {"self": (first.parameters.dtype.names or (), bound.parameters.dtype.names or ())}
         if first.vertex_data is not None and bound.vertex_data is not None:
             self._fields["data"] = first.vertex_data.dtype.names or (), bound.vertex_data.dtype.names or ()
@@ -69,7 +71,7 @@ class Rows:
             if old is not None:
                 call = f"{self._part(old, c)} if (total.{STOPPED} >> {c}) & 1 else {call}"
             lines.append(f"    r{c} = {call}")
-            parts += self._parts(f"r{c}", len(scalars(returns)) // self._count)
+            parts += self._parts(f"r{c}", len(scalars(returns)) // self._count, self._returns_record[returns])
         return convert("\n".join(lines), returns, parts, function=function, **self._records)
 
     def any(self, name: str, function: Any) -> Any:
@@ -94,8 +96,8 @@ class Rows:
         called = {"own_total": plain.aggregate, "is_active": plain.activate}
         return convert("\n".join(lines), partial, parts, **called, **self._records)
 
-    def _parts(self, item: str, count: int, is_record: bool | None = None) -> list[str]:
-        return [f"{item}[{k}]" for k in range(count)] if count > 1 or is_record else [item]
+    def _parts(self, item: str, count: int, is_record: bool) -> list[str]:
+        return [f"{item}[{k}]" for k in range(count)] if is_record else [item]
 
     def _call(self, function: str, arguments: tuple[str, ...], column: int) -> str:
         return f"{function}({', '.join(self._part(item, column) for item in arguments)})"

@@ -218,7 +218,7 @@ def test_a_simulation_of_a_recorded_run(shell, tmp_path):
     status, out, _ = shell("simulate", "--trace", trace, "--engine", f"{file}:Mine", "--json")
     assert status == 0
     assert {row["mode"] for row in json.loads(out)["iterations"]} == {"push"}
-    status, _, said = shell("simulate", "--trace", trace, "--engine", "emogi")
+    status, _, said = shell("simulate", "--trace", trace, "--engine", "grus")
     assert status == 1
     assert "cannot be simulated" in said
 

@@ -50,7 +50,7 @@ class FailingGpu(StepByParts):
         self.source = MemoryPageSource(graph._arrays.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self.capabilities = Capabilities("gpu", self.modes)
-        self.spans, self.streams = None, SimpleNamespace(thread=None)
+        self.spans, self.streams = None, SimpleNamespace(heartbeats=[])
 
     def open(self, plan, sources, state=None):
         sources.divide(plan.memory.gpu)
