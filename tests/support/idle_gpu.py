@@ -29,7 +29,7 @@ class IdleDriver(FakeDriver):
         return super().mem_alloc(nbytes)
 
     def memcpy_htod_async(self, place, array, stream=None):
-        pass
+        self.check(place, array.nbytes)
 
     def module_from_buffer(self, code):
         return types.SimpleNamespace(get_function=lambda name: IdleFunction(self, name))

@@ -145,6 +145,7 @@ class FakeDriver:
     def __init__(self, layouts):
         self.layouts, self.bytes = layouts, np.zeros(MEMORY, np.uint8)
         self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
+        self.sizes = dict[int, int]()  # bytes of each allocation by its address
         self.threads = 0  # of the last launch
         self.Stream = self.Event = lambda *_: types.SimpleNamespace(
             synchronize=lambda: None,
@@ -161,12 +162,20 @@ class FakeDriver:
             raise self.MemoryError("cuMemAlloc failed: out of memory")
         driver, place = self, self.next
         self.next, self.held = place + -(-nbytes // 256) * 256, self.held + nbytes
+        self.sizes[place] = nbytes
 
         class Allocation(int):
             def free(self):
                 driver.held -= nbytes
+                driver.sizes.pop(place, None)
 
         return Allocation(place)
+
+    def check(self, place, nbytes):
+        """Refuse to copy beyond the end of an allocation, as a GPU does."""
+        begin = max((each for each in self.sizes if each <= place), default=None)
+        if nbytes and (begin is None or place + nbytes > begin + self.sizes[begin]):
+            raise self.Error(f"{nbytes} bytes at {place} are not in an allocation: invalid argument")
 
     def memset_d8(self, place, value, nbytes):
         self.bytes[int(place) : int(place) + nbytes] = value
