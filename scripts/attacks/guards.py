@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 
 from garaph_py.native import kernel
+from garaph_py.native.job import KERNELS
 from garaph_py.native.threads import ThreadPool
 
 GUARD = 1 << 35
@@ -146,9 +147,15 @@ def one_by_one(pool: ThreadPool, rows: kernel.ArgumentTable) -> bool:
 
 @contextmanager
 def guarded(at_end: bool, notes: int) -> Iterator[Guards]:
-    """In ``with``: every kernel works on guarded memory, in all threads of this process."""
-    guards = Guards(at_end, notes)
-    call: Any = lambda table, k=0: guards.call(table, k)  # noqa: E731 - a function, so that it becomes a method
+    """In ``with``: every kernel works on guarded memory, in all threads of this process.
+
+    Those by which threads wait for each other (`native.job`) need the memory that all of them see.
+    """
+    guards, plain = Guards(at_end, notes), kernel.ArgumentTable.__call__
+
+    def call(table: kernel.ArgumentTable, k: int = 0) -> Any:
+        return plain(table, k) if table.kernel in KERNELS else guards.call(table, k)
+
     with mock.patch.object(kernel.ArgumentTable, "__call__", call), \
             mock.patch.object(ThreadPool, "_launch", one_by_one):  # fmt: skip
         yield guards

@@ -83,7 +83,7 @@ class HalfDone:
         self.residency, self.load_of = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
         self.source, self.streams = (
             MemoryPageSource(graph._arrays.in_edges, pages=pages),
-            SimpleNamespace(thread=Heartbeat("GPU's thread")),
+            SimpleNamespace(heartbeats=[Heartbeat("GPU's thread")]),
         )
         self._offsets = graph._arrays.in_edges.offsets
 
