@@ -61,7 +61,7 @@ class SafetyCopies:
         See `INTERVAL` and `SHARE`.
     """
 
-    def __init__(self, nbytes: int, interval: float = INTERVAL, share: float = SHARE) -> None:
+    def __init__(self, nbytes: int, interval: float, share: float) -> None:
         self._interval, self._share, self._last = interval, share, work_clock()
         self._cost = nbytes / PINNING  # seconds that the run waits for a copy to start
         self._coming: Copy | None = None
