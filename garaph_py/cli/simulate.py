@@ -13,14 +13,15 @@ from ..events import Iteration
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from ..system.sizes import counted, show_number, show_seconds
+from ..system.sizes import counted, show_bytes, show_number, show_seconds
 from .options import AsJson, Quiet
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..simulation import Machine
     from ..simulation.assess import Assessment
-    from ..simulation.spec import SpecRun
+    from ..simulation.parts import Parts
+    from ..simulation.spec import Spec, SpecRun
 
 Option = typer.Option
 
@@ -81,8 +82,12 @@ def simulate(
     assert spec is not None
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress, engine)
+    simulated = other or chosen.machine
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
-    played = (play(run, one, other or chosen.machine, chosen.engine, memory) for run, one in runs)
+    if chosen.parts is not None:
+        show_in_parts(runs, simulated, chosen, memory, as_json)
+        return
+    played = (play(run, one, simulated, chosen.engine, memory) for run, one in runs)
     if as_json:
         print_json({"runs": [run | {"iterations": with_ways(run["iterations"])} for run in played]})
     elif len(runs) > 1:
@@ -111,6 +116,54 @@ def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int |
         "published_seconds": known, "ratio": known and done.seconds / known,
         "extrapolated": extrapolations(machine, run.workload, done), "iterations": done.iterations,
     }  # fmt: skip
+
+
+def show_in_parts(
+    runs: Iterable[tuple[SpecRun, str]], machine: Machine, spec: Spec, memory: int | None, as_json: bool
+) -> None:
+    """Simulate runs in parts, with each number of parts that a spec names, and print them."""
+    assert spec.parts is not None
+    played = [
+        play_parts(run, device, machine, spec.engine, memory, count, spec.parts)
+        for run, device in runs
+        for count in spec.parts.counts
+    ]
+    if as_json:
+        print_json({"runs": played})
+    else:
+        show_parts(played)
+
+
+def play_parts(
+    run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None, count: int, parts: Parts
+) -> dict[str, Any]:  # fmt: skip
+    """Simulate a run over a graph in `count` parts; what there is to know of it, as JSON has it."""
+    from ..runtime.options import RunOptions
+    from ..simulation.parts import simulate_parts
+
+    options, mirrors = RunOptions(device=device, engine=engine), parts.mirrors(run.workload, count)
+    done = simulate_parts(run.workload, machine, options, parts.network, count, mirrors, memory)
+    return {
+        "graph": run.graph, "program": run.workload.traits.name, "device": device, "parts": count,
+        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "seconds": done.seconds, "waits_for": done.waits_for,
+        "supersteps": [vars(one) for one in done.supersteps],
+    }  # fmt: skip
+
+
+def show_parts(runs: Iterable[dict[str, Any]]) -> None:
+    """Print a table with a line for each run and number of parts."""
+    say(
+        f"{'graph':<16}{'program':<22}{'device':<8}{'parts':>6}{'mirrors':>9}{'memory':>10}{'iterations':>11}"
+        f"{'s each':>9}{'seconds':>9}  waits for"
+    )
+    for run in runs:
+        count = len(run["supersteps"])
+        each = run["seconds"] / max(count, 1)
+        say(
+            f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}{run['parts']:>6}"
+            f"{show_number(run['mirrors'] / 1e6) + ' M':>9}{show_bytes(run['part_bytes']):>10}{count:>11}"
+            f"{each:>9.4g}{run['seconds']:>9.4g}  {run['waits_for']}"
+        )
 
 
 def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:

@@ -24,9 +24,10 @@ from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
 from .machine import HINT, Machine, read_machine
 from .partitions import check_lists
+from .parts import Parts, parts_of
 from .workload import Activity, Layout, Workload, bind_for_types, in_order, workload_of
 
-KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
+KEYS = ("machine", "engine", "device", "layout", "parts", "graphs", "runs")
 LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
 GRAPH_KEYS = ("vertices", "edges", "directed", "source")
 RUN_KEYS = ("graph", "program", "iterations", "active", "fade", "published")
@@ -62,12 +63,15 @@ class Spec:
     engine : str
     devices : tuple of str
     runs : tuple of SpecRun
+    parts : Parts or None
+        None if each run has one machine.
     """
 
     machine: Machine
     engine: str
     devices: tuple[str, ...]
     runs: tuple[SpecRun, ...]
+    parts: Parts | None = None
 
 
 def read_spec(
@@ -110,7 +114,7 @@ def spec_of(
         for number, given in enumerate(runs, 1)
     )
     check()
-    return Spec(machine, engine, devices, specified)
+    return Spec(machine, engine, devices, specified, parts_of(document))
 
 
 def check_simulated(engine: str, folder: Path | None = None) -> ListPush | None:
