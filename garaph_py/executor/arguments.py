@@ -104,6 +104,7 @@ GPU = (
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
     Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
     Argument("supersteps", "Superstep*", "what each superstep of a launch did"),
+    Argument("hints", "u32*", "1 + the in-neighbour at which each vertex's last gather ended; 0 for none; may be null"),
     Argument("lost", "u32*", "1 if a value does not fit the 32 bits in which values are stored"),
     Argument(
         "class_edges", "u64*", "in-edges of each class of vertices, then out-edges of those that gave it its value"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -188,6 +188,11 @@ def with_list_arrays(arrays: dict[str, int], lists: ListPush, n: int, m: int, re
     if lists.byte_map and relaxes:  # deltas notify whom they change
         arrays["updated"] = n
     return arrays
+
+
+def with_hints(memory: DeviceMemoryPlan, n: int) -> DeviceMemoryPlan:
+    """The plan of a run that also keeps, for each of `n` vertices, the in-neighbour at which its last gather ended."""
+    return replace(memory, arrays=memory.arrays | {"hints": 4 * n})
 
 
 def can_push(bound: BoundProgram, graph: Graph) -> bool:

@@ -33,6 +33,7 @@ from .memory_plan import (
     can_push,
     has_lists,
     reserve,
+    with_hints,
     with_list_arrays,
 )
 from .numbering import Numbering
@@ -43,8 +44,12 @@ from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .reorder import HubEdges
 from .residency import VERTICES, Residency, pages_if_resident, plan_to_copy
-from .run_arrays import OF_GRAPH, RunArrays
+from .run_arrays import LEARNED, OF_GRAPH, RunArrays
 from .settings import BY_PRIORITY, MANAGED, SHARED, ListPush, Settings
+
+HINT_SHARE = 1 / 4
+"""Largest share of the memory for edges that hints may take. Where a hint is right, its 4 bytes save a read in host
+memory; a list that is resident instead takes its edges' bytes, 128 on average in an R-MAT graph with 32 a vertex."""
 
 
 class Placement(NamedTuple):
@@ -80,7 +85,7 @@ class Placement(NamedTuple):
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """What the run needs of the graph in the device's memory: the allocations by name, and what each holds."""
-        found = self.numbering.contents(name for name in OF_GRAPH if name in self.memory.arrays)
+        found = self.numbering.contents(name for name in (*OF_GRAPH, *LEARNED) if name in self.memory.arrays)
         if self.numbering.order is not None:
             return found | hub.contents
         out = {} if self.out_edges is None else self.out_edges.contents
@@ -261,6 +266,9 @@ class Placer:
         mapped = self._mapped("in-edges", graph._arrays.in_edges)
         if mapped is None:
             return None
+        hinted = with_hints(memory, graph.n)
+        if ends_early and not bound.reads_edge_values and hinted.arrays["hints"] <= HINT_SHARE * memory.left:
+            memory, residency = hinted, self._residency(given, hinted, edges, sources, 0)
         uses, residency = self._by_use(memory, edges, residency)
         return Placement(given, memory, edges, residency, mapped, True, uses=uses)
 

@@ -26,6 +26,8 @@ Array = npt.NDArray[Any]
 OF_GRAPH = ("in_begins", "out_begins", "word_ranks", "run_ranks", "destinations", "starts", "positions")
 """The arrays that depend on the graph and its numbering alone; they are kept from one run to the next. Those that the
 GPU derives come after those that it derives them from."""
+LEARNED = ("hints",)
+"""The arrays that kernels fill as they go, and that later runs over the graph read; they begin as zeros."""
 
 
 WRITTEN = (
@@ -59,7 +61,7 @@ class RunArrays:
         """
         missing, copy = [], partial(staging.copy, kept=kept, pool=pool, threads=threads)
         for name, nbytes in sizes.items():
-            if name in OF_GRAPH:
+            if name in OF_GRAPH or name in LEARNED:
                 self.context[name], is_filled = kept.place(self._numbering.name(name), nbytes, name)
                 missing += [name] * (not is_filled)
             else:
@@ -70,8 +72,9 @@ class RunArrays:
         context["n"], context["wraps"], context["parameters"] = arrays.n, wraps_of(arrays.m), self._bound.parameters
         if not arrays.directed:
             context["out_begins"] = context["in_begins"]
-        for name in sorted(missing, key=OF_GRAPH.index):
-            self._fill(name, threads, copy)
+        for name in sorted(missing, key=(*OF_GRAPH, *LEARNED).index):
+            if name in OF_GRAPH:
+                self._fill(name, threads, copy)
             kept.keep(self._numbering.name(name), name)
         if self._bound.vertex_data is not None:
             copy(self._numbering.to_device(self._bound.vertex_data, threads), self.address("vertex_data"))

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
 from tests.support import twins
 from tests.support.real_gpu import Allocated, memory_for
@@ -107,3 +109,28 @@ def test_the_pages_with_the_most_lists_stay(encoding):
         moved.append(sum(row.to_device for row in found.stats.iterations))
     assert 0 < moved[0] <= 0.45 * 4 * graph.m
     assert max(moved[1:]) < moved[0] / 10  # no page is copied again; pushes read a few lists in place
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_gathers_begin_where_earlier_ones_ended(encoding):
+    """A search leaves hints for later ones: for a vertex that a pull reaches, an in-neighbour one level before it."""
+    given = gp.from_edges(EDGES.sources, EDGES.targets, vertices=range(EDGES.n), directed=False)
+    graph = given if encoding == "raw" else given.packed()
+    memory = memory_for(gp.apps.BFS(source=0), graph, 0.4) + 4 * graph.n
+    ends = np.concatenate([EDGES.sources, EDGES.targets]), np.concatenate([EDGES.targets, EDGES.sources])
+    neighbours = set(zip(*map(np.ndarray.tolist, ends), strict=True))
+    hinted = []
+    for source in (0, 1, 77, 1234, 0):
+        program = gp.apps.BFS(source=source)
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, sync=True, page_edges=20_000, iterations=1000)
+        np.testing.assert_array_equal(found.column("level"), gp.run(program, given, device="cpu").column("level"))
+        kept, hints = DeviceGraph.of(graph._arrays, device.find()), np.empty(graph.n, np.uint32)
+        with kept.device:
+            kept.device.driver.memcpy_dtoh(hints.view(np.uint8), kept.memory.at("hints"))
+        (vertices,) = np.nonzero(hints)
+        hinted.append(len(vertices))
+        assert neighbours.issuperset(zip((hints[vertices] - 1).tolist(), vertices.tolist(), strict=True))
+        if len(hinted) == 1:
+            levels = found.column("level")
+            np.testing.assert_array_equal(levels[hints[vertices] - 1] + 1, levels[vertices])
+    assert 0 < hinted[0] <= hinted[-1]
