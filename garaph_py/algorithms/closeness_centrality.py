@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..apps import BFS
+from ..apps import BFS, SSSP
+from ..apps.sssp import has_distance
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
 from ..runtime.run import run
 from ..system.arguments import explained
+from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
 from .distances import ADD_DISTANCES, distances
 from .in_memory import check_in_memory, in_memory
 
@@ -21,11 +23,11 @@ Array = npt.NDArray[Any]
 
 @explained
 def closeness_centrality(
-    graph: Graph, *, u: Any = None, wf_improved: bool = True, threads: int | None = None
+    graph: Graph, *, u: Any = None, distance: bool = False, wf_improved: bool = True, threads: int | None = None
 ) -> Result | float:
     """Closeness: ``c_v = r_v / sum of d(s, v)``, over the r_v other vertices s that reach v.
 
-    d(s, v) is the number of edges on a shortest path from s to v. A vertex that no other one reaches has 0.
+    d(s, v) is the length of a shortest path from s to v. A vertex that no other one reaches has 0.
 
     Parameters
     ----------
@@ -33,6 +35,9 @@ def closeness_centrality(
         If it is directed, distances are those to the vertex, as in NetworkX; ``graph.reversed()`` has those from it.
     u : vertex id, optional
         Compute the closeness of this vertex only.
+    distance : bool
+        Whether edge values, numbers of 0 or more, are lengths; otherwise, and in a graph without edge values, every
+        edge has length 1.
     wf_improved : bool
         Multiply by ``r_v / (n - 1)``, the share of the other vertices that reach v [2]_.
     threads : int, optional
@@ -46,15 +51,17 @@ def closeness_centrality(
     Raises
     ------
     GraphError
-        If the edges are on disk, and `u` is not given.
+        If the edges are on disk, and `u` is not given; with `distance`, if an edge value is negative.
     UnknownVertexError
         If the graph has no vertex `u`.
 
     Notes
     -----
-    With `u` it is the vertex program `garaph_py.apps.BFS`, on the reversed graph. Without `u` it has a kernel of its
-    own, in memory, on all cores, which searches from 64 sources at once [3]_. It takes O(n m) time, at best a 64th of
-    it, and 48 bytes for each vertex and thread.
+    With `u` it is the vertex program `garaph_py.apps.BFS` or, by length, `garaph_py.apps.SSSP`, on the reversed graph.
+    Without `u` it has a kernel of its own, in memory, on all cores, which searches from 64 sources at once [3]_. It
+    takes O(n m) time, at best a 64th of it, and 48 bytes for each vertex and thread. By length it searches from one
+    source after the other on each core, in O(n m log n) time and 48 bytes for each vertex and thread, and 8 for each
+    edge.
 
     References
     ----------
@@ -72,14 +79,25 @@ def closeness_centrality(
     """
     check_graph(graph, "closeness_centrality")
     if u is not None:
-        levels = run(BFS(source=u), graph._reversed(valued=False), threads=threads).values["level"]
-        found = levels[levels > 0]
-        sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found)])
+        found = distances_to(u, graph, distance, threads)
+        sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])
         return float(closeness(sums, reached, graph.n, wf_improved)[0])
     check_in_memory(graph, "closeness_centrality")
-    with in_memory(graph, "closeness_centrality", [ADD_DISTANCES], threads) as call:
-        sums, reached, edges = distances(call, np.arange(graph.n), inverse=False)
+    by_length = has_lengths(graph, distance, "closeness_centrality", 0)
+    kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
+    with in_memory(graph, "closeness_centrality", [kernel], threads) as call:
+        sums, reached, edges = add(call, np.arange(graph.n), False)
         return call.result(closeness(sums, reached, graph.n, wf_improved), edges)
+
+
+def distances_to(u: Any, graph: Graph, by_length: bool, threads: int | None) -> Array:
+    """The distances to the vertex `u` from the vertices that reach it, `u` included."""
+    if by_length and graph.edge_dtype is not None:
+        lengths = run(SSSP(source=u), graph._reversed(valued=True), threads=threads).values
+        reaching: Array = lengths[has_distance(lengths)]
+        return reaching
+    levels: Array = run(BFS(source=u), graph._reversed(valued=False), threads=threads).values["level"]
+    return levels[levels >= 0]
 
 
 def closeness(sums: Array, reached: Array, n: int, wf_improved: bool) -> Array:

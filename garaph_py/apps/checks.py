@@ -31,23 +31,26 @@ def require_positive(program: Any, name: str) -> None:
 
 def require_no_negative_edges(program: Any, graph: Graph) -> None:
     """Raise `GraphError`, naming an edge, if an edge value is negative or NaN."""
-    require_edges(program, graph, "edge values of 0 or more", 0, np.inf)
+    require_edges(type(program).__name__, graph, "edge values of 0 or more", 0, np.inf)
 
 
 def require_finite_edges(program: Any, graph: Graph) -> None:
     """Raise `GraphError`, naming an edge, if the program's float type holds an edge value only as infinity or NaN."""
     most = np.finfo(np.result_type(program.dtype, np.float32)).max
-    require_edges(program, graph, "finite edge values", -most, most)
+    require_edges(type(program).__name__, graph, "finite edge values", -most, most)
 
 
-def require_edges(program: Any, graph: Graph, needs: str, least: Any, most: Any) -> None:
-    """Raise `GraphError`, naming an edge, unless all edge values are from `least` to `most`, which `needs` words."""
+def require_edges(name: str, graph: Graph, needs: str, least: Any, most: Any) -> None:
+    """Raise `GraphError`, naming an edge, unless all edge values are from `least` to `most`.
+
+    `name` is whose error it is, and `needs` are the words for what it needs.
+    """
     if graph.edge_dtype is None or not graph.m:
         return
     limits = graph._arrays.value_limits
     if limits.least >= least and limits.most <= most:
         return
-    problem = f"{type(program).__name__} needs {needs}, but"
+    problem = f"{name} needs {needs}, but"
     for edges in listed(graph):
         numbers = edge_numbers(edges)
         if (at := np.flatnonzero(~((numbers >= least) & (numbers <= most)))).size:

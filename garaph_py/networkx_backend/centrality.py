@@ -18,16 +18,16 @@ from .unweighted import source_of
 from .weighted import callable_weight
 
 
-def by_distance(distance: Any, **others: Any) -> str | None:
-    """Why a function does not run here: it counts edges."""
-    return None if distance is None else "distances by an edge attribute"
+def callable_distance(distance: Any, **others: Any) -> str | None:
+    """Why a function does not run here: programs cannot call a function of Python for each edge."""
+    return callable_weight(distance)
 
 
 def sampled(k: Any, weight: Any, **others: Any) -> str | None:
     """Why `betweenness_centrality` does not run here with these arguments; None if it does."""
     if k is not None:
         return "NetworkX's random numbers choose the nodes"
-    return None if weight is None else "shortest paths by weight"
+    return callable_weight(weight)
 
 
 def started(nstart: Any, weight: Any = None, **others: Any) -> str | None:
@@ -53,16 +53,17 @@ def power_iteration(run: Any, graph: Any, max_iter: int, tol: float, **given: An
     return result
 
 
-@implements(by_distance)
+@implements(callable_distance)
 def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
     """The number of nodes that reach a node, divided by the sum of their distances; of one node, or of each."""
+    how: dict[str, Any] = {"distance": distance is not None, "wf_improved": wf_improved}
     if u is None:
-        every: Any = algorithms.closeness_centrality(G.graph, wf_improved=wf_improved)
+        every: Any = algorithms.closeness_centrality(G.weighted(distance), **how)
         return G.keyed(every.values)
-    return algorithms.closeness_centrality(G.graph, u=G.id_of(source_of(G, u)), wf_improved=wf_improved)
+    return algorithms.closeness_centrality(G.weighted(distance), u=G.id_of(source_of(G, u)), **how)
 
 
-@implements(by_distance)
+@implements(callable_distance)
 def harmonic_centrality(
     G: BackendGraph, nbunch: Any = None, distance: Any = None, sources: Any = None
 ) -> dict[Any, float]:
@@ -70,7 +71,8 @@ def harmonic_centrality(
     starts = None
     if sources is not None:
         starts = [G.id_of(source_of(G, node)) for node in ([sources] if sources in G else bunch_of(G, sources))]
-    found = with_whole_zeros(G.keyed(algorithms.harmonic_centrality(G.graph, sources=starts).values))
+    how: dict[str, Any] = {"distance": distance is not None, "sources": starts}
+    found = with_whole_zeros(G.keyed(algorithms.harmonic_centrality(G.weighted(distance), **how).values))
     if nbunch is None:
         return found
     return {node: found[node] for node in ([nbunch] if nbunch in G else bunch_of(G, nbunch))}
@@ -86,7 +88,8 @@ def betweenness_centrality(
     seed: Any = None,
 ) -> dict[Any, float]:
     """The share of shortest paths that each node is on."""
-    return G.keyed(algorithms.betweenness_centrality(G.graph, normalized=normalized, endpoints=endpoints).values)
+    how: dict[str, Any] = {"weight": weight is not None, "normalized": normalized, "endpoints": endpoints}
+    return G.keyed(algorithms.betweenness_centrality(G.weighted(weight), **how).values)
 
 
 @implements(started)

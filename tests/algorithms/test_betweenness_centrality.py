@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import betweenness_centrality
-from tests.support.networkx_graphs import on_disk, pairs, random_pair
+from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -63,5 +63,36 @@ def test_bad_numbers_of_sources_are_refused(k):
 
 
 def test_a_graph_on_disk_is_refused(tmp_path):
-    with pytest.raises(gp.errors.GraphError, match="betweenness_centrality needs edges in memory"):
+    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
         betweenness_centrality(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(valued_graphs(least=1))
+def test_lengths(threads, both):
+    ours, theirs = both
+    expected = nx.betweenness_centrality(theirs, weight="weight")
+    assert dict(betweenness_centrality(ours, weight=True, threads=threads)) == pytest.approx(
+        expected, rel=1e-12, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_larger_graph_with_lengths(directed, threads):
+    ours, theirs = random_valued(3, 120, 500, directed)
+    found = betweenness_centrality(ours.packed(), weight=True, threads=threads)
+    assert dict(found) == pytest.approx(nx.betweenness_centrality(theirs, weight="weight"), rel=1e-12, abs=1e-15)
+    assert found.stats.edges > ours.m
+
+
+def test_a_graph_without_lengths_has_edges_of_length_1():
+    both = random_pair(7, 60, 300, directed=True)
+    assert dict(betweenness_centrality(both.ours, weight=True)) == dict(betweenness_centrality(both.ours))
+    assert not betweenness_centrality(valued(2, [], True)[0], weight=True).values.any()
+
+
+@pytest.mark.parametrize("length", [0, -1, float("nan"), float("inf")])
+def test_edges_must_be_longer_than_0(length):
+    graph = gp.from_edges([1, 2], [2, 3], weights=[1.0, length])
+    with pytest.raises(gp.errors.GraphError, match=r"needs edge values that are above 0 .* 2 -> 3"):
+        betweenness_centrality(graph, weight=True)

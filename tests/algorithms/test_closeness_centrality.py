@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import closeness_centrality
-from tests.support.networkx_graphs import on_disk, pairs, random_pair
+from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,7 +34,45 @@ def test_only_one_vertex_may_be_asked_for_if_edges_are_on_disk(tmp_path):
     both = random_pair(1, 40, 3000, directed=True)
     stored = on_disk(both.ours, tmp_path / "g")
     assert closeness_centrality(stored, u=20) == pytest.approx(nx.closeness_centrality(both.theirs, 20))
-    with pytest.raises(gp.errors.GraphError, match="closeness_centrality needs edges in memory"):
+    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
         closeness_centrality(stored)
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
         closeness_centrality(both.ours, u=99)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(valued_graphs(least=0))
+def test_lengths(threads, both):
+    ours, theirs = both
+    expected = nx.closeness_centrality(theirs, distance="weight")
+    assert dict(closeness_centrality(ours, distance=True, threads=threads)) == pytest.approx(
+        expected, rel=1e-12, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_larger_graph_with_lengths(directed, threads):
+    ours, theirs = random_valued(3, 120, 500, directed)
+    found = closeness_centrality(ours.packed(), distance=True, threads=threads)
+    assert dict(found) == pytest.approx(nx.closeness_centrality(theirs, distance="weight"), rel=1e-12, abs=1e-15)
+    assert found.stats.edges > ours.m
+
+
+def test_a_graph_without_lengths_has_edges_of_length_1():
+    both = random_pair(7, 60, 300, directed=True)
+    assert dict(closeness_centrality(both.ours, distance=True)) == dict(closeness_centrality(both.ours))
+    assert not closeness_centrality(valued(2, [], True)[0], distance=True).values.any()
+
+
+@pytest.mark.parametrize("length", [-1, 1 << 53])
+def test_lengths_must_not_be_negative_nor_inexact(length):
+    graph = gp.from_edges([1, 2], [2, 3], weights=[1, length])
+    with pytest.raises(gp.errors.GraphError, match=r"needs edge values that are 0 or more .* 2 -> 3"):
+        closeness_centrality(graph, distance=True)
+
+
+@given(valued_graphs())
+def test_lengths_of_one_vertex(both):
+    ours, theirs = both
+    expected = nx.closeness_centrality(theirs, 3, distance="weight")
+    assert closeness_centrality(ours, u=3, distance=True) == pytest.approx(expected, rel=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import harmonic_centrality
-from tests.support.networkx_graphs import FIRST, on_disk, pairs, random_pair
+from tests.support.networkx_graphs import FIRST, on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -28,7 +28,38 @@ def test_more_vertices_than_a_word_has_bits(directed, threads):
 
 def test_bad_arguments_are_refused(tmp_path):
     graph = random_pair(1, 40, 3000, directed=True).ours
-    with pytest.raises(gp.errors.GraphError, match="harmonic_centrality needs edges in memory"):
+    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
         harmonic_centrality(on_disk(graph, tmp_path / "g"))
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
         harmonic_centrality(graph, sources=[99])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(valued_graphs(least=0))
+def test_lengths(threads, both):
+    ours, theirs = both
+    expected = nx.harmonic_centrality(theirs, distance="weight")
+    assert dict(harmonic_centrality(ours, distance=True, threads=threads)) == pytest.approx(
+        expected, rel=1e-12, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_larger_graph_with_lengths(directed, threads):
+    ours, theirs = random_valued(3, 120, 500, directed)
+    found = harmonic_centrality(ours.packed(), distance=True, threads=threads)
+    assert dict(found) == pytest.approx(nx.harmonic_centrality(theirs, distance="weight"), rel=1e-12, abs=1e-15)
+    assert found.stats.edges > ours.m
+
+
+def test_a_graph_without_lengths_has_edges_of_length_1():
+    both = random_pair(7, 60, 300, directed=True)
+    assert dict(harmonic_centrality(both.ours, distance=True)) == dict(harmonic_centrality(both.ours))
+    assert not harmonic_centrality(valued(2, [], True)[0], distance=True).values.any()
+
+
+@pytest.mark.parametrize("length", [-1, 1 << 53])
+def test_lengths_must_not_be_negative_nor_inexact(length):
+    graph = gp.from_edges([1, 2], [2, 3], weights=[1, length])
+    with pytest.raises(gp.errors.GraphError, match=r"needs edge values that are 0 or more .* 2 -> 3"):
+        harmonic_centrality(graph, distance=True)

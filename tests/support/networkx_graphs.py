@@ -68,10 +68,22 @@ def valued(n, edges, directed, kind=np.int64):
 
 
 @st.composite
-def valued_graphs(draw, n=8):
+def valued_graphs(draw, n=8, least=0):
     vertex = st.integers(0, n - 1)
-    edges = draw(st.lists(st.tuples(vertex, vertex, st.integers(0, 3)), max_size=24))
+    edges = draw(st.lists(st.tuples(vertex, vertex, st.integers(least, 3)), max_size=24))
     return valued(n, edges, draw(st.booleans()), draw(st.sampled_from([np.int64, np.float64])))
+
+
+def random_valued(seed, n, m, directed):
+    """A graph of ours with `m` random edges whose lengths are multiples of 0.1, and NetworkX's."""
+    random = np.random.default_rng(seed)
+    ends, lengths = (random.power(0.4, (m, 2)) * n).astype(np.int64), random.integers(1, 30, m) / 10
+    edges = [(int(u), int(v), length) for (u, v), length in zip(ends, lengths.tolist(), strict=True)]
+    ours = gp.from_edges(*ends.T, lengths, vertices=np.arange(n), directed=directed)
+    theirs = (nx.MultiDiGraph if directed else nx.MultiGraph)()
+    theirs.add_nodes_from(range(n))
+    theirs.add_weighted_edges_from(edges)
+    return ours, theirs
 
 
 def on_disk(graph, path):
