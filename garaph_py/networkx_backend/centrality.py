@@ -15,7 +15,7 @@ from .distance_measures import bunch_of
 from .functions import implements
 from .graph import BackendGraph
 from .unweighted import source_of
-from .weighted import callable_weight
+from .weighted import NOT_FOUND, callable_weight
 
 
 def callable_distance(distance: Any, **others: Any) -> str | None:
@@ -60,7 +60,8 @@ def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, w
     if u is None:
         every: Any = algorithms.closeness_centrality(G.weighted(distance), **how)
         return G.keyed(every.values)
-    return algorithms.closeness_centrality(G.weighted(distance), u=G.id_of(source_of(G, u)), **how)
+    vertex = source_of(G, u) if distance is None else source_of(G, u, NOT_FOUND)
+    return algorithms.closeness_centrality(G.weighted(distance), u=G.id_of(vertex), **how)
 
 
 @implements(callable_distance)

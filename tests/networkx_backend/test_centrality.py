@@ -3,6 +3,7 @@
 import networkx as nx
 import pytest
 
+from garaph_py.networkx_backend import backend
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 SIMPLE = [nx.Graph, nx.DiGraph]
@@ -69,3 +70,28 @@ def test_hubs_that_do_not_converge_are_left_to_networkx():
     with pytest.raises(NotImplementedError):
         nx.hits(graph, max_iter=2, backend="garaph")
     assert both("hits", graph, max_iter=0)[0] == both("hits", graph, max_iter=0)[1]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n", [1, 12])
+def test_lengths(kind, n):
+    graph = random_graph(kind, n=n, connected=True)
+    for *_, attributes in graph.edges(data=True):
+        attributes["weight"] += 1
+    for name, given in (
+        ("closeness_centrality", {"distance": "weight"}), ("closeness_centrality", {"distance": "weight", "u": 0}),
+        ("harmonic_centrality", {"distance": "weight"}), ("betweenness_centrality", {"weight": "weight"}),
+        ("harmonic_centrality", {"distance": "weight", "sources": list(graph)[:3]}),
+    ):  # fmt: skip
+        found, expected = both(name, graph, **given)
+        assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12)), given
+
+
+def test_lengths_that_are_none_are_left_to_networkx():
+    graph = nx.path_graph(4)
+    nx.set_edge_attributes(graph, 0, "weight")
+    with pytest.raises(NotImplementedError, match="betweenness_centrality"):
+        nx.betweenness_centrality(graph, weight="weight", backend="garaph")
+    found, expected = both("closeness_centrality", graph, distance="weight")
+    assert found == expected
+    assert "function" in backend.can_run("harmonic_centrality", (graph,), {"distance": len})
