@@ -145,12 +145,12 @@ def play_parts(
     done = simulate_parts(run.workload, machine, options, parts.network, count, mirrors, memory)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "device": device, "parts": count,
-        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "seconds": done.seconds, "waits_for": done.waits_for,
+        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine), "seconds": done.seconds, "waits_for": done.waits_for,
         "supersteps": [vars(one) for one in done.supersteps],
     }  # fmt: skip
 
 
-def show_parts(runs: Iterable[dict[str, Any]]) -> None:
+def show_parts(runs: list[dict[str, Any]]) -> None:
     """Print a table with a line for each run and number of parts."""
     say(
         f"{'graph':<16}{'program':<22}{'device':<8}{'parts':>6}{'mirrors':>9}{'memory':>10}{'iterations':>11}"
@@ -162,8 +162,10 @@ def show_parts(runs: Iterable[dict[str, Any]]) -> None:
         say(
             f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}{run['parts']:>6}"
             f"{show_number(run['mirrors'] / 1e6) + ' M':>9}{show_bytes(run['part_bytes']):>10}{count:>11}"
-            f"{each:>9.4g}{run['seconds']:>9.4g}  {run['waits_for']}"
+            f"{each:>9.4g}{run['seconds']:>9.4g}  {run['waits_for']}{' *' * (not run['fits'])}"
         )
+    if not all(run["fits"] for run in runs):
+        say("* a part takes more memory than the machine has; take more parts, or on_disks = true")
 
 
 def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:

@@ -87,7 +87,8 @@ class PartsRun:
     mirrors : float
         Mirrors of each part.
     part_bytes : float
-        Memory of each part: its edges, and two values, an offset and a degree for each of its vertices and mirrors.
+        Memory of each part: its edges, if they are in memory, and two values, an offset and a degree for each of its
+        vertices and mirrors.
     supersteps : list of Superstep
     """
 
@@ -100,6 +101,10 @@ class PartsRun:
     def seconds(self) -> float:
         """Seconds of all iterations."""
         return sum(one.seconds for one in self.supersteps)
+
+    def fits(self, machine: Machine) -> bool:
+        """Whether a machine's memory holds a part."""
+        return machine.host_memory is None or self.part_bytes <= machine.host_memory
 
     @property
     def waits_for(self) -> str:
@@ -149,7 +154,8 @@ def simulate_parts(
         for activity, seconds in zip(workload.activities, computed, strict=True)
     ]
     per_vertex = 2 * workload.traits.value_bytes + 2 * 8
-    part_bytes = part.edges * workload.edge_bytes + part.vertices * per_vertex
+    edges = 0.0 if workload.on_disks else part.edges * workload.edge_bytes
+    part_bytes = edges + part.vertices * per_vertex
     return PartsRun(parts, mirrors, part_bytes, supersteps)
 
 

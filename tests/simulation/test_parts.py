@@ -51,7 +51,9 @@ def test_only_changed_values_are_sent_where_that_is_less():
 
 
 def test_memory_is_that_of_a_part():
-    assert played(4, N / 4).part_bytes == M / 4 * 4 + N / 2 * 24
+    done = played(4, N / 4)
+    assert done.part_bytes == M / 4 * 4 + N / 2 * 24
+    assert [done.fits(replace(KNOWN, host_memory=size)) for size in (None, 1 << 20, 1 << 30)] == [True, False, True]
 
 
 def test_the_gpus_memory_is_that_of_each_part():
