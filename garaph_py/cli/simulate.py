@@ -145,7 +145,8 @@ def play_parts(
     done = simulate_parts(run.workload, machine, options, parts.network, count, mirrors, memory)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "device": device, "parts": count,
-        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine), "seconds": done.seconds, "waits_for": done.waits_for,
+        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine),
+        "seconds": done.seconds, "waits_for": done.waits_for,
         "supersteps": [vars(one) for one in done.supersteps],
     }  # fmt: skip
 
