@@ -55,7 +55,7 @@ WEIGHTED, PLAIN = ":symmetric:weights", ":plain"
 CALIBRATE = [
     *(f"rmat:{one}{WEIGHTED}" for one in ("12:16", "14:8", "16:2", "16:8", "18:8", "20:8")),
     *(f"uniform:{one}{WEIGHTED}" for one in ("14:2", "16:8", "18:4", "18:16")),
-    "cube:24", "cube:40", "maze:120", "maze:250", "world:14:8", "world:16:4", "world:18:2",
+    "cube:24", "cube:40", "maze:150", "maze:450", "world:14:8", "world:16:4", "world:18:2",
     *(f"rmat:{one}:symmetric" for one in ("13:16", "15:8", "17:2", "19:8")),
     *(f"uniform:{one}:symmetric" for one in ("15:8", "18:2")),
     "cube:30:plain", "maze:180:plain", "world:15:8:plain",

@@ -291,35 +291,22 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
     """The costs in one ``[[work]]`` entry; error messages begin with `where`."""
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
-    work = WorkCost(
+    units = {name: UnitCost(*toml.pair(entry, name, where)) for name in ("edge", "vertex", "far")}
+    amounts = {name: toml.amount(entry, name, where) for name in (*AMOUNTS, "page", "iteration")}
+    which = {name: toml.flag(entry, name, False) for name in ("sync", "values") if name in entry}
+    given: dict[str, Any] = units | amounts | which
+    if processor != BOTH and not any(amounts.values()) and not any(one != UnitCost() for one in units.values()):
+        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
+    return WorkCost(
         processor,
         toml.string(entry, "program", where, ANY),
         toml.one_of(entry, "mode", MODES, where, PULL),
-        UnitCost(*toml.pair(entry, "edge", where)),
-        UnitCost(*toml.pair(entry, "vertex", where)),
-        toml.amount(entry, "page", where),
-        toml.amount(entry, "iteration", where),
-        toml.bounds(entry, "measured", where),
-        toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
-        *(toml.flag(entry, name, False) if name in entry else None for name in ("sync", "values")),
-        far=UnitCost(*toml.pair(entry, "far", where)),
+        measured=toml.bounds(entry, "measured", where),
+        engine=toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
         locality=toml.bounds(entry, "locality", where),
         gathered=toml.amount(entry, "gathered", where) if "gathered" in entry else None,
-        **{name: toml.amount(entry, name, where) for name in AMOUNTS},
+        **given,
     )
-    costs = (
-        work.edge.base,
-        work.edge.doubling,
-        work.vertex.base,
-        work.iteration,
-        work.near,
-        work.far.base,
-        work.turn,
-        work.call,
-    )
-    if processor != BOTH and not any(costs):
-        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
-    return work
 
 
 def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str = "") -> None:

@@ -98,7 +98,7 @@ def test_buckets_are_opened_within_a_call(calls):
 
 
 def test_it_counts_the_vertices_that_wait(calls):
-    """A star whose leaves are each far beyond the one before: opening a bucket finds one, and looks at all that wait."""
+    """A star whose leaves are each far beyond the one before: a bucket has one, and all that wait are looked at."""
     weights = np.array([1, 10**3, 10**6, 10**9], np.int32)
     star = gp.from_edges(np.zeros(4, int), np.arange(1, 5), weights, directed=False)
     rows = run_with(gp.apps.SSSP(0), star, device="cpu").stats.iterations
