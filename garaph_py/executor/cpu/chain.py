@@ -208,6 +208,14 @@ def make_settle(f: Functions, reader: Reader, priorities: bool):
     return settle
 
 
+def keep_frontier(t, place, length):
+    """Put the vertices of the queue into `next_frontier`, where the host finds them."""
+    for k in range(length):
+        v = np.int64(t.queue[place + k])
+        t.next_frontier[v >> 6] |= bit_of(v)
+        t.next_frontier_blocks[v >> 12] = np.uint8(1)
+
+
 def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> RecordKernel:
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
@@ -255,10 +263,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
             t.counts[0], t.counts[1], t.counts[2], t.counts[3] = followed, length, count_edges, changeable
             steps, place, began = steps + 1, MOST_EDGES - place, clock()
             goes_on = length > 0 and count_edges <= t.most_edges and steps < MOST_SUPERSTEPS and began < ends
-        for k in range(length):
-            v = np.int64(t.queue[MOST_EDGES - place + k])
-            t.next_frontier[v >> 6] |= bit_of(v)
-            t.next_frontier_blocks[v >> 12] = np.uint8(1)
+        keep_frontier(t, MOST_EDGES - place, length)
         if priorities and waiting == 0:  # no block has vertices that wait
             for block in range(((t.n - 1) >> 12) + 1):
                 t.pending_blocks[block] = np.uint8(0)
