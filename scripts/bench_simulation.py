@@ -11,7 +11,7 @@ PageRank runs for ten iterations, the others until they converge: BFS and SSSP f
 ConnectedComponents in supersteps, SSSP under the tutorial's policy synchronously (its pulls open each bucket anew: ten
 thousand iterations on a grid). GPUs have memory for a share of the edges (`--gpu-memory`), which are raw.
 
-All runs are repeated in rounds, for other users of a machine disturb it, and its clock changes, for minutes. Of all
+All runs are repeated in rounds, for other users of a machine disturb it, and it is slower for minutes at a time. Of all
 repeats the fastest counts; "spread" is the median over it, and "again" the fastest of every other round over that of
 the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
 vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
