@@ -90,6 +90,9 @@ class Iteration(NamedTuple):
     partitions : object or None
         If the engine chose how the edges of each partition reach the GPU (``"hytgraph"``): what it knew of them, as
         arrays `edges`, `active_vertices`, `active_edges` and `requests`, and the bytes of an edge, `edge_bytes`.
+    waited : int
+        In a superstep of several that the CPU did in one call, with priorities: the vertices that waited for later
+        buckets and were looked at, to open the next one.
     """
 
     number: int
@@ -110,6 +113,7 @@ class Iteration(NamedTuple):
     groups: tuple[PageGroup, ...] = ()
     compile_seconds: float = 0.0
     partitions: Any = None
+    waited: int = 0
 
     @property
     def ended(self) -> float:
@@ -128,7 +132,7 @@ class Iteration(NamedTuple):
 
 COLUMNS = (
     "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
-    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "why",
+    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "waited", "why",
 )  # fmt: skip
 """The columns of a table of iterations, in order."""
 

@@ -178,8 +178,9 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     active, edges, bound = seen.active, seen.active_edges, decision.ahead.push_edges if decision.ahead else 0
     pushes, pulls = (f"{how} {bound} edges lead from active vertices" for how in ("at most", "more than"))
     ways = (steps.push, pushes), (steps.pull, pulls)
-    columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled
-    for *now, seconds, followed, pulled in zip(*(column.tolist() for column in columns), strict=True):
+    waiting = np.zeros_like(steps.active) if steps.waited is None else steps.waited
+    columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled, waiting
+    for *now, seconds, followed, pulled, waited in zip(*(column.tolist() for column in columns), strict=True):
         how, why = ways[pulled]
         why = why if records else decision.why
         if not pulled and followed < edges:
@@ -188,7 +189,7 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
         records.append(events.Iteration(
             number, how.direction, edges / seen.edges, active, followed, last.pages, last.pages_skipped, seconds,
             last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
-            compile_seconds=0.0 if records else last.compile_seconds,
+            compile_seconds=0.0 if records else last.compile_seconds, waited=waited,
         ))  # fmt: skip
         number, started, left = number + 1, records[-1].ended, left - seconds
         active, edges = now

@@ -153,6 +153,8 @@ class Supersteps:
         Whether it pulled.
     push, pull : PageDecision
         How edges were processed in those that pushed, and in those that pulled.
+    waited : ndarray of int64 or None
+        Vertices that waited for later buckets and were looked at, to open the next one; None if that was not counted.
     """
 
     active: Array
@@ -162,6 +164,7 @@ class Supersteps:
     pulled: Array
     push: PageDecision
     pull: PageDecision
+    waited: Array | None = None
 
     def __len__(self) -> int:
         return len(self.active)

@@ -99,12 +99,16 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation) -> li
     program, size, found = workload.traits.name, workload.vertex_data, []
     for processor, mode in used:
         ways = (mode, WAYS[mode]) if processor == CPU and mode in WAYS else (mode,)
-        work = machine.work_of(processor, program, *ways, sync=workload.traits.synchronous)
+        values = workload.traits.edge_value_bytes > 0
+        work = machine.work_of(processor, program, *ways, sync=workload.traits.synchronous, values=values)
         what = f"{program} on the {processor.upper()}, {mode}"
         if work.program == ANY:
             found.append(f"{what}: not measured; it has the costs of any program")
         elif work.mode not in ways:
             found.append(f"{what}: not measured; it has the costs of {work.mode}")
+        elif work.values is not None and work.values != values:
+            without, other = ("with", "without") if values else ("without", "with")
+            found.append(f"{what}: not measured {without} edge values; it has the costs {other} them")
         if work.measured is not None and not work.measured[0] <= size <= work.measured[1]:
             least, most = map(show_bytes, work.measured)
             found.append(f"{what}: {show_bytes(size)} of vertex data, beyond the {least} to {most} that were measured")

@@ -1,8 +1,9 @@
 """Fit a machine to runs that were measured on it, by least squares with non-negative coefficients.
 
 CPU: for each program and mode, an iteration takes a constant time, plus a time for each thing that it has to do
-(`demand.Demand`). Costs per edge and per active vertex grow with each doubling of the vertex data; to fit that, graphs
-of two sizes are needed. What depends on the shape of a graph needs several graphs.
+(`demand.Demand`). Costs per active vertex grow with each doubling of the vertex data; to fit that, graphs of two sizes
+are needed. What depends on the shape of a graph needs several graphs; then the costs of values that are lost from a
+cache grow likewise, and otherwise those per edge.
 
 GPU: the time per edge is fitted to iterations that copy almost nothing, the link's rate to iterations that copy more.
 If all iterations copy, the time per edge is the estimate of `dispatch.rates`. The rest of an iteration's time is
@@ -44,7 +45,7 @@ ROUNDS = 20
 """Number of rounds in which `fit` finds its weights."""
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
-SHAPED = ("near", "far", "turn", "active", "graph")
+SHAPED = ("near", "far", "turn", "notified", "active", "graph")
 """What of a `Demand` differs between graphs of one size."""
 
 
@@ -90,19 +91,21 @@ def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[Recor
     return ((run, row) for run in runs for row in run.rows if row["device"] == device)
 
 
-def fit(columns: Sequence[Any], seconds: Sequence[float]) -> list[float]:
+def fit(columns: Sequence[Any], seconds: Sequence[float], wholes: Sequence[float] | None = None) -> list[float]:
     """Find the non-negative coefficients of `columns` whose weighted sum is the best fit to `seconds`.
 
     Weighted least squares: the weight of each square is one over the fitted value, found in a few rounds. With these
-    weights, the fitted values have the same sum as `seconds`.
+    weights, the fitted values have the same sum as `seconds`. If the `wholes` are given, of which each of the `seconds`
+    is a part, it is the shares of these that have the same sum.
     """
     measured = np.asarray(seconds, float)
+    parts = np.ones(len(measured)) if wholes is None else np.asarray(wholes, float)
     table = np.asarray(columns, float).T
     scale = np.maximum(table.max(axis=0), 1e-300)
     table = table / scale
     found, fitted = np.zeros(len(scale)), measured
     for _ in range(ROUNDS):
-        weights = 1 / np.sqrt(np.maximum(fitted, MIN_SECONDS))
+        weights = 1 / np.sqrt(np.maximum(fitted, MIN_SECONDS) * np.maximum(parts, MIN_SECONDS))
         found, _ = nnls(table * weights[:, None], measured * weights)
         fitted = table @ found
     return [float(value) for value in found / scale]
@@ -139,7 +142,7 @@ class Sample:
 def samples(run: RecordedRun) -> Iterator[Sample]:
     """The iterations of a run that the CPU did alone; those of a chain too."""
     workload, rows, number = run.workload, run.rows, 0
-    chains, policy = chains_of(run), run.options.policy
+    chains, policy, seen = chains_of(run), run.options.policy, set[str]()
     while number < len(rows):
         row, activity = rows[number], workload.activities[number]
         count = chains[number]
@@ -147,7 +150,9 @@ def samples(run: RecordedRun) -> Iterator[Sample]:
             demand = of_push(workload, workload.activities[late - 1], CHAIN, 1)
             yield Sample(run, replace(demand, calls=int(late == number + count)), rows[late - 1]["seconds"])
         if not count and row["device"] == CPU:
-            yield Sample(run, demand_of(workload, activity, row["mode"], policy, run.threads), row["seconds"])
+            demand = demand_of(workload, activity, row["mode"], policy, run.threads)
+            yield Sample(run, replace(demand, first=int(demand.mode not in seen)), row["seconds"])
+            seen.add(demand.mode)
         number += max(count, 1)
 
 
@@ -182,26 +187,28 @@ def record_of(row: Record) -> Iteration:
 
 
 def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The CPU's costs, for each program and mode, and apart for Garaph's pulls and for synchronous runs.
+    """The CPU's costs, for each program and mode; apart for Garaph's pulls, for synchronous runs, and with edge values.
 
     Of several programs, there are also the costs that fit all of them: for others, and for modes that one has not used.
     """
-    groups: dict[tuple[str, str, str, bool], list[Sample]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, bool, bool], list[Sample]] = defaultdict(list)
     for run in runs:
         engine, traits = GARAPH if run.options.policy.one_partition_per_thread else ANY, run.workload.traits
         for sample in samples(run):
             for program in (traits.name, ANY):
-                groups[program, sample.demand.mode, engine, traits.synchronous].append(sample)
+                values = traits.edge_value_bytes > 0
+                groups[program, sample.demand.mode, engine, traits.synchronous, values].append(sample)
     has_several = len({run.workload.traits.name for run in runs}) > 1
-    for (program, mode, engine, sync), found in groups.items():
+    for (program, mode, engine, sync, values), found in groups.items():
         if program != ANY or has_several:
-            yield fitted(WorkCost(CPU, program, mode, engine=engine, sync=sync), found)
+            yield fitted(WorkCost(CPU, program, mode, engine=engine, sync=sync, values=values), found)
 
 
 def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     """`work` with the costs that fit best; those that the graphs are too few to show stay 0.
 
-    What depends on the shape of a graph needs more graphs than there are such costs.
+    What depends on the shape of a graph needs more graphs than there are such costs. A short run counts as much as a
+    long one.
     """
     data = {sample.run.workload.vertex_data for sample in found}
     shapes = {sample.run.workload.shape for sample in found}
@@ -220,22 +227,23 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     shaped = [name for name in SHAPED if column(name).any()]
     if len(shapes) <= len(shaped):
         shaped = []
-    add("edge", column("edge"), grows=True)
+    add("edge", column("edge"), grows=not shaped)
     if sparse or shaped:  # otherwise, edges and vertices are proportional
         add("vertex", column("vertex"), grows=sparse)
-    for name in ("gathered", *shaped):
+    for name in ("gathered", "waited", *shaped):
         if column(name).any():
-            add(name, column(name))
+            add(name, column(name), grows=name == "far")
     # otherwise the fit cannot separate it from the unit costs
     if sparse or shaped or len(set(column("edge"))) > len(columns):
         columns["iteration"] = np.ones(len(found))
     if work.mode == CHAIN:
         columns["call"] = column("calls")
-    values: dict[str, Any] = dict(
-        zip(columns, fit(list(columns.values()), [sample.seconds for sample in found]), strict=True)
-    )
+    elif (firsts := column("first")).any() and not firsts.all():
+        columns["first"] = firsts
+    each, wholes = [sample.seconds for sample in found], [sample.run.seconds for sample in found]
+    values: dict[str, Any] = dict(zip(columns, fit(list(columns.values()), each, wholes), strict=True))
     units: dict[str, Any] = {
-        name: UnitCost(values.pop(name, 0.0), values.pop(f"{name} doubling", 0.0)) for name in ("edge", "vertex")
+        name: UnitCost(values.pop(name, 0.0), values.pop(f"{name} doubling", 0.0)) for name in ("edge", "vertex", "far")
     }
     near = [shape.near for shape in shapes]
     return replace(

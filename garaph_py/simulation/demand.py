@@ -34,18 +34,23 @@ class Demand:
         Edges that are gathered in a pull, or followed to notify or to push.
     near, far : float
         Those that miss a small and a large cache (`graph.shape.Shape`).
-    gathered : float
-        In notify-pull: edges that are gathered.
+    gathered, notified : float
+        In notify-pull: edges that are gathered, and vertices that gather.
     vertex : float
         Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones.
     turn : float
-        In a pull: vertices that have another number of edges than the one before.
+        Vertices that gather, and have another number of edges than the one before.
     active : float
         In a pull of a relaxation: edges of active vertices, which may change values.
-    graph : int
-        In notify-pull and push: all vertices, of which sets are kept.
+    graph : float
+        All vertices: a pull passes over those without in-edges, too; in notify-pull and push, sets of them are kept.
     calls : int
         1, but 0 for all supersteps of a chain except the last.
+    waited : int
+        In a chain: waiting vertices that are looked at to open the next bucket.
+    first : int
+        1 if the run has done nothing in this mode before: threads wake up, and memory is touched for the first time.
+        A chain has its `calls` instead.
     """
 
     mode: str
@@ -57,8 +62,11 @@ class Demand:
     vertex: float = 0.0
     turn: float = 0.0
     active: float = 0.0
-    graph: int = 0
+    graph: float = 0
     calls: int = 1
+    notified: float = 0.0
+    waited: int = 0
+    first: int = 0
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
@@ -83,16 +91,18 @@ def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> De
     share, graph = edges / cores, workload.vertices * calls
     return Demand(
         mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
-        calls=calls,
+        calls=calls, waited=activity.waited if mode == CHAIN else 0,
     )  # fmt: skip
 
 
 def of_notify_pull(workload: Workload, activity: Activity, cores: int) -> Demand:
+    """Notifying, and gathering: lists of average length, of which an edge notifies at most one."""
     shape, followed, gathered = workload.shape, activity.active_edges, workload.gathered(activity)
-    share = followed / threads(RANDOM_ACCESS_EDGES * followed, cores)
+    share, sharing = followed / threads(RANDOM_ACCESS_EDGES * followed, cores), threads(gathered, cores)
+    lists = min(shape.lists * gathered / max(workload.edges, 1), followed) / sharing
     return Demand(
-        NOTIFY_PULL, followed + gathered, share, share * shape.near, share * shape.far,
-        gathered / threads(gathered, cores), activity.active / cores, graph=workload.vertices,
+        NOTIFY_PULL, followed + gathered, share, share * shape.near, share * shape.far, gathered / sharing,
+        activity.active / cores, lists * shape.turns / max(shape.lists, 1), graph=workload.vertices, notified=lists,
     )  # fmt: skip
 
 
@@ -110,7 +120,7 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
     share, turns = edges / cores, shape.turns * lists / max(shape.lists, 1)
     return Demand(
         mode, edges, share, share * shape.near, share * shape.far, vertex=lists / cores, turn=turns / cores,
-        active=active / cores,
+        active=active / cores, graph=workload.vertices / cores,
     )  # fmt: skip
 
 

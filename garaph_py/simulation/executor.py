@@ -111,6 +111,7 @@ class SimulatedCpu:
         self._chains = chains and workload.traits.is_relaxation and not workload.on_disks
         self._pages = workload.pages()
         self._edges_in_memory = self._kept_edges()
+        self._done = set[str]()  # the modes of `Demand` in which something has been done
 
     @property
     def capabilities(self) -> Capabilities:
@@ -158,6 +159,8 @@ class SimulatedCpu:
         """One iteration."""
         workload, mode = self.workload, decision.mode
         demand = demand_of(workload, activity, mode, self.policy, self.cores)
+        demand = replace(demand, first=int(demand.mode not in self._done))
+        self._done.add(demand.mode)
         work = self.costs_of(demand.mode, mode)
         seconds = work.of(demand, workload.vertex_data)
         if mode in (NOTIFY_PULL, PUSH):
@@ -396,7 +399,8 @@ def capabilities_of(workload: Workload, cores: int) -> Capabilities:
 def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str) -> WorkCost:
     """What a program costs on the CPU in the first of `modes` that is known, under a policy."""
     engine = GARAPH if policy.one_partition_per_thread else ANY
-    return machine.work_of(CPU, workload.traits.name, *modes, engine=engine, sync=workload.traits.synchronous)
+    traits, values = workload.traits, workload.traits.edge_value_bytes > 0
+    return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=traits.synchronous, values=values)
 
 
 def expected_pages(pages: list[Page], notified: int) -> list[Page]:

@@ -25,12 +25,12 @@ KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "wor
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
-    "processor", "program", "mode", "engine", "sync", "edge", "vertex", "near", "far", "gathered", "turn", "active",
-    "graph", "page", "iteration", "call", "measured", "locality",
+    "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
+    "turn", "active", "graph", "waited", "page", "iteration", "first", "call", "measured", "locality",
 )  # fmt: skip
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
-OPTIONAL = ("near", "far", "turn", "active", "graph", "call")
-"""Costs that a file leaves out if they are 0."""
+AMOUNTS = ("near", "notified", "turn", "active", "graph", "waited", "first", "call")
+"""Costs of what `demand.Demand` counts, each one number; a file leaves out those that are 0."""
 GARAPH = "garaph"
 """The engine of costs for policies with one partition per thread, whose pulls gather along all edges."""
 
@@ -83,9 +83,13 @@ class WorkCost:
         ``"garaph"``: the costs of policies with one partition per thread; ``"any"``: of all others too.
     sync : bool or None
         Whether the costs are those of synchronous runs; None if of any.
-    near, far, turn, active, graph, call : float
+    values : bool or None
+        Whether they are those of runs that read edge values; None if of any.
+    near, notified, turn, active, graph, waited, first, call : float
         Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
         chain's last superstep.
+    far : UnitCost
+        Likewise; with more vertex data, more of these lines are no longer in the last cache either.
     gathered : float or None
         In notify-pull: seconds for an edge that is gathered; None if as much as `edge`.
     locality : tuple of float or None
@@ -102,13 +106,17 @@ class WorkCost:
     measured: tuple[float, float] | None = None
     engine: str = ANY
     sync: bool | None = None
+    values: bool | None = None
     near: float = 0.0
-    far: float = 0.0
+    far: UnitCost = UnitCost()
     gathered: float | None = None
     turn: float = 0.0
     active: float = 0.0
     graph: float = 0.0
     call: float = 0.0
+    notified: float = 0.0
+    waited: float = 0.0
+    first: float = 0.0
     locality: tuple[float, float] | None = None
 
     def of(self, demand: Demand, vertex_data: float) -> float:
@@ -117,8 +125,9 @@ class WorkCost:
         gathered = edge if self.gathered is None else self.gathered
         return (
             edge * demand.edge + gathered * demand.gathered + self.vertex.seconds(vertex_data) * demand.vertex
-            + self.near * demand.near + self.far * demand.far + self.turn * demand.turn + self.active * demand.active
-            + self.graph * demand.graph + self.call * demand.calls + self.iteration
+            + self.near * demand.near + self.far.seconds(vertex_data) * demand.far + self.turn * demand.turn
+            + self.notified * demand.notified + self.active * demand.active + self.graph * demand.graph
+            + self.waited * demand.waited + self.first * demand.first + self.call * demand.calls + self.iteration
         )  # fmt: skip
 
     def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
@@ -198,13 +207,14 @@ class Machine:
         return nbytes / self.host_copy if self.host_copy else 0.0
 
     def work_of(
-        self, processor: str, program: str, *modes: str, engine: str = ANY, sync: bool | None = None
-    ) -> WorkCost:
+        self, processor: str, program: str, *modes: str, engine: str = ANY, sync: bool | None = None,
+        values: bool | None = None,
+    ) -> WorkCost:  # fmt: skip
         """The costs of a program on a processor, in the first of `modes` that has an entry.
 
         An entry of the program takes precedence over an entry of any program. If none of `modes` has an entry, pull is
-        tried, and then any other mode of the program. Of several entries, the one of this `engine` is taken, and then
-        the one for the same `sync`.
+        tried, and then any other mode of the program. Of several entries, the one of this `engine` is taken, then
+        the one for the same `values`, and then the one for the same `sync`.
 
         Raises
         ------
@@ -218,7 +228,9 @@ class Machine:
         own = [key for key in known if key[0] == program]
         for key in (*((name, mode) for mode in (*modes, PULL) for name in (program, ANY)), *own):
             if key in known:
-                return max(known[key], key=lambda work: (work.engine == engine, work.engine == ANY, work.sync == sync))
+                return max(known[key], key=lambda work: (
+                    work.engine == engine, work.engine == ANY, work.values == values, work.sync == sync
+                ))  # fmt: skip
         raise ParameterError(
             f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
             f"machine with runs of {program}"
@@ -279,34 +291,22 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
     """The costs in one ``[[work]]`` entry; error messages begin with `where`."""
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
-    work = WorkCost(
+    units = {name: UnitCost(*toml.pair(entry, name, where)) for name in ("edge", "vertex", "far")}
+    amounts = {name: toml.amount(entry, name, where) for name in (*AMOUNTS, "page", "iteration")}
+    which = {name: toml.flag(entry, name, False) for name in ("sync", "values") if name in entry}
+    given: dict[str, Any] = units | amounts | which
+    if processor != BOTH and not any(amounts.values()) and not any(one != UnitCost() for one in units.values()):
+        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
+    return WorkCost(
         processor,
         toml.string(entry, "program", where, ANY),
         toml.one_of(entry, "mode", MODES, where, PULL),
-        UnitCost(*toml.pair(entry, "edge", where)),
-        UnitCost(*toml.pair(entry, "vertex", where)),
-        toml.amount(entry, "page", where),
-        toml.amount(entry, "iteration", where),
-        toml.bounds(entry, "measured", where),
-        toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
-        toml.flag(entry, "sync", False) if "sync" in entry else None,
+        measured=toml.bounds(entry, "measured", where),
+        engine=toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
         locality=toml.bounds(entry, "locality", where),
         gathered=toml.amount(entry, "gathered", where) if "gathered" in entry else None,
-        **{name: toml.amount(entry, name, where) for name in ("near", "far", "turn", "active", "graph", "call")},
+        **given,
     )
-    costs = (
-        work.edge.base,
-        work.edge.doubling,
-        work.vertex.base,
-        work.iteration,
-        work.near,
-        work.far,
-        work.turn,
-        work.call,
-    )
-    if processor != BOTH and not any(costs):
-        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
-    return work
 
 
 def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str = "") -> None:
@@ -334,6 +334,6 @@ def machine_text(machine: Machine, comment: str = "") -> str:
         for key, value in vars(work).items():
             if isinstance(value, UnitCost):
                 lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
-            elif value is not None and (key not in OPTIONAL or value):
+            elif value is not None and (key not in AMOUNTS or value):
                 lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"

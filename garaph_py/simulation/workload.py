@@ -93,6 +93,8 @@ class Activity:
         What each partition has of the active vertices; None if unknown.
     followed : int or None
         Edges that a push follows: fewer than `active_edges` if vertices wait for their bucket. None if unknown.
+    waited : int
+        Waiting vertices that are looked at to open the next bucket, in a chain; 0 if unknown.
     """
 
     active: int
@@ -102,6 +104,7 @@ class Activity:
     reached: int = 0
     counts: PartitionCounts | None = None
     followed: int | None = None
+    waited: int = 0
 
 
 @dataclass(frozen=True)
@@ -329,7 +332,8 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
         gathered = row["edges"] - followed if notified else None
         visited, pushed = (row["edges"] if row["mode"] == mode else None for mode in (PULL, PUSH))
         counts = row.get("partitions")
-        found.append(Activity(row["active"], followed, gathered, visited, counts=counts, followed=pushed))
+        waited = row.get("waited") or 0  # earlier versions did not write it
+        found.append(Activity(row["active"], followed, gathered, visited, 0, counts, pushed, waited))
     return in_order(found)
 
 
@@ -352,6 +356,7 @@ def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> lis
             None if one.visited is None else round(one.visited * edges),
             round(one.reached * vertices),
             followed=None if one.followed is None else round(one.followed * edges),
+            waited=round(one.waited * vertices),
         )
         for one in activities
     ]

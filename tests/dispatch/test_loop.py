@@ -1,5 +1,7 @@
 """The loop: what the record of an iteration says of its pages."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,13 @@ def test_each_superstep_of_a_launch_has_a_record():
 def test_edges_were_copied_before_the_first_superstep():
     rows = several(LAST, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH)))
     assert [row.to_device for row in rows] == [640, 0]
+
+
+def test_a_record_says_how_many_vertices_were_looked_at_to_open_a_bucket():
+    done = steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH))
+    assert [row.waited for row in several(LAST, SEEN, DECISION, done)] == [0, 0]  # it was not counted
+    done = replace(done, waited=np.array([7, 0]))
+    assert [row.waited for row in several(LAST, SEEN, DECISION, done)] == [7, 0]
 
 
 def test_a_record_says_if_vertices_had_to_wait():

@@ -67,6 +67,10 @@ def test_extrapolations_are_noticed() -> None:
         "PageRank on the CPU, pull: near = 1.3e-14, beyond the 0.25 to 0.5 that were measured"
     ]
     assert beyond(Machine(1, (replace(costs, mode="pull-active"),))) == []
+    assert beyond(Machine(1, (replace(costs, values=False),))) == []
+    assert beyond(Machine(1, (replace(costs, values=True),))) == [
+        "PageRank on the CPU, pull: not measured without edge values; it has the costs with them"
+    ]
     assert extrapolations(KNOWN, far, simulate(far, KNOWN, how(CPU))) == []  # nothing of it was measured
 
 

@@ -16,7 +16,7 @@ from garaph_py.graph.shape import Shape
 from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
-from garaph_py.simulation.calibrate import calibrate
+from garaph_py.simulation.calibrate import calibrate, fit
 from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, supersteps
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
@@ -37,7 +37,7 @@ def work_of(*activities: Activity, traits: Traits = LABELS, shape: Shape = SHAPE
 def test_a_pull_by_hand() -> None:
     few, many = Activity(10, 20_000 - 1), Activity(10, 20_000)
     assert demand_of(work_of(), many, PULL, AUTO, 2) == Demand(
-        PULL, 640_000, 320_000, 160_000, 80_000, vertex=30_000, turn=15_000, active=10_000
+        PULL, 640_000, 320_000, 160_000, 80_000, vertex=30_000, turn=15_000, active=10_000, graph=40_000
     )
     assert demand_of(work_of(), few, PULL, AUTO, 2).mode == PULL_ACTIVE  # fewer than one edge in 32 is active
     by_all = demand_of(work_of(), few, PULL, GARAPH, 2)
@@ -47,7 +47,9 @@ def test_a_pull_by_hand() -> None:
 def test_a_pull_that_ends_early_by_hand() -> None:
     ends = work_of(traits=replace(LABELS, ends_early=True))
     known = demand_of(ends, Activity(10, 64_000, visited=70_000, reached=45_000), PULL, AUTO, 2)
-    assert known == Demand(PULL_ACTIVE, 70_000, 35_000, 17_500, 8_750, vertex=7_500, turn=3_750, active=32_000)
+    assert known == Demand(
+        PULL_ACTIVE, 70_000, 35_000, 17_500, 8_750, vertex=7_500, turn=3_750, active=32_000, graph=40_000
+    )
     expected = demand_of(ends, Activity(10, 64_000, reached=45_000), PULL, AUTO, 2).edges
     length = 640_000 / 60_000
     assert expected == round(15_000 * (1 - 0.9**length) / 0.1)  # a tenth of the edges begins in active vertices
@@ -60,7 +62,12 @@ def test_a_push_and_a_notification_by_hand() -> None:
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
     assert (small.edge, small.vertex) == (4_000, 96)
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
-    assert notify == Demand(NOTIFY_PULL, 10_000, 500, 250, 125, gathered=4_500, vertex=50, graph=80_000)
+    lists = 60_000 * 9_000 / 640_000 / 2  # of average length, half of which turn
+    assert notify == Demand(
+        NOTIFY_PULL, 10_000, 500, 250, 125, gathered=4_500, vertex=50, turn=lists / 2, graph=80_000, notified=lists
+    )
+    few = demand_of(work_of(), Activity(1, 2, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
+    assert few.notified == 1  # two edges notify two vertices at most
 
 
 def test_how_far_a_chain_goes() -> None:
@@ -77,7 +84,7 @@ def test_how_far_a_chain_goes() -> None:
 
 CHAINING = Machine(2, (
     WorkCost(CPU, "Labels", PUSH, UnitCost(1.0), iteration=100.0),
-    WorkCost(CPU, "Labels", CHAIN, UnitCost(1e-7), UnitCost(1e-6), iteration=1e-5, call=1e-3),
+    WorkCost(CPU, "Labels", CHAIN, UnitCost(1e-7), UnitCost(1e-6), iteration=1e-5, call=1e-3, waited=1e-4),
 ))  # fmt: skip
 
 
@@ -85,10 +92,10 @@ CHAINING = Machine(2, (
     ({}, True), ({"iterations": 9}, False), ({"trace": "x.json"}, False), ({"engine": "garaph"}, False),
 ])  # fmt: skip
 def test_supersteps_of_one_call_by_hand(how: dict[str, object], chained: bool) -> None:
-    work = work_of(*in_order([Activity(2, 10), Activity(3, 20), Activity(4, 30)]))
+    work = work_of(*in_order([Activity(2, 10), Activity(3, 20, waited=5), Activity(4, 30)]))
     done = simulate(work, CHAINING, RunOptions(device=CPU, **how))
     if chained:
-        each = [1e-5 + 2e-6 + 1e-6, 1e-5 + 3e-6 + 2e-6, 1e-5 + 4e-6 + 3e-6 + 1e-3]
+        each = [1e-5 + 2e-6 + 1e-6, 1e-5 + 3e-6 + 2e-6 + 5e-4, 1e-5 + 4e-6 + 3e-6 + 1e-3]
         assert [row.seconds for row in done.iterations] == pytest.approx(each)
         assert [row.active for row in done.iterations] == [2, 3, 4]
         assert done.iterations[1].started == pytest.approx(each[0])
@@ -102,6 +109,10 @@ def test_costs_of_an_engine_and_of_synchronous_runs() -> None:
         WorkCost(CPU, "Labels", PULL, UnitCost(float(number)), engine=engine, sync=sync)
         for number, (engine, sync) in enumerate([("any", False), ("any", True), ("garaph", True)])
     ]
+    weighted = [replace(one, edge=UnitCost(9.0), values=True) for one in own[:1]]
+    with_values = Machine(1, (*(replace(one, values=False) for one in own), *weighted))
+    assert with_values.work_of(CPU, "Labels", PULL, sync=True, values=True).edge.base == 9
+    assert with_values.work_of(CPU, "Labels", PULL, sync=True, values=False).edge.base == 1
     machine = Machine(1, tuple(own))
     found = {
         (engine, sync): machine.work_of(CPU, "Labels", PULL, engine=engine, sync=sync).edge.base
@@ -114,11 +125,14 @@ def test_costs_of_an_engine_and_of_synchronous_runs() -> None:
 def test_costs_by_hand_and_in_a_file() -> None:
     work = WorkCost(
         CPU, "Labels", PULL, UnitCost(1.0), UnitCost(2.0), iteration=3.0, engine="garaph", sync=True, near=5.0,
-        far=7.0, gathered=11.0, turn=13.0, active=17.0, graph=19.0, call=23.0, locality=(0.1, 0.9),
+        far=UnitCost(7.0, 1.5), gathered=11.0, turn=13.0, active=17.0, graph=19.0, call=23.0, notified=29.0,
+        waited=31.0, first=37.0, locality=(0.1, 0.9),
     )  # fmt: skip
-    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 10**7, 10**8)
-    assert work.of(demand, 0) == pytest.approx(1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8)
-    assert replace(work, gathered=None).of(demand, 0) == pytest.approx(work.of(demand, 0) - 10e3)
+    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 10**8, 1e9, 10**10, 10**11)
+    expected = 1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8 + 29e9 + 31e10 + 37e11
+    assert work.of(demand, 0) == pytest.approx(expected, abs=0.1)
+    assert work.of(demand, 4 << 20) == pytest.approx(expected + 2 * 150, abs=0.1)
+    assert replace(work, gathered=None).of(demand, 0) == pytest.approx(expected - 10e3, abs=0.1)
     machine = Machine(2, (work,))
     assert machine_of(tomllib.loads(machine_text(machine))) == machine
 
@@ -136,7 +150,10 @@ def recorded(shape: Shape, size: int, machine: Machine) -> RecordedRun:
 
 def test_the_costs_of_shapes_are_found_again() -> None:
     truth = Machine(2, (
-        WorkCost(CPU, "Labels", PULL, UnitCost(1e-9), UnitCost(4e-9), near=3e-9, far=5e-9, turn=1e-8, iteration=1e-4),
+        WorkCost(
+            CPU, "Labels", PULL, UnitCost(1e-9), UnitCost(4e-9), near=3e-9, far=UnitCost(5e-9), turn=1e-8, graph=2e-9,
+            iteration=1e-4, first=2e-4,
+        ),
         WorkCost(CPU, "Labels", PUSH, UnitCost(4e-9), UnitCost(2e-8), near=6e-9, iteration=1e-4, graph=1e-10),
         WorkCost(CPU, "Labels", CHAIN, UnitCost(2e-9), UnitCost(1e-8), iteration=1e-7, call=1e-4),
     ))  # fmt: skip
@@ -154,10 +171,28 @@ def test_the_costs_of_shapes_are_found_again() -> None:
         assert row.seconds == pytest.approx(was["seconds"], rel=0.15)
 
 
+def test_the_first_iteration_in_a_mode_costs_more() -> None:
+    costs = (WorkCost(CPU, "Labels", mode, UnitCost(1.0), first=1e9) for mode in (PULL, PUSH))
+    machine = Machine(2, tuple(costs))
+    many, few = Activity(70_000, 600_000), Activity(100, 20_000)
+    done = simulate(work_of(*in_order([many, many, few, few])), machine, RunOptions(device=CPU, iterations=9))
+    assert [row.mode for row in done.iterations] == [PULL, PULL, PUSH, PUSH]
+    assert [row.seconds >= 1e9 for row in done.iterations] == [True, False, True, False]
+
+
+def test_a_short_run_counts_as_much_as_a_long_one() -> None:
+    """An edge took one long run twice as long as ten short ones: its cost is near that of the short ones."""
+    seconds, wholes = [200.0, *[1.0] * 10], [200.0, *[1.0] * 10]
+    edges = [100.0, *[1.0] * 10]
+    (alike,), (by_time,) = fit([edges], seconds, wholes), fit([edges], seconds)
+    assert alike == pytest.approx(11 / (100 / 200 + 10))  # the shares of the eleven runs have the sum 11
+    assert by_time == pytest.approx(210 / 110)
+
+
 def test_few_graphs_show_nothing_of_their_shapes() -> None:
     runs = [recorded(SHAPE, size, CHAINING) for size in (64, 128)]
     for work in calibrate(runs).work:
-        assert (work.near, work.far, work.turn, work.graph) == (0, 0, 0, 0)
+        assert (work.near, work.far, work.turn, work.graph) == (0, UnitCost(), 0, 0)
 
 
 def test_other_programs_get_the_costs_of_all() -> None:

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.simulation import Activity, Workload
-from garaph_py.simulation.workload import Layout, bind_for_types, device_bytes, even_offsets, scaled, workload_of
+from garaph_py.simulation.workload import (
+    Layout,
+    activities_of,
+    bind_for_types,
+    device_bytes,
+    even_offsets,
+    scaled,
+    workload_of,
+)
 from tests.support.simulated import EVERYBODY, LABELS, SUMS, workload
 
 
@@ -62,6 +70,12 @@ def test_gathered_edges_are_as_recorded_between_what_is_known():
 def test_shares_go_with_the_graph():
     assert scaled([Activity(10, 100, 30), Activity(0, 0)], 2, 3) == [Activity(20, 300, 90), Activity(0, 0)]
     assert scaled([Activity(1, 3)], 0.1, 0.5) == [Activity(1, 2)]
+    assert scaled([Activity(1, 3, waited=5)], 2, 3) == [Activity(2, 9, waited=10)]
+
+
+def test_what_waited_is_as_recorded():
+    row = {"mode": "push", "f": 0.5, "active": 3, "edges": 4}
+    assert [one.waited for one in activities_of([row, row | {"waited": 7}], 8)] == [0, 7]  # earlier versions: none
 
 
 def test_device_bytes_are_those_of_the_arrays():

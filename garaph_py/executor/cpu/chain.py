@@ -35,7 +35,7 @@ MOST_EDGES = 1 << 14
 """Edges of the active vertices up to which one thread does a superstep: some 150 microseconds of work (9 ns an edge of
 a grid of 1200 x 1200), as long as it takes Python to open a bucket and to begin a superstep."""
 MOST_SUPERSTEPS = 1 << 12
-"""Supersteps of one call; the log has 32 bytes for each."""
+"""Supersteps of one call; the log has 40 bytes for each."""
 LONGEST = 50_000_000
 """Nanoseconds after which no superstep begins."""
 MOST_WAITING = 1 << 13
@@ -50,8 +50,11 @@ BESIDE = 2 * LINE
 """Prefetch distance for vertices with ids near a reached one's: two lines (one gained as much, four less)."""
 CACHED = 1 << 19
 """Vertices whose values, offsets and edges mostly lie in the last-level cache: some 16 MB with four edges each."""
-ACTIVE, EDGES, FOLLOWED, BEGAN = range(4)
-"""Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, when it began."""
+ACTIVE, EDGES, FOLLOWED, WAITED, BEGAN = range(5)
+"""Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, vertices that were
+looked at to open the next bucket, when it began."""
+WIDTH = BEGAN + 1
+"""Number of columns of the log."""
 
 
 def make_push_few_along(f: Functions, priorities: bool):
@@ -101,12 +104,13 @@ def make_open_next(f: Functions, highest: Any):
     priority = f.priority
 
     def open_next(t, place, waiting):
-        """Open it; return the length of the queue, the vertices' out-edges, and how many still wait.
+        """Open it; return the queue's length, its vertices' out-edges, how many still wait, how many were looked at.
 
         ``least[0]`` is at most the least priority of those that wait: a vertex with it may have been visited since.
         """
-        length, edges = NOTHING, NOTHING
+        length, edges, looked_at = NOTHING, NOTHING, NOTHING
         while length == 0 and waiting > 0:
+            looked_at += waiting
             lowest = t.thresholds[0] = t.thresholds[1]
             begin = max(t.least[0], lowest)
             t.thresholds[1] = highest if begin > highest - t.step[0] else begin + t.step[0]
@@ -125,7 +129,7 @@ def make_open_next(f: Functions, highest: Any):
         for k in range(length):
             v = np.int64(t.queue[place + k])
             edges += t.out_offsets[v + 1] - t.out_offsets[v]
-        return length, edges, waiting
+        return length, edges, waiting, looked_at
 
     return open_next
 
@@ -204,6 +208,14 @@ def make_settle(f: Functions, reader: Reader, priorities: bool):
     return settle
 
 
+def keep_frontier(t, place, length):
+    """Put the vertices of the queue into `next_frontier`, where the host finds them."""
+    for k in range(length):
+        v = np.int64(t.queue[place + k])
+        t.next_frontier[v >> 6] |= bit_of(v)
+        t.next_frontier_blocks[v >> 12] = np.uint8(1)
+
+
 def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> RecordKernel:
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
@@ -236,23 +248,22 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
             length, waiting, followed = superstep(edges, t, length, place, waiting)
             length, count_edges, changeable = settle(edges, t, length, place)
             bucket_followed += followed
+            waited = NOTHING
             if priorities and length == 0 and 0 < waiting < MOST_WAITING:
                 if t.step[0] == 0:
                     t.step[0] = first_step(t.least[0])
                 elif opened:  # what the bucket before the call has done is not known here
                     t.step[0] = next_step(t.step[0], bucket_edges, bucket_followed, before, ENOUGH_EDGES)
                 before = bucket_edges
-                length, count_edges, waiting = open_next(t, place, waiting)
+                length, count_edges, waiting, waited = open_next(t, place, waiting)
                 changeable, bucket_edges, bucket_followed, opened = length, count_edges, NOTHING, opened + 1
-            t.log[4 * steps + ACTIVE], t.log[4 * steps + EDGES] = length, count_edges
-            t.log[4 * steps + FOLLOWED], t.log[4 * steps + BEGAN] = followed, began
+            row = WIDTH * steps
+            t.log[row + ACTIVE], t.log[row + EDGES], t.log[row + FOLLOWED] = length, count_edges, followed
+            t.log[row + WAITED], t.log[row + BEGAN] = waited, began
             t.counts[0], t.counts[1], t.counts[2], t.counts[3] = followed, length, count_edges, changeable
             steps, place, began = steps + 1, MOST_EDGES - place, clock()
             goes_on = length > 0 and count_edges <= t.most_edges and steps < MOST_SUPERSTEPS and began < ends
-        for k in range(length):
-            v = np.int64(t.queue[MOST_EDGES - place + k])
-            t.next_frontier[v >> 6] |= bit_of(v)
-            t.next_frontier_blocks[v >> 12] = np.uint8(1)
+        keep_frontier(t, MOST_EDGES - place, length)
         if priorities and waiting == 0:  # no block has vertices that wait
             for block in range(((t.n - 1) >> 12) + 1):
                 t.pending_blocks[block] = np.uint8(0)
@@ -296,7 +307,7 @@ class Chain:
         source, kernel = self._edges.source(out_source), self._kernels_of(self._edges.reader).push_few
         self._launch.prepare(kernel)
         if not len(self._queue):
-            self._queue, self._log = np.empty(2 * MOST_EDGES, np.uint32), np.empty(4 * MOST_SUPERSTEPS, np.int64)
+            self._queue, self._log = np.empty(2 * MOST_EDGES, np.uint32), np.empty(WIDTH * MOST_SUPERSTEPS, np.int64)
             self._copies, self._waiting = np.empty(MOST_EDGES, state.values.dtype), np.empty(MOST_WAITING, np.uint32)
         counts, bucket, (page,) = np.zeros(4, np.int64), np.zeros(3, np.int64), source.pages
         step = np.array([ahead.step or 0], state.values.dtype)
@@ -316,7 +327,7 @@ class Chain:
 
     def _supersteps(self, steps: int) -> Supersteps:
         """What each superstep of the last call did, from its log. The loop measures how long the last one took."""
-        log = self._log.reshape(-1, 4)[:steps].copy()
+        log = self._log.reshape(-1, WIDTH)[:steps].copy()
         seconds, how = np.append(np.diff(log[:, BEGAN]), 0) / 1e9, PageDecision(PUSH, CPU)
         pulled = np.zeros(steps, np.bool_)
-        return Supersteps(log[:, ACTIVE], log[:, EDGES], seconds, log[:, FOLLOWED], pulled, how, how)
+        return Supersteps(log[:, ACTIVE], log[:, EDGES], seconds, log[:, FOLLOWED], pulled, how, how, log[:, WAITED])

@@ -97,6 +97,17 @@ def test_buckets_are_opened_within_a_call(calls):
     assert calls == [len(found.stats.iterations)]
 
 
+def test_it_counts_the_vertices_that_wait(calls):
+    """A star whose leaves are each far beyond the one before: a bucket has one, and all that wait are looked at."""
+    weights = np.array([1, 10**3, 10**6, 10**9], np.int32)
+    star = gp.from_edges(np.zeros(4, int), np.arange(1, 5), weights, directed=False)
+    rows = run_with(gp.apps.SSSP(0), star, device="cpu").stats.iterations
+    assert calls == [5]
+    assert [(row.active, row.edges, row.waited) for row in rows] == [
+        (1, 4, 4), (1, 1, 3), (1, 1, 2), (1, 1, 1), (1, 1, 0)
+    ]  # fmt: skip
+
+
 def test_real_priorities(calls):
     sources, targets = grid(30)
     lengths = np.random.default_rng(1).random(len(sources)) * 1e-3
