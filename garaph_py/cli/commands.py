@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import convert, devices, experiment, graphs, report, resume, run, run_many, simulate, top
+from . import convert, devices, experiment, graphs, report, resume, run, simulate, top
 from .terminal import OneLine
 
 app = typer.Typer(
@@ -51,7 +51,6 @@ def settings(
 
 
 app.command("run", cls=run.RunCommand)(run.run)
-app.command("run-many")(run_many.run_many)
 app.command("resume", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(resume.resume)
 app.command("report")(report.report)
 app.command("top")(top.top)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import VertexIds
-from ..system.files import write_whole
 from .result import Result
 from .stats import import_pandas
 
@@ -116,23 +114,6 @@ class ResultTable:
             columns.append(pa.array(part))
             names.append(str(source))
         return pa.table(columns, names=names)
-
-    def to_parquet(self, path: str | os.PathLike[str], name: str | None = None) -> None:
-        """Write `to_arrow` as Parquet.
-
-        Raises
-        ------
-        ParameterError
-            If the file cannot be written.
-        """
-        import pyarrow.parquet as pq
-
-        table = self.to_arrow(name)
-        write_whole(path, lambda file: pq.write_table(table, file))
-
-    def named(self, sources: Sequence[Any]) -> ResultTable:
-        """The same table with other names of its columns."""
-        return replace(self, sources=list(sources))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """`to_arrow` as a stream, by the Arrow PyCapsule interface."""

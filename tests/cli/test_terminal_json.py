@@ -35,7 +35,6 @@ def test_every_command(garaph, documented, tmp_path):
     table3 = Path(__file__).parents[2] / "scripts" / "simulations" / "table3.toml"
     commands = [
         ("run", ["run", "PageRank", "edges.tsv", "--iterations", 1, "--output", "r.parquet", "--trace", "t.json"]),
-        ("run-many", ["run-many", "BFS", "edges.tsv", "a", "b"]),
         ("run --explain", ["run", "PageRank", "edges.tsv", "--explain"]),
         ("top", ["top", "r.parquet", "-k", 2]),
         ("apps", ["apps"]),
