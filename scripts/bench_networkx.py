@@ -3,25 +3,36 @@
     python scripts/bench_networkx.py                      # 10 thousand to a million edges
     python scripts/bench_networkx.py --scales 9 12 --repeats 5
     python scripts/bench_networkx.py --scales 6 8 10 --diameter
+    python scripts/bench_networkx.py --scales 16 --functions katz_centrality,triangles --repeats 1
 
 Times are the least of some calls in turns: NetworkX alone; the backend with a conversion in each call; the backend with
-the graph that NetworkX has cached. Answers are compared.
+the graph that NetworkX has cached. Answers are compared. `--functions` takes functions that need a graph, or
+also its node with the most edges. It also prints how long the conversions alone take, and one pass over NetworkX's
+dictionaries, the least that a conversion could take.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import networkx as nx
 
 import garaph_py as gp
+from garaph_py.networkx_backend.convert import convert_from_nx
 
 EDGES_PER_VERTEX = 16
+STARTS = "source", "sources"
+"""Parameters that take the node with the most edges; the first is taken alone, the second as a list of one."""
+ARGUMENTS: dict[str, dict[str, Any]] = {"katz_centrality": {"alpha": 1e-4}, "eigenvector_centrality": {"tol": 1e-10}}
+"""Arguments by which a function converges on these graphs, and to comparable digits."""
 
 
 def graph_of(scale: int, directed: bool, named: bool) -> tuple[Any, Any]:
@@ -53,6 +64,39 @@ def diameters(graph: Any, hub: Any) -> Iterator[tuple[str, Callable[[str], Any]]
     yield "diameter, weight", lambda backend: nx.diameter(graph, weight="weight", backend=backend)
 
 
+def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """A call for each of these functions of NetworkX."""
+    for name in functions:
+        function = getattr(nx, name)
+        starts = next((key for key in STARTS if key in inspect.signature(function.orig_func).parameters), None)
+        given = ARGUMENTS.get(name, {}) | ({starts: hub if starts == "source" else [hub]} if starts else {})
+
+        def call(backend: str, function: Any = function, given: dict[str, Any] = given) -> Any:
+            answer = function(graph, backend=backend, **given)
+            return list(answer) if isinstance(answer, Iterator) else answer
+
+        yield name, call
+
+
+def print_floor(graph: Any, repeats: int) -> None:
+    """Print how long one pass over the dictionaries takes, and the conversions without and with weights."""
+    floors: dict[str, list[float]] = {"pass": [], "converted": [], "with weights": []}
+    for _ in range(repeats):
+        for name, call in zip(
+            floors,
+            (
+                lambda: deque(chain.from_iterable(graph._adj.values()), maxlen=0),
+                lambda: convert_from_nx(graph),
+                lambda: convert_from_nx(graph, edge_attrs={"weight": 1}),
+            ),
+            strict=True,
+        ):
+            began = time.perf_counter()
+            call()
+            floors[name].append(time.perf_counter() - began)
+    print("\n" + "; ".join(f"{name}: {1e3 * min(each):.0f} ms" for name, each in floors.items()))
+
+
 def seconds(call: Callable[[str], Any], backend: str) -> tuple[float, Any]:
     began = time.perf_counter()
     answer = call(backend)
@@ -60,11 +104,16 @@ def seconds(call: Callable[[str], Any], backend: str) -> tuple[float, Any]:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two answers agree: dictionaries up to rounding, others as they are."""
-    if not isinstance(first, dict):
-        return bool(first == second)
-    return first.keys() == second.keys() and all(
-        math.isclose(value, second[key], abs_tol=1e-9) for key, value in first.items()
+    """Whether two answers agree: numbers up to rounding, paths in their length, sets in any order."""
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(value, second[key]) for key, value in first.items())
+    if isinstance(first, tuple):
+        return all(map(same, first, second))
+    if isinstance(first, list):
+        groups = bool(first) and isinstance(first[0], set)
+        return set(map(frozenset, first)) == set(map(frozenset, second)) if groups else len(first) == len(second)
+    return bool(first == second) or (
+        isinstance(first, float) and math.isclose(first, second, rel_tol=1e-3, abs_tol=1e-9)
     )
 
 
@@ -96,6 +145,7 @@ def main() -> None:
     parser.add_argument("--directed", action="store_true")
     parser.add_argument("--named", action="store_true", help="nodes are strings")
     parser.add_argument("--diameter", action="store_true", help="the diameter of the largest component instead")
+    parser.add_argument("--functions", type=lambda text: text.split(","), help="these instead, separated by commas")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", "Note: conversions to backend graphs are saved to cache")
     print("| function | edges | NetworkX, ms | converted, ms | cached, ms | times as fast | cached |")
@@ -105,8 +155,13 @@ def main() -> None:
         if given.diameter:
             graph = graph.subgraph(nx.node_connected_component(graph, hub)).copy()
         named = (diameters if given.diameter else calls)(graph, hub)
+        if given.functions:
+            graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+            named = named_calls(graph, hub, given.functions)
         for row in measure(graph, named, given.repeats):
             print(row, flush=True)
+        if given.functions:
+            print_floor(graph, given.repeats)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
-from . import show
+from . import many, show
 from .options import (
     AsJson,
     Directed,
@@ -79,6 +79,14 @@ def run(
     ],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, short for -p source=VERTEX.")] = None,
+    sources: Annotated[
+        str | None,
+        Option(
+            metavar="A,B,C|@FILE",
+            help="Run from each of these vertices, all at once; @FILE has one in each line. --output, .parquet, .csv "
+            "or .arrow, then has a column for each.",
+        ),
+    ] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
     tolerance: Annotated[float | None, Option(help="Short for -p tolerance=NUMBER.")] = None,
     parameter: Annotated[
@@ -194,6 +202,8 @@ def run(
 
       garaph run my_program.py:MyProgram edges.csv -p rate=0.5 --iterations 20
 
+      garaph run SSSP graph/ --sources 6,28,496 --output distances.parquet
+
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
 
       garaph run PageRank graph/ --memory 3GiB --explain
@@ -208,8 +218,18 @@ def run(
     check_order(program, graph)
     check_outputs({f"--{name}": path for name, path in outputs.items()}, program, graph)
     kind = programs.find(program)
-    chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
-    write = writer(output, raw_names)
+    given = parameters(kind, source, tolerance, parameter or [])
+    many_sources = None if sources is None else many.sources_in(sources)
+    if many_sources is None:
+        chosen, write = programs.build(kind, given), writer(output, raw_names)
+    else:
+        many.check_alone(
+            {
+                "--source": source, "--trace": trace, "--report": report, "--checkpoint": checkpoint,
+                "--checkpoint-every": checkpoint_every, "--resume": resume, "--explain": explain, "--debug": debug,
+            }
+        )  # fmt: skip
+        chosen, write = many.program_for(kind, given, many_sources), many.writer(output, raw_names)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     columns = ColumnNames(source_column, target_column, weight_column)
@@ -231,7 +251,21 @@ def run(
             if explain:
                 print_plan(chosen, loaded, options, as_json)
                 return
-            result = runtime.execute(chosen, loaded, options, progress, request)
+            if many_sources is not None:
+                table = many.run(chosen, loaded, many_sources, options, progress)
+            else:
+                result = runtime.execute(chosen, loaded, options, progress, request)
+        if many_sources is not None:
+            if write is not None:
+                write(table, output)
+            if as_json:
+                many.print_documents(table, loaded, top, smallest, read_seconds)
+            else:
+                heading = f"{type(chosen).__name__} on {str(loaded)[8:-1]} ({graph})"
+                many.print_table(table, heading, top, smallest, verify)
+                if output is not None:
+                    say(f"wrote {len(table.vertex_ids):,} rows of {len(table)} values to {output}")
+            return
         with result:
             if write is not None:
                 write(result, output)

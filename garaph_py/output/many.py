@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import VertexIds
+from .files import check_suffix, write_csv, write_ipc, write_parquet
 from .result import Result
 from .stats import import_pandas
 
@@ -118,6 +120,40 @@ class ResultTable:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """`to_arrow` as a stream, by the Arrow PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_parquet(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+        """Write `to_arrow` as Parquet. Metadata of the table states the value of unreached vertices.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
+        """
+        check_suffix(path, "to_parquet")
+        unreached = self.results[0]().unreached if self.results else None
+        write_parquet(path, self.to_arrow(name), unreached)
+
+    def to_csv(self, path: str | os.PathLike[str], name: str | None = None, *, raw: bool = False) -> None:
+        """Write `to_arrow` as CSV with a header; `raw` as in `Result.to_csv`, also for sources in the header.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
+        """
+        check_suffix(path, "to_csv")
+        write_csv(path, self.to_arrow(name), raw)
+
+    def to_ipc(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+        """Write `to_arrow` as a file in Arrow's IPC format, which readers map into memory.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
+        """
+        check_suffix(path, "to_ipc")
+        write_ipc(path, self.to_arrow(name))
 
     def __repr__(self) -> str:
         return f"<ResultTable: {len(self.vertex_ids):,} vertices, {len(self.sources):,} sources>"

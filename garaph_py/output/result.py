@@ -16,19 +16,12 @@ import numpy.typing as npt
 from ..errors import ParameterError, printable
 from ..graph import VertexIds
 from ..system.files import write_whole
+from .files import check_suffix, write_csv, write_parquet
 from .lookup import Lookup
 from .stats import Stats, import_pandas
 
 Array = npt.NDArray[Any]
 
-FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
-"""The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
-lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
-
-UNREACHED = b"garaph unreached"
-"""The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
-WRITERS = {".parquet": "to_parquet", ".csv": "to_csv", ".npy": "to_npy"}
-"""The methods of `Result` that write files, by the suffix of these."""
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
 SHOWN_CHARACTERS = 60
@@ -323,13 +316,8 @@ class Result:
         ParameterError
             If the path has the suffix of another format, or the file cannot be written.
         """
-        import pyarrow.parquet as pq
-
         check_suffix(path, "to_parquet")
-        table = self._table()
-        if self.unreached is not None:
-            table = table.replace_schema_metadata({UNREACHED: str(self.unreached)})
-        write_whole(path, lambda file: pq.write_table(table, file))
+        write_parquet(path, self._table(), self.unreached)
 
     def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:
         """Write ids and values as CSV with a header.
@@ -347,17 +335,8 @@ class Result:
         ParameterError
             If the path has the suffix of another format, or the file cannot be written.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.csv as csv
-
         check_suffix(path, "to_csv")
-        table = self._table()
-        for place, column in enumerate(table.schema):
-            if not raw and column.type == pa.large_string():
-                quoted = pc.replace_substring_regex(table[column.name], FORMULA, r"'\1")
-                table = table.set_column(place, column.name, quoted)
-        write_whole(path, lambda file: csv.write_csv(table, file))
+        write_csv(path, self._table(), raw)
 
     def to_npy(self, path: str | os.PathLike[str]) -> None:
         """Write `values`, in the order of `ids`, as a NumPy file.
@@ -397,14 +376,6 @@ class Result:
             f"<p><b>{escape(self.program)}</b>: {self._state()} {escape(seconds)}{rest}</p><table><thead>"
             f"{row('th', ['id', *self.names])}</thead><tbody>{''.join(rows)}</tbody></table>"
         )
-
-
-def check_suffix(path: str | os.PathLike[str], writer: str) -> None:
-    """Refuse a path with the suffix of a format that another method than `writer` writes."""
-    suffix = os.path.splitext(path)[1]
-    right = WRITERS.get(suffix.lower(), writer)
-    if right != writer:
-        raise ParameterError(f"{path}: {writer} writes no {suffix} file; call {right}, or choose another name")
 
 
 def extreme(values: Array, among: Array, k: int, smallest: bool) -> Array:

@@ -19,8 +19,9 @@ from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..io.formats.format import check_memory, malformed
 from ..io.formats.parquet import plain
 from ..system.files import did_you_mean_file
+from .files import FORMULA, UNREACHED
 from .history import History
-from .result import FORMULA, UNREACHED, Result
+from .result import Result
 from .stats import Stats
 
 if TYPE_CHECKING:

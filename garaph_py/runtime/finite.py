@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NumberError
+from ..errors import NumberError, printable
 from ..executor.state import State
 from ..graph import VertexIds
 from ..native.threads import ThreadPool, split
 from ..program import BoundProgram
+from ..program.columns import column_names
 from .options import FINITE, OFF
 
 Array = npt.NDArray[Any]
@@ -24,6 +25,8 @@ TESTS: dict[str, Test] = {"nan": np.isnan, "inf": np.isinf}
 """What numbers are wrong, unless a program means them."""
 DEBUG = "on a small graph, debug=True (--debug) finds the operation"
 """Advice for messages."""
+SHOWN = 120
+"""The most characters of a program in a message: those of a line."""
 PIECE = 1 << 16
 """Values that are looked at together: at most 512 KiB, which stay in a core's second-level cache."""
 SHARE = 1 << 20
@@ -125,8 +128,20 @@ class FiniteCheck:
             at = self._first(column, TESTS.keys() - self._meant_in(name))
             if at is not None:
                 of = "" if what == "total" else f" of vertex {self._ids.take(np.array([at]))[0]}"
-                return f"the {name}{of} is {column[at]}"
+                own, run = self._own(what, name)
+                return f"the {own}{of}{run} is {column[at]}"
         return None
+
+    def _own(self, what: str, name: str) -> tuple[str, str]:
+        """What the column `name` is called in its own program, and which one that is, if several run as one."""
+        for c, program in enumerate(self._bound.columns):
+            dtype = program.value if what == "value" else program.total
+            if dtype is None:
+                continue
+            for own, joined in zip(dtype.names or ("",), column_names(dtype, c), strict=True):
+                if name == named(what, joined):
+                    return named(what, own), f" in the run of {shortened(program)}"
+        return name, ""
 
     def _first(self, column: Array, kinds: Iterable[str]) -> int | None:
         """Like `first`, for the tests of these `kinds`, in parallel if there are many values."""
@@ -134,6 +149,12 @@ class FiniteCheck:
         bounds = split(len(column), min(self._pool.size, 1 + len(column) // SHARE))
         found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
         return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
+
+
+def shortened(bound: BoundProgram) -> str:
+    """The program and its parameters, as far as a message has room for them."""
+    text = printable(repr(bound.program))
+    return text if len(text) <= SHOWN else text[: SHOWN - 4] + " ..."
 
 
 def is_finite_number(total: Array | None) -> bool:

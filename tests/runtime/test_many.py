@@ -7,7 +7,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py import apps
-from garaph_py.errors import GraphError, ParameterError, VerificationError
+from garaph_py.errors import GraphError, NumberError, ParameterError, VerificationError
 from garaph_py.runtime import many_blocks
 from tests.support import twins
 
@@ -54,6 +54,21 @@ class Coarse(gp.VertexProgram):
 
     def activate(self, new, old):
         return abs(new - old) > 1e-4
+
+
+class Squares(gp.VertexProgram):
+    """Numbers that grow without end on a cycle that has the source."""
+
+    source: gp.VertexId
+
+    value = {"size": np.float32, "hops": np.int32}  # noqa: RUF012
+    sum = gp.add
+
+    def init(self, id):
+        return (float(2) if id == self.source else float(0)), 0
+
+    def gather(self, src):
+        return src.size * src.size, 1
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +283,10 @@ def test_options_of_single_runs(graph, tmp_path):
 def test_no_such_source_in_the_table(graph):
     with pytest.raises(ParameterError, match="has no source 4"):
         gp.run_many(apps.SSSP, graph, SOURCES, device="cpu")[4]
+
+
+def test_a_message_names_the_run_whose_numbers_go_wrong():
+    graph = gp.from_edges(["a", "b", "c"], ["b", "a", "d"])
+    said = r"Squares: the value.size of vertex . in the run of Squares\(source='a'\) is inf after 9 iterations"
+    with pytest.raises(NumberError, match=said):
+        gp.run_many(Squares, graph, sources=["c", "d", "a"], iterations=9)
