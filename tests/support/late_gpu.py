@@ -163,6 +163,13 @@ class LateDriver(FakeDriver):
     def memcpy_dtoh(self, array, place, stream=None):
         self.put(stream, partial(copy, array, self._at(place, array)), nbytes=array.nbytes)
 
+    def send(self, other, to, source, nbytes, stream):
+        self.put(stream, partial(self._send, other, to, source, nbytes), nbytes=nbytes)
+
+    def _send(self, other, to, source, nbytes, most=None):
+        most = nbytes if most is None else most
+        other.bytes[to : to + most] = self.bytes[source : source + most]
+
     memcpy_htod_async, memcpy_dtoh_async = memcpy_htod, memcpy_dtoh
 
     def _at(self, place, array):

@@ -30,15 +30,16 @@ from .chain import Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
-from .device_graph import DeviceGraph, kept_bytes, make_room
+from .device_graph import DeviceGraph, budget_of, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
 from .launches import Launches
-from .memory_plan import FREE_SHARE, can_push, wanted_bytes
+from .memory_plan import FREE_SHARE, can_push
 from .page_tasks import PageTasks
 from .parents import Parents
+from .peers import Peers
 from .pinned import PageBuffers, Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
@@ -92,6 +93,8 @@ class GpuExecutor(StepByParts):
         Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
     on_page : callable or None
         See `OnPage`.
+    peers : Peers or None
+        The other GPUs that get this one's new values, if several share the graph.
     """
 
     name: ClassVar[str] = GPU
@@ -105,12 +108,13 @@ class GpuExecutor(StepByParts):
     kept_bytes: tuple[int, int] = 0, 0
     placing: dict[str, float]
     on_page: OnPage | None = None
+    peers: Peers | None = None
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
         listener: events.Listener = events.ignore,
     ) -> None:  # fmt: skip
-        self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
+        self.bound, self.graph, self.device = bound, graph, device
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
         self._processed: list[Page] = []
@@ -118,14 +122,23 @@ class GpuExecutor(StepByParts):
         # A graph whose memory is bounded leaves none of it in the pool.
         self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
         self._kept = DeviceGraph.take(graph._arrays, device)
-        self._hub = HubEdges(bound, graph, settings, self._kept)
         try:
             with device, failing(device.driver):
                 self.launcher = launcher_for(bound, device, listener)
-                self._placer = Placer(bound, graph, settings, self._kept, self._hub, self.launcher)
+                self.use(settings)
         except BaseException:
             self.close()
             raise
+
+    def use(self, settings: Settings) -> None:
+        """Use the device in this way, unless it is initialized already."""
+        self.settings = settings
+        self._hub = HubEdges(self.bound, self.graph, settings, self._kept)
+        self._placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher)
+
+    def layout(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
+        """The pages that `initialize` would cut."""
+        return self._placer.place(sources, synchronous, self.budget()).residency.pages
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,8 +155,7 @@ class GpuExecutor(StepByParts):
         if self._host is not None:
             self._host.assist(sources, self.source)
         if state is not None:
-            found = state
-            self.load(found)
+            self.load(found := state)
         move_ahead(self._launches, found)
         return found
 
@@ -177,13 +189,7 @@ class GpuExecutor(StepByParts):
 
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
-        settings, device = self.settings, self.device
-        free = device.free_memory() + self._kept.held + kept_bytes(device, self._kept)
-        wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
-        if wanted > had:
-            other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
-            log.warning("the run wants %d bytes of GPU memory, but only %d are available%s", wanted, had, other)
-        return had
+        return budget_of(self.settings, self.device, self._kept)
 
     def _release(self) -> None:
         with self.device, failing(self.device.driver):
@@ -215,19 +221,11 @@ class GpuExecutor(StepByParts):
             self._hub.make(tasks, self.launcher)
         return True
 
-    def _make_room(self, budget: int) -> None:
-        """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
-        residency, kept = self.residency, self._kept
-        others = kept.retain(self._placed.contents(self._hub), budget - residency.used)
-        kept.memory.trim(max(budget - kept.memory.used, 0))
-        make_room(self.device, kept, budget - residency.used - others)
-        kept.memory.budget = budget
-
     def _start(self, synchronous: bool, budget: int) -> State:
         """Allocate and fill everything, and compute initial values."""
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
-            self._make_room(budget)
+            self._kept.make_room(self._placed.contents(self._hub), self.residency.used, budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
@@ -253,7 +251,10 @@ class GpuExecutor(StepByParts):
             if self.edges.packs:
                 self.edges.pack(self.streams, self.launcher, self._kept.memory, self.address("starts"))
             elif not graph.on_disk:
-                self._prefetch(once)
+                missing = sum(page_bytes(page, layout) for page in pages if not self.has(page))
+                staging.prefetch(
+                    self.streams, self.source, missing, once, self._kept, self._pool, self.settings.threads
+                )
             if not synchronous:
                 self._arrays.share("next_values", "values")
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
@@ -270,16 +271,6 @@ class GpuExecutor(StepByParts):
         if result.partials is not None:
             state.total = sum_partials([result.partials], partial).astype(bound.total)
         return state
-
-    def _prefetch(self, once: bool) -> None:
-        """Start to copy the resident pages; if they are copied `once`, from memory that is not pinned."""
-        missing = sum(page_bytes(page, self.edges.arrays) for page in self.residency.pages if not self.has(page))
-        if not once or self._kept.pinned.count or missing < staging.LEAST_BYTES:
-            self.streams.prefetch(self.source)
-            return
-        assert isinstance(self._pool, PinnedPool)
-        with staging.StagedTransfer(self._kept, self._pool, self.settings.threads) as transfer:
-            self.streams.prefetch(self.source, transfer)
 
     def fill(self, listener: events.Listener) -> None:
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
@@ -334,7 +325,9 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            driver.memset_d8(self.address("next_frontier"), 0, self._kept.memory.size("next_frontier"))
+            place, size = self.address("next_frontier"), self._kept.memory.size("next_frontier")
+            begin, nbytes = (0, size) if self.settings.part is None else self.settings.part.bits
+            driver.memset_d8(place + begin, 0, nbytes)
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
@@ -351,16 +344,23 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
                 work.launch(*whole)
+                work.copy_back(whole[0], whole[1].stream)
                 work.done[whole[0]] = 0
-                self._launches.read_tallies()
+                self._finish()
                 self._processed = every
                 return [work.result(whole[0])]
             self.streams.process(self.offer(every, state, mode, False), source, work)
-            self._launches.read_tallies()
+            self._finish()
         self._processed = list(work.done)
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
         return self._placed.counted(every, [work.result(page) if page in work.done else SKIPPED for page in every])
+
+    def _finish(self) -> None:
+        """Send the frontier to the other GPUs, if there are any; wait for all work, and read the counts."""
+        if self.peers is not None:
+            self.peers.send_frontier(self.streams.back)
+        self._launches.read_tallies()
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push, or find components: the new values replace the old ones in their array."""
@@ -369,7 +369,8 @@ class GpuExecutor(StepByParts):
             return Components(self._launches)() if mode == COMPONENTS else push(self._launches, state)
 
     def _page_work(self) -> PageWork:
-        return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)
+        send, has_total = None if self.peers is None else self.peers.send_values, self.bound.total is not None
+        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.streams.way_of, send)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.
@@ -392,6 +393,8 @@ class GpuExecutor(StepByParts):
         work = SharedWork(self._page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)
+            if self.peers is not None:
+                self._finish()
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy to the device the new values of pages that another processor processed (section 4.1)."""
@@ -425,16 +428,20 @@ class GpuExecutor(StepByParts):
         return self._tasks.of(page, buffer)
 
     def commit(self, state: State, mode: str) -> None:
-        processed = {page.number for page in self._processed}
-        skipped = [page for page in self.residency.pages if page.number not in processed]
-        self._commit(state, *commit_plan(self._processed, skipped))
+        self.commit_pages(state, *commit_plan(*self.taken))
         state.has_sums = self._placed.keeps_sums and mode in (PULL, PUSH)
         self.state.leave(state, self.memory_name)
 
-    def swap(self, state: State) -> None:
-        self._commit(state, (), True)
+    @property
+    def taken(self) -> tuple[list[Page], list[Page]]:
+        """The pages that the last iteration has processed, and those that it has skipped."""
+        processed = {page.number for page in self._processed}
+        return self._processed, [page for page in self.residency.pages if page.number not in processed]
 
-    def _commit(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
+    def swap(self, state: State) -> None:
+        self.commit_pages(state, (), True)
+
+    def commit_pages(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
         """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`."""
         driver = self.device.driver
         with self.device, failing(driver):

@@ -22,6 +22,8 @@ Array = npt.NDArray[Any]
 
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 """The result of a page that the GPU did not process."""
+Send = Callable[[Page, Any], None]
+"""``send(page, stream)`` starts to copy a page's new values to the other GPUs."""
 Launch = Callable[[Page, Any, Array], None]
 """``launch(page, stream, task)`` launches a kernel over a page."""
 
@@ -63,6 +65,8 @@ class PageWork:
         Whether the program aggregates a total.
     way_of : callable
         ``way_of(page, copied)``: how a page's edges reached the GPU (`Streams.way_of`).
+    send : callable or None
+        Copies to other GPUs, if there are any.
 
     Attributes
     ----------
@@ -75,13 +79,16 @@ class PageWork:
     tallies: Array
     has_total: bool
     way_of: Callable[[Page, int], str]
+    send: Send | None = None
     done: dict[Page, int] = field(default_factory=dict)
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
     def copy_back(self, page: Page, stream: Any) -> None:
-        """Copy nothing."""
+        """Copy nothing to the host."""
+        if self.send is not None:
+            self.send(page, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
         self.done[page] = copied
@@ -121,6 +128,7 @@ class SharedWork:
         self.alone.launch(page, buffer)
 
     def copy_back(self, page: Page, stream: Any) -> None:
+        self.alone.copy_back(page, stream)
         values, frontier, tallies = self.places
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)

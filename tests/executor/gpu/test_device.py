@@ -80,8 +80,8 @@ class FakeDriver(types.ModuleType):
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """The cache of found GPUs is empty before and after the test, and there seems to be a driver."""
-    monkeypatch.setattr(device, "_found", None)
-    monkeypatch.setattr(device, "_broken", None)
+    monkeypatch.setattr(device, "_found", {})
+    monkeypatch.setattr(device, "_broken", {})
     monkeypatch.setattr(device, "has_driver", lambda: True)
 
 
