@@ -317,7 +317,7 @@ def test_a_gpu_that_is_full_or_fails_is_said_in_one_line(monkeypatch: pytest.Mon
         raise Driver.LogicError("cuMemcpyHtoDAsync failed")
 
     device.driver.memcpy_htod_async = fail
-    monkeypatch.setattr(gpu_device, "find", lambda: device)
+    monkeypatch.setattr(gpu_device, "find", lambda number=0: device)
     found, problem = measured_gpu()
     assert found is None
     assert problem is not None

@@ -95,8 +95,7 @@ class MultiGpuExecutor(StepByParts):
 
     Attributes
     ----------
-    lost : list of int
-        The numbers of the GPUs that have failed.
+    gpus : list of GpuExecutor
     """
 
     name: ClassVar[str] = GPU
@@ -105,7 +104,6 @@ class MultiGpuExecutor(StepByParts):
 
     def __init__(self, graph: Graph, gpus: list[GpuExecutor], host: Host) -> None:
         self._graph, self.gpus, self._host = graph, gpus, host
-        self.lost: list[int] = []
         self._failed: set[int] = set()
         self._is_whole = True  # the values before the iteration are whole
         self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU
@@ -294,10 +292,22 @@ class MultiGpuExecutor(StepByParts):
             raise
 
     def _save(self, state: State) -> None:
-        """After a failure, find the GPUs that are lost, and copy the values before the iteration from another one.
+        """After a failure, copy the values before the iteration from a GPU that still works."""
+        lost = self.lost()
+        left = [gpu for gpu in self.gpus if gpu.device.number not in lost]
+        if left and state.synchronous and self._is_whole and not self._prepares:
+            with contextlib.suppress(DeviceError):
+                left[0].state.replace_in(state)
+                state.next_values = state.values
+                _ = state.frontier
 
-        A copy to a lost GPU fails on the one that sends. So only a GPU that no longer answers is lost, if there is any.
+    def lost(self) -> list[int]:
+        """The numbers of the GPUs that have failed.
+
+        A copy to a lost GPU fails on the one that sends. So if there are GPUs that no longer answer, only these count.
         """
+        if not self._failed:
+            return []
         silent = set()
         for k, gpu in enumerate(self.gpus):
             try:
@@ -305,18 +315,11 @@ class MultiGpuExecutor(StepByParts):
                     gpu.device.driver.Context.synchronize()
             except DeviceError:
                 silent.add(k)
-        lost = silent or self._failed
-        self.lost = [self.gpus[k].device.number for k in sorted(lost)]
-        left = [gpu for k, gpu in enumerate(self.gpus) if k not in lost]
-        if left and state.synchronous and self._is_whole and not self._prepares:
-            with contextlib.suppress(DeviceError):
-                left[0].state.replace_in(state)
-                state.next_values = state.values
-                _ = state.frontier
+        return [self.gpus[k].device.number for k in sorted(silent or self._failed)]
 
     def close(self) -> None:
         self._threads.shutdown()
-        if not self.lost:
+        if not self._failed:
             own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
             speeds.learn([gpu.device for gpu in self.gpus], own, self._seconds)
         for gpu in self.gpus:

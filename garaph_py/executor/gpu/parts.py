@@ -49,19 +49,24 @@ def divide(offsets: Array, speeds: Sequence[float]) -> list[Part]:
         Of each GPU, in any unit.
     """
     n = len(offsets) - 1
-    cuts = np.searchsorted(offsets, shares(int(offsets[-1]), speeds))
-    ends = [min(-(-int(cut) // WORD) * WORD, n) for cut in cuts]
+    begins = np.append(offsets[:n:WORD], offsets[n])  # where a part may begin or end
+    ends = [min(int(end) * WORD, n) for end in nearest(begins, shares(int(offsets[-1]), speeds))]
     return [Part(first, last) for first, last in pairwise([0, *ends, n])]
 
 
 def divide_pages(pages: Sequence[Page], speeds: Sequence[float]) -> list[Part]:
     """The same in whole `pages`, which cover all vertices."""
-    ends = np.cumsum([page.edges for page in pages])
-    edges = int(ends[-1]) if len(ends) else 0
-    middles = ends - np.array([page.edges for page in pages]) / 2
-    cuts = [0, *np.searchsorted(middles, shares(edges, speeds)).tolist(), len(pages)]
+    ends = np.cumsum([0, *(page.edges for page in pages)])
+    cuts = [0, *nearest(ends, shares(int(ends[-1]), speeds)).tolist(), len(pages)]
     begins = [page.first_vertex for page in pages] + [pages[-1].last_vertex if pages else 0]
     return [Part(begins[a], begins[b], tuple(pages[a:b])) for a, b in pairwise(cuts)]
+
+
+def nearest(ascending: Array, values: Array) -> Array:
+    """For each of the `values`, the index of the number that is nearest."""
+    above = np.clip(np.searchsorted(ascending, values), 1, len(ascending) - 1)
+    found: Array = above - (values - ascending[above - 1] < ascending[above] - values)
+    return found
 
 
 def shares(edges: int, speeds: Sequence[float]) -> Array:

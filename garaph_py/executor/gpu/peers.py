@@ -68,12 +68,20 @@ def copy(to: Device, place: int, of: Device, source: int, nbytes: int, stream: A
     check(driver.cuMemcpyPeerAsync(place, context_of(to), source, context_of(of), nbytes, stream.handle), of)
 
 
+def can_reach(number: int, other: int) -> bool:
+    """Whether the GPU with this number may reach the memory of another without the host. It makes no context."""
+    from cuda.bindings import driver
+
+    places = [driver.cuDeviceGet(each) for each in (number, other)]
+    status, can = driver.cuDeviceCanAccessPeer(*(place for _, place in places))
+    return not status.value and bool(can)
+
+
 def reaches(device: Device, other: Device) -> bool:
     """Let `device` reach the memory of `other` without the host, if there is a way; return whether there is."""
     from cuda.bindings import driver
 
-    own, its = (check(driver.cuDeviceGet(each.number), each) for each in (device, other))
-    if not check(driver.cuDeviceCanAccessPeer(own, its), device):
+    if not can_reach(device.number, other.number):
         return False
     context = context_of(other)
     with device:
