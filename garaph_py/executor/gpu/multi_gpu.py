@@ -36,7 +36,7 @@ from .device import failing
 from .device_state import StateCopy
 from .executor import GpuExecutor
 from .parts import divide, divide_pages
-from .peers import Peers
+from .peers import Peers, link
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -132,6 +132,7 @@ class MultiGpuExecutor(StepByParts):
             parts = divide_pages(self.gpus[0].layout(synchronous, sources), rates)
         else:
             parts = divide(offsets, rates)
+        link([gpu.device for gpu in self.gpus])
         for gpu, part, settings in zip(self.gpus, parts, given, strict=True):
             gpu.use(settings.of_part(part))
         state, *_ = self._on_each(lambda k: self.gpus[k].initialize(synchronous, sources))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Protocol
 
 from ...errors import DeviceError
@@ -75,6 +76,12 @@ def can_reach(number: int, other: int) -> bool:
     places = [driver.cuDeviceGet(each) for each in (number, other)]
     status, can = driver.cuDeviceCanAccessPeer(*(place for _, place in places))
     return not status.value and bool(can)
+
+
+def link(devices: Sequence[Device]) -> None:
+    """Let each of the devices reach the memory of the others without the host, where there is a way."""
+    for device, other in permutations(devices, 2):
+        reaches(device, other)
 
 
 def reaches(device: Device, other: Device) -> bool:

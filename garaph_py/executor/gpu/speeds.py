@@ -18,7 +18,7 @@ _measured: dict[int, float] = {}  # seconds per edge in the last run of several 
 
 def learn(devices: Sequence[Device], edges: Sequence[int], seconds: Sequence[float]) -> None:
     """Learn from a run in which each device has pulled its `edges` in these `seconds`; infinite if it has not."""
-    if len(edges) == len(devices) and all(edges) and LEAST_SECONDS <= min(seconds) and max(seconds) < math.inf:
+    if len(edges) == len(devices) and all(edges) and min(seconds) >= LEAST_SECONDS and max(seconds) < math.inf:
         _measured.update({d.number: s / e for d, e, s in zip(devices, edges, seconds, strict=True)})
 
 

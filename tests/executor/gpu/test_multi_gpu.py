@@ -53,7 +53,7 @@ def test_the_answer_is_the_same(devices_for, graph_of, kind, pages, sync, proces
         gpu_memory=None if pages is None else memory(program, graph, pages), threads=2,
     )  # fmt: skip
     np.testing.assert_array_equal(result.values, expected.values)
-    assert result.stats.note is None
+    assert result.stats.note is None or "short" in result.stats.note
     assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
