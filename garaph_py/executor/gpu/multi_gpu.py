@@ -254,6 +254,8 @@ class MultiGpuExecutor(StepByParts):
         self._on_each(lambda k: self.gpus[k].receive(every, state))
 
     def refresh(self, state: State, values: bool) -> None:
+        if values:
+            _ = state.values  # if another memory has them, one thread copies them to the host
         self._on_each(lambda k: self.gpus[k].refresh(state, values))
 
     def swap(self, state: State) -> None:
