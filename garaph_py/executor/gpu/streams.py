@@ -165,8 +165,8 @@ class Streams:
             self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
             for k, stream in enumerate(streams)
         )
-        self.thread = ThreadTime("GPU's thread")
-        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans)
+        self.thread = ThreadTime(f"GPU {device.number}'s thread" if device.number else "GPU's thread")
+        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans, device.number)
 
     def _resident_buffers(self, pages: list[Page], kept: DeviceGraph) -> list[Buffer]:
         """The buffers of the resident pages, whose arrays may be there since an earlier run."""

@@ -3,6 +3,7 @@
 import random
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.graph.vertex_set import WORD
+from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.late_gpu import LateDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, held_after, memory_for
@@ -101,6 +103,20 @@ def test_notified_vertices_only(devices_for, graph_of, sync):
     )
     np.testing.assert_array_equal(result.values, expected.values)
     assert any(row.pages_skipped for row in result.stats.iterations)
+
+
+def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
+    """Of its streams and of copies from host memory."""
+    program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
+    for driver in devices_for(program, graph, 2):
+        event = driver.Event
+        driver.Event = lambda *how, event=event: SimpleNamespace(**vars(event(*how)), time_till=lambda other: 0.0)
+    run_with(
+        program, graph, device="gpu", gpus=2, gather="segmented", page_edges=PAGE_EDGES, streams=2, threads=2,
+        gpu_memory=memory(program, graph, 3), trace=tmp_path / "trace.json",
+    )  # fmt: skip
+    tracks = {span.track for span in read_recording(tmp_path / "trace.json").spans}
+    assert {"copy to device", "copy to device of GPU 1", "stream 0", "stream 0 of GPU 1"} <= tracks
 
 
 @pytest.fixture
