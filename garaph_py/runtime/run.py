@@ -261,7 +261,7 @@ def remember(
     )  # fmt: skip
     if options.device == ANY:
         learned.History.of(graph._arrays).add(called, verdict, measured)
-    if not graph.on_disk:
+    if not graph.on_disk and len(chosen.gpus) < 2:  # the rates are those of one GPU
         learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
 
 

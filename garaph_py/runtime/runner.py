@@ -357,8 +357,8 @@ class Runner:
         self._on_event(event)
 
     def _log(self, note: str) -> None:
-        """Keep a note for the result, and log it."""
-        self.note = note
+        """Keep a note for the result, behind those that there are, and log it."""
+        self.note = note if self.note is None else f"{self.note}; {note}"
         log.warning("%s", note)
 
 

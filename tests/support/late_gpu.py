@@ -80,6 +80,9 @@ class LateEvent:
     def record(self, stream=None):
         self.recorded = self.driver.put(stream)
 
+    def time_till(self, other):
+        return 2.0
+
     def query(self):
         with self.driver.call():
             self.driver.progress(0.5)
@@ -143,7 +146,7 @@ class LateDriver(FakeDriver):
         return operation
 
     def finish(self, blocking=False):
-        for stream in self.streams:
+        for stream in self.rng.sample(self.streams, len(self.streams)):
             if not (blocking and stream.flags & NON_BLOCKING):
                 stream.finish()
 

@@ -152,6 +152,7 @@ class FakeDriver:
             record=lambda stream=None: None,
             wait_for_event=lambda event: None,
             query=lambda: True,
+            time_till=lambda other: 2.0,
         )
 
     def mem_get_info(self):

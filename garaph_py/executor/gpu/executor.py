@@ -83,6 +83,7 @@ class GpuExecutor(StepByParts):
         The pages' edges on the host, which are copied to the device.
     streams : Streams
     state : DeviceState
+    launches : Launches
     spans : list of Span or None
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
@@ -134,18 +135,13 @@ class GpuExecutor(StepByParts):
         """Use the device in this way, unless it is initialized already."""
         self.settings = settings
         self._hub = HubEdges(self.bound, self.graph, settings, self._kept)
-        self._placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher)
-
-    def layout(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
-        """The pages that `initialize` would cut."""
-        return self._placer.place(sources, synchronous, self.budget()).residency.pages
+        self.placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher)
 
     @property
     def capabilities(self) -> Capabilities:
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
-        pulls = () if self._placed.lists else self.modes
-        modes = pulls + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
+        modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         cost, ends = push_cost(self._placed, 4 + self.bound.edge_value_bytes), self.gather.kind == UNTIL_DONE
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
@@ -156,7 +152,7 @@ class GpuExecutor(StepByParts):
             self._host.assist(sources, self.source)
         if state is not None:
             self.load(found := state)
-        move_ahead(self._launches, found)
+        move_ahead(self.launches, found)
         return found
 
     def initialize(self, synchronous: bool, sources: SourceFactory | None = None) -> State:
@@ -205,7 +201,7 @@ class GpuExecutor(StepByParts):
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
         """Decide what is where in the device's memory (`Placer.place`)."""
-        self._placed = self._placer.place(self._sources, synchronous, budget)
+        self._placed = self.placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
         self.placing, self._offsets = self._placed.placing, self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
@@ -262,10 +258,10 @@ class GpuExecutor(StepByParts):
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
             self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
-            self._launches = Launches(
+            self.launches = Launches(
                 self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
             )
-            self._chain = Chain.of(self._launches, self.gather, self._kept.memory)
+            self._chain = Chain.of(self.launches, self.gather, self._kept.memory)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -277,7 +273,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
             if self._placed.out_edges is not None:
-                self._placed.out_edges.fill(partial(self._launches.on_each, self.residency.pages))
+                self._placed.out_edges.fill(partial(self.launches.on_each, self.residency.pages))
 
     def load(self, state: State) -> None:
         state.has_sums = False
@@ -288,7 +284,7 @@ class GpuExecutor(StepByParts):
         arguments["not_finite"] = self.state.place_of_found()
         task = self._arrays.task_of(arguments.tobytes())
         self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
-        self._launches.read_tallies()
+        self.launches.read_tallies()
         self.state.read_found()
         return result_of(every, self._tallies, self.bound.total is not None)
 
@@ -325,9 +321,9 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            place, size = self.address("next_frontier"), self._kept.memory.size("next_frontier")
-            begin, nbytes = (0, size) if self.settings.part is None else self.settings.part.bits
-            driver.memset_d8(place + begin, 0, nbytes)
+            part, size = self.settings.part, self._kept.memory.size("next_frontier")
+            begin, nbytes = (0, size) if part is None else part.bits
+            driver.memset_d8(self.address("next_frontier") + begin, 0, nbytes)
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
@@ -336,19 +332,16 @@ class GpuExecutor(StepByParts):
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode in (PUSH, COMPONENTS):
             return self._alone(state, mode)
-        every, work = list(pages), self._page_work()
+        every, work = list(pages), self.page_work()
         if self.on_page is not None and not state.synchronous:
             pull = partial(self.work, self.offer(every, state, mode, False), source)
             self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
             return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
-            if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
+            if mode == PULL and (whole := self.launches.in_one_launch(self.gather, every)) is not None:
                 work.launch(*whole)
-                work.copy_back(whole[0], whole[1].stream)
-                work.done[whole[0]] = 0
-                self._finish()
-                self._processed = every
-                return [work.result(whole[0])]
+                work.on_complete(whole[0], 0)
+                return self.results(every, work)
             self.streams.process(self.offer(every, state, mode, False), source, work)
             self._finish()
         self._processed = list(work.done)
@@ -356,21 +349,29 @@ class GpuExecutor(StepByParts):
             self._hub.count(sum(page.edges for page in work.done))
         return self._placed.counted(every, [work.result(page) if page in work.done else SKIPPED for page in every])
 
+    def results(self, pages: list[Page], work: PageWork) -> list[PageResult]:
+        """Wait for the launches of `work`, which pull `pages`; their results."""
+        with self.device, failing(self.device.driver):
+            self.launches.read_tallies()
+        self._processed = pages
+        return [work.result(page) for page in work.done]
+
     def _finish(self) -> None:
-        """Send the frontier to the other GPUs, if there are any; wait for all work, and read the counts."""
+        """Once all pages are complete, send the frontier to the other GPUs, if there are any, and read the counts."""
         if self.peers is not None:
             self.peers.send_frontier(self.streams.back)
-        self._launches.read_tallies()
+        self.launches.read_tallies()
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push, or find components: the new values replace the old ones in their array."""
         self._processed = []
         with self.device, failing(self.device.driver):
-            return Components(self._launches)() if mode == COMPONENTS else push(self._launches, state)
+            return Components(self.launches)() if mode == COMPONENTS else push(self.launches, state)
 
-    def _page_work(self) -> PageWork:
-        send, has_total = None if self.peers is None else self.peers.send_values, self.bound.total is not None
-        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.streams.way_of, send)
+    def page_work(self) -> PageWork:
+        """What a pull that the device does alone does with each page."""
+        tallies, has_total = self._tallies, self.bound.total is not None
+        return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, self.peers)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.
@@ -390,7 +391,7 @@ class GpuExecutor(StepByParts):
         on_complete: Callable[[Page, PageResult], None],
     ) -> None:  # fmt: skip
         places = self.address("next_values"), self.address("next_frontier"), self._tally_address
-        work = SharedWork(self._page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
+        work = SharedWork(self.page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)
             if self.peers is not None:
@@ -463,7 +464,7 @@ class GpuExecutor(StepByParts):
         before = None
         if self.bound.finds_parents:
             with self.device, failing(self.device.driver):
-                before = Parents(self._launches, self.bound)(state.synchronous)
+                before = Parents(self.launches, self.bound)(state.synchronous)
         return self.state.report(state, before)
 
     def close(self) -> None:
@@ -489,7 +490,7 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
             parts = "streams", "gather", "launcher", "state"
-            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches", "_chain"):
+            for name in (*parts, "_arrays", "_kept", "_hub", "placer", "_placed", "_tasks", "launches", "_chain"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

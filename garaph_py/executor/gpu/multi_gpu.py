@@ -37,6 +37,7 @@ from .device_state import StateCopy
 from .executor import GpuExecutor
 from .parts import divide, divide_pages
 from .peers import Peers, link
+from .streams import Buffer
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -108,6 +109,7 @@ class MultiGpuExecutor(StepByParts):
         self._is_whole = True  # the values before the iteration are whole
         self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU
         self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
+        self._events: list[tuple[Any, Any]] = []  # of each GPU: the begin and the end of a pull
         self._prepares = "prepare" in gpus[0].bound.arguments
 
     @property
@@ -129,7 +131,7 @@ class MultiGpuExecutor(StepByParts):
         offsets, given = self._graph._arrays.in_edges.offsets, [gpu.settings for gpu in self.gpus]
         rates = speeds.of([gpu.device for gpu in self.gpus])
         if given[0].deterministic:  # the totals of pages are added in their order, so they are the pages of one GPU
-            parts = divide_pages(self.gpus[0].layout(synchronous, sources), rates)
+            parts = divide_pages(self._pages_of_one(synchronous, sources), rates)
         else:
             parts = divide(offsets, rates)
         link([gpu.device for gpu in self.gpus])
@@ -139,6 +141,8 @@ class MultiGpuExecutor(StepByParts):
         for k, gpu in enumerate(self.gpus):
             others = [other for other in self.gpus if other is not gpu]
             gpu.peers = Peers(gpu, others, parts[k], gpu.bound.value.itemsize)
+            with gpu.device, failing(gpu.device.driver):
+                self._events.append((gpu.streams.event(), gpu.streams.event()))
         counts = [len(gpu.residency.pages) for gpu in self.gpus]
         self._firsts = list(accumulate(counts[:-1], initial=0))
         self._begins = [part.first for part in parts]
@@ -147,6 +151,11 @@ class MultiGpuExecutor(StepByParts):
         ]
         self.source = MemoryPageSource(self._graph._arrays.in_edges, pages=pages)
         return state
+
+    def _pages_of_one(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
+        """The pages that the first GPU would cut if it were alone."""
+        first = self.gpus[0]
+        return first.placer.place(sources, synchronous, first.budget()).residency.pages
 
     def _each(self) -> Iterable[tuple[GpuExecutor, int]]:
         """Every GPU, and the number of pages that those before it have."""
@@ -200,6 +209,9 @@ class MultiGpuExecutor(StepByParts):
         begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
         if begins_first:
             self.ready(state)
+        pieces = [gpu.launches.pieces(gpu.gather, pages) for gpu, pages in zip(self.gpus, own, strict=True)]
+        if mode == PULL and None not in pieces and self.gpus[0].on_page is None:
+            return self._at_once(own, pieces, None if begins_first else state)
 
         def work(k: int) -> list[PageResult]:
             gpu = self.gpus[k]
@@ -212,6 +224,39 @@ class MultiGpuExecutor(StepByParts):
             return results
 
         return [result for results in self._on_each(work) for result in results]
+
+    def _at_once(
+        self, own: list[list[Page]], pieces: list[list[tuple[Page, Buffer]] | None], state: State | None
+    ) -> list[PageResult]:
+        """Launch the `pieces` of all GPUs, then wait for all; if a `state` is given, GPUs have yet to get ready for it.
+
+        One thread does it: several would wait for each other's turn in Python, and for their start.
+        """
+        works = [gpu.page_work() for gpu in self.gpus]
+
+        def launch(k: int) -> None:
+            gpu, mine = self.gpus[k], pieces[k]
+            if state is not None:
+                gpu.ready(state)
+            with gpu.device, failing(gpu.device.driver):
+                began, ended = self._events[k]
+                began.record(gpu.streams.compute[0])
+                gpu.streams.launch(mine or [], works[k])
+                assert gpu.peers is not None
+                gpu.peers.send_frontier(gpu.streams.back_early)
+                ended.record(gpu.streams.back_early)
+
+        def collect(k: int) -> list[PageResult]:
+            gpu = self.gpus[k]
+            results = gpu.results(own[k], works[k])
+            with gpu.device, failing(gpu.device.driver):
+                began, ended = self._events[k]
+                self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
+            return results
+
+        for k in range(len(self.gpus)):
+            self._noting(k, partial(launch, k))
+        return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
 
     def commit(self, state: State, mode: str) -> None:
         self._is_whole = False
@@ -325,6 +370,7 @@ class MultiGpuExecutor(StepByParts):
         if not self._failed:
             own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
             speeds.learn([gpu.device for gpu in self.gpus], own, self._seconds)
+        self._events.clear()  # what they are can be destroyed only where the GPU's context is current
         for gpu in self.gpus:
             gpu.peers = None  # which refers to the GPU
             gpu.close()

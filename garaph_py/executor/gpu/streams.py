@@ -190,6 +190,10 @@ class Streams:
         copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
         return Buffer(addresses, stream, copied, computed, idle, page)
 
+    def event(self) -> Any:
+        """Another event, which can tell the time."""
+        return self._handles.event()
+
     @property
     def heartbeats(self) -> list[ThreadTime]:
         """What the threads that put work on the streams are doing."""
@@ -329,6 +333,19 @@ class Streams:
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         buffered = take_buffered(self._free, set(ordered)) if self._keeps else {}
         return PageQueue.of(ordered, buffered, resident, split)
+
+    def there(self, pages: list[Page]) -> list[tuple[Page, Buffer]] | None:
+        """The pages and their buffers if the edges of all have been copied; None also if spans are wanted."""
+        buffers = [self.place_of(page) for page in pages]
+        here = [buffer for buffer in buffers if buffer is not None and buffer.page and not buffer.copied_bytes]
+        return None if len(here) < len(pages) or self.timeline else list(zip(pages, here, strict=True))
+
+    def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
+        """Launch the kernels of pages that are `there`, and wait for none: `back_early` has nothing left to do then."""
+        for k, (page, buffer) in enumerate(pieces):
+            buffer.stream = self.compute[k % COMPUTE_STREAMS]
+            self._launch(page, buffer, work, self.back_early)
+            work.on_complete(page, 0)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
         """Process every page of `queue` that no other processor steals; return when all new values are on the host.

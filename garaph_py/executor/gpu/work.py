@@ -16,14 +16,13 @@ from ..protocol import PageDecision, PageResult
 from ..state import OnPage, State
 from ..step import tell
 from .gather import Gather
+from .peers import Peers
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
 
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 """The result of a page that the GPU did not process."""
-Send = Callable[[Page, Any], None]
-"""``send(page, stream)`` starts to copy a page's new values to the other GPUs."""
 Launch = Callable[[Page, Any, Array], None]
 """``launch(page, stream, task)`` launches a kernel over a page."""
 
@@ -65,8 +64,8 @@ class PageWork:
         Whether the program aggregates a total.
     way_of : callable
         ``way_of(page, copied)``: how a page's edges reached the GPU (`Streams.way_of`).
-    send : callable or None
-        Copies to other GPUs, if there are any.
+    peers : Peers or None
+        The other GPUs that get new values, if there are any.
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class PageWork:
     tallies: Array
     has_total: bool
     way_of: Callable[[Page, int], str]
-    send: Send | None = None
+    peers: Peers | None = None
     done: dict[Page, int] = field(default_factory=dict)
 
     def launch(self, page: Page, buffer: Buffer) -> None:
@@ -87,8 +86,8 @@ class PageWork:
 
     def copy_back(self, page: Page, stream: Any) -> None:
         """Copy nothing to the host."""
-        if self.send is not None:
-            self.send(page, stream)
+        if self.peers is not None:
+            self.peers.send_values(page, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
         self.done[page] = copied

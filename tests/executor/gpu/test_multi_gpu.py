@@ -3,13 +3,13 @@
 import random
 import threading
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.graph.vertex_set import WORD
 from garaph_py.output.recording import read_recording
@@ -108,9 +108,7 @@ def test_notified_vertices_only(devices_for, graph_of, sync):
 def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
     """Of its streams and of copies from host memory."""
     program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
-    for driver in devices_for(program, graph, 2):
-        event = driver.Event
-        driver.Event = lambda *how, event=event: SimpleNamespace(**vars(event(*how)), time_till=lambda other: 0.0)
+    devices_for(program, graph, 2)
     run_with(
         program, graph, device="gpu", gpus=2, gather="segmented", page_edges=PAGE_EDGES, streams=2, threads=2,
         gpu_memory=memory(program, graph, 3), trace=tmp_path / "trace.json",
@@ -119,15 +117,28 @@ def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
     assert {"copy to device", "copy to device of GPU 1", "stream 0", "stream 0 of GPU 1"} <= tracks
 
 
+COMMIT = MultiGpuExecutor.commit
+
+
+def commit_and_compare(self, state, mode):
+    """After an iteration, all GPUs have the same values and the same frontier."""
+    COMMIT(self, state, mode)
+    for name, nbytes in ("values", self._graph.n * 8), ("frontier", -(-self._graph.n // 8)):
+        first, *others = (gpu.device.driver.array(gpu.address(name), np.uint8, nbytes) for gpu in self.gpus)
+        for other in others:
+            np.testing.assert_array_equal(other, first)
+
+
 @pytest.fixture
 def run_late(devices_for, graph_of):
     """A function that runs on late GPUs, of which one may fail at a call, and checks the answer; their drivers."""
 
-    def begin(rng, count, processor, sync, failing=None, fails_at=None):
-        program, graph = rng.choice([Hops, Quiet])(HUB), graph_of(GRAPH, weighted=False)
+    def begin(rng, count, processor, sync, failing=None, fails_at=None, kinds=(Hops, Quiet, Eager), pages=None):  # wide
+        program = rng.choice(kinds)(HUB)
+        graph = graph_of(GRAPH, weighted=False, directed=not isinstance(program, Eager))
         expected = run_with(program, graph, device="cpu", sync=True)
         devices_for(program, graph, 1)
-        nbytes = memory(program, graph, rng.randrange(8))
+        nbytes = memory(program, graph, rng.randrange(8) if pages is None else pages)
 
         def made(number):
             chance = random.Random(rng.random())
@@ -136,8 +147,9 @@ def run_late(devices_for, graph_of):
         drivers = devices_for(program, graph, count, made)
         with pytest.MonkeyPatch.context() as armed:
             arm_when_initialized(armed)
+            armed.setattr(MultiGpuExecutor, "commit", commit_and_compare)
             result = run_with(
-                program, graph, device=processor, gpus=count, sync=sync, gather="segmented", page_edges=PAGE_EDGES,
+                program, graph, device=processor, gpus=count, sync=sync, gather="auto", page_edges=PAGE_EDGES,
                 streams=2, gpu_memory=nbytes, threads=2,
             )  # fmt: skip
         np.testing.assert_array_equal(result.values, expected.values)
@@ -147,6 +159,13 @@ def run_late(devices_for, graph_of):
         return drivers, result
 
     return begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_sends_its_frontier_when_it_is_complete(run_late, seed):
+    """Such a pull is a single launch, if all edges are on the GPUs."""
+    run_late(random.Random(seed), 2, "gpu", True, kinds=[Eager], pages=99)
 
 
 @pytest.mark.slow
