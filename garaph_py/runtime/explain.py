@@ -263,9 +263,8 @@ def lines(told: Plan) -> list[str]:
     if told.device != CPU:
         streamed = f"; each pass copies {show_bytes(told.streamed_bytes)}" if told.streamed_bytes else ""
         where = "its memory" if told.gpus == 1 else f"the memories of {told.gpus}"
-        rows.append(
-            ("GPU" + "s" * (told.gpus > 1), f"{show_bytes(told.gpu_bytes)} of the graph stay in {where}{streamed}")
-        )
+        kept = f"{show_bytes(told.gpu_bytes)} of the graph stay in {where}{streamed}"
+        rows.append(("GPU" if told.gpus == 1 else "GPUs", kept))
     if told.on_disk:
         first, later = show_bytes(told.first_read), show_bytes(told.later_read)
         rows.append(("reads", f"at most {first} in the first pass over the edges, and {later} in each later one"))

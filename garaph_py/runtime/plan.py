@@ -19,7 +19,6 @@ from ..graph.arrays import GraphArrays
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
-from .gpus import ALL
 from .machine import Machine
 from .options import (
     ANY,
@@ -196,28 +195,42 @@ def gpus_of(
     ParameterError
         If the user asks for more than there are.
     """
-    asked = options.asked_gpus
     if executor == CPU:
         return (), None
-    if isinstance(asked, tuple):
-        return asked, None
+    if options.asked_gpus is None and options.device == GPU:
+        return (0,), None
+    may = allowed_gpus(options, machine)
     needs_one = options.lists is not None or graph.on_disk or options.mode == COMPONENTS
-    if asked == 1 or needs_one or (asked is None and options.device == GPU):
-        return (0,), None
-    there = machine.gpus()
-    if asked is not None:
-        most = there.count if asked == ALL else int(asked)
-        if there.count and most > there.count:
-            raise ParameterError(f"gpus={asked}: the driver sees {there.count}; ask for no more, or use gpus='all'")
-        return tuple(range(max(most, 1))), None
-    if there.count < 2 or options.deterministic:
-        return (0,), None
+    if options.device == GPU or options.deterministic or len(may) == 1 or needs_one:
+        is_given = options.asked_gpus is not None and not needs_one
+        return (may if is_given else may[:1]), None
     threads = options.threads or machine.cores
     past = machine.past(bound, graph, options, threads)
-    count, why = how_many(
-        call_of(bound, graph, options, threads, past), there_of(bound, graph, options, machine), machine.rates(), there
-    )
-    return tuple(range(count)), why
+    call, there = call_of(bound, graph, options, threads, past), there_of(bound, graph, options, machine)
+    count, why = how_many(call, there, machine.rates(), machine.gpus(), len(may))
+    return may[:count], why
+
+
+def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
+    """The numbers of the GPUs that the user allows, the first if there is none.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer.
+    """
+    asked = options.asked_gpus
+    if asked == 1:
+        return (0,)
+    there = machine.gpus().count
+    most = max(asked) + 1 if isinstance(asked, tuple) else asked if isinstance(asked, int) else 0
+    if 0 < there < most:
+        raise ParameterError(
+            f"gpus={asked}: the driver sees {there}, numbered from 0; ask for these, or use gpus='all'"
+        )
+    if isinstance(asked, tuple):
+        return asked
+    return tuple(range(asked if isinstance(asked, int) else max(there, 1)))
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

@@ -91,9 +91,10 @@ def run(
         the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins again.
     gpus : int, "all" or sequence of int, optional
         How many GPUs, or which, by the driver's numbers from 0. Several divide the vertices among them: each has the
-        edges of its part in its memory, and sends new values to the others. By default ``device="gpu"`` uses the first,
-        and ``"auto"`` and ``"hybrid"`` use as many as are expected to be fastest, which for searches, components and
-        small graphs is one; `Stats.why` tells. If one fails, the others go on. Edges on disk are for one GPU.
+        edges of its part in its memory, and sends new values to the others. ``device="gpu"`` uses all of these; by
+        default the first. ``"auto"`` and ``"hybrid"`` use as many of them as are expected to be fastest, which for
+        searches, components and small graphs is one; `Stats.why` tells. If one fails, the others go on. Edges on disk
+        are for one GPU.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import DeviceError, ParameterError
+from garaph_py.errors import ParameterError
 from garaph_py.runtime.gpus import parse_gpus
 from garaph_py.runtime.options import RunOptions
 from tests.support.command import garaph
@@ -25,9 +25,7 @@ def test_forms(given, found):
     assert RunOptions(gpus=given).asked_gpus == found
 
 
-@pytest.mark.parametrize(
-    "given", [0, -1, True, 1.5, "", "none", "0,x", "-1", [], [-1], [0.5], [[0]], {0}, object()], ids=repr
-)
+@pytest.mark.parametrize("given", [0, -1, True, 1.5, "", "none", "0,x", "-1", [], [-1], [0.5], [[0]], {0}], ids=repr)
 def test_other_forms_are_refused(given):
     with pytest.raises(ParameterError, match=r"^gpus=.*: give how many, such as 2, or 'all', or their numbers"):
         RunOptions(gpus=given)
@@ -67,9 +65,9 @@ def test_edges_on_disk_are_for_one(tmp_path, devices_for, graph_of):
 def test_a_card_that_is_not_there(devices_for, graph_of, device):
     program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
     devices_for(program, graph, 2)
-    with pytest.raises(ParameterError, match="gpus=3: the driver sees 2; ask for no more"):
+    with pytest.raises(ParameterError, match="gpus=3: the driver sees 2, numbered from 0; ask"):
         gp.run(program, graph, device=device, gpus=3)
-    with pytest.raises(DeviceError, match="no GPU 5"):
+    with pytest.raises(ParameterError, match=r"gpus=\(0, 5\): the driver sees 2, numbered from 0"):
         gp.run(program, graph, device=device, gpus=[0, 5])
 
 
@@ -83,7 +81,7 @@ def test_the_command(graph_of, devices_for, monkeypatch, tmp_path, capsys):
         with pytest.raises(ZeroDivisionError):
             garaph(monkeypatch, "run", "PageRank", tmp_path / "g", "--device", "gpu", "--gpus", text)
     assert asked == [2, "all", (0, 1)]
-    assert garaph(monkeypatch, "run", "PageRank", tmp_path / "g", "--gpus", "two") == 2
+    assert garaph(monkeypatch, "run", "PageRank", tmp_path / "g", "--gpus", "two") == 1
     assert "give how many, such as 2" in capsys.readouterr().err
     assert garaph(monkeypatch, "run", "PageRank", tmp_path / "g", "--device", "gpu", "--gpus", "7") != 0
     assert "no GPU 2" in capsys.readouterr().err

@@ -17,19 +17,19 @@ LARGE = Call(ALL, 1 << 24, 1 << 29, threads=16, past=Past(iterations=30))
 
 
 def taken(call, there=READY, gpus=Gpus(8, 7)):  # noqa: B008 - it cannot change
-    return how_many(call, there, Rates(), gpus)[0]
+    return how_many(call, there, Rates(), gpus, gpus.count)[0]
 
 
 def test_a_large_graph_is_divided_if_every_iteration_goes_over_all_edges():
     assert taken(LARGE, gpus=Gpus(2, 1)) == 2
     assert taken(LARGE) > 2
-    count, why = how_many(LARGE, READY, Rates(), Gpus(2, 1))
+    count, why = how_many(LARGE, READY, Rates(), Gpus(2, 1), 2)
     assert (count, why[:22]) == (2, "2 of 2 GPUs: expected ")
 
 
 @pytest.mark.parametrize("kind", [FRONTIER, SEARCH_BOTH, UNION])
 def test_what_one_gpu_does_without_all_edges_stays_there(kind):
-    assert taken(replace(LARGE, kind=kind, past=Past(), chains=True)) == 1
+    assert taken(replace(LARGE, kind=kind, past=Past(), chains=True), gpus=Gpus(2, 1)) == 1
 
 
 def test_a_small_graph_stays_on_one():
@@ -41,7 +41,7 @@ def test_a_graph_that_one_would_stream_fits_several():
 
 
 def test_the_way_over_the_host_costs_more():
-    many = replace(LARGE, edges=1 << 26, value_bytes=64)
+    many = replace(LARGE, edges=1 << 28, value_bytes=16)
     assert taken(many, gpus=Gpus(2, 1, True)) == 2
     assert taken(many, gpus=Gpus(2, 1, False)) == 1
 
@@ -60,8 +60,9 @@ def test_a_short_run_does_not_pay_for_a_context():
         ({"device": "gpu"}, "gpu", (0,)),
         ({"device": "gpu", "gpus": 2}, "gpu", (0, 1)),
         ({"device": "gpu", "gpus": "all"}, "gpu", (0, 1, 2, 3)),
-        ({"device": "hybrid", "gpus": [3, 1]}, "hybrid", (3, 1)),
-        ({"device": "hybrid"}, "hybrid", (0,)),  # the graph is small
+        ({"device": "gpu", "gpus": [3, 1]}, "gpu", (3, 1)),
+        ({"device": "hybrid", "gpus": [3, 1]}, "hybrid", (3,)),  # the graph is small
+        ({"device": "hybrid"}, "hybrid", (0,)),
         ({"deterministic": True}, "gpu", (0,)),
         ({"engine": "emogi"}, "gpu", (0,)),
     ],
@@ -80,3 +81,4 @@ def test_the_plan_says_why(graph_of):
     bound = bind(gp.apps.PageRank(weighted=False), graph)
     _, why = gpus_of(bound, graph, RunOptions(), machine, "gpu")
     assert why.startswith("1 of 4 GPUs: expected ")
+    assert gpus_of(bound, graph, RunOptions(gpus=[2, 3]), machine, "gpu")[1].startswith("1 of 2 GPUs: expected ")

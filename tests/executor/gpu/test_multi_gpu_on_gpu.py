@@ -24,40 +24,36 @@ def edges():
 def both(program, graph, **how):
     """The results of one GPU and of all."""
     results = [run_with(program, graph, device="gpu", gpus=count, gpu_order="given", **how) for count in (1, "all")]
-    assert all(result.stats.note is None for result in results)
+    assert not [result.stats.note for result in results if "failed" in (result.stats.note or "")]
     assert str(results[1].stats.device).startswith(f"{COUNT} x ")
     return results
 
 
-@pytest.mark.parametrize("share", [None, 0.3], ids=["resident", "streamed"])
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
-@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
-def test_exact_programs_have_the_same_bits(graph_of, edges, case, sync, encoding, share):
+def test_exact_programs_have_the_same_bits(graph_of, edges, case):
+    """Resident and streamed, raw and packed, synchronous and not."""
     given = edges[case.weights]
     graph = graph_of(given, directed=not case.symmetric)
     program = case.program(given.both_ways() if case.symmetric else given)
-    memory = None if share is None else memory_for(program, graph, share)
-    one, several = both(program, graph, sync=sync, encoding=encoding, gpu_memory=memory)
-    assert one.values.tobytes() == several.values.tobytes()
+    room = memory_for(program, graph, 0.3)
+    ways = (True, "raw", None), (False, "packed", None), (True, "packed", room), (False, "raw", room)
+    for sync, encoding, memory in ways:
+        one, several = both(program, graph, sync=sync, encoding=encoding, gpu_memory=memory)
+        assert one.values.tobytes() == several.values.tobytes()
 
 
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
-def test_deterministic_floats_have_the_same_bits(graph_of, edges, case, encoding):
+def test_deterministic_floats_have_the_same_bits(graph_of, edges, case):
     program, graph = case.program(edges[case.weights]), graph_of(edges[case.weights])
-    one, several = both(program, graph, deterministic=True, iterations=8, encoding=encoding, page_edges=9000)
+    one, several = both(program, graph, deterministic=True, iterations=8, page_edges=9000)
     assert one.values.tobytes() == several.values.tobytes()
-
-
-@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
-def test_floats_are_close(graph_of, edges, case):
-    one, several = both(case.program(edges[case.weights]), graph_of(edges[case.weights]), sync=True, iterations=8)
+    one, several = both(program, graph, sync=True, iterations=8)
     np.testing.assert_allclose(several.values, one.values, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
 def test_hybrid(graph_of, edges, monkeypatch, case):
+    monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
     given = edges[case.weights]
@@ -69,7 +65,13 @@ def test_hybrid(graph_of, edges, monkeypatch, case):
     assert expected.values.tobytes() == found.values.tobytes()
 
 
-@pytest.mark.slow
+def test_a_search_over_a_large_graph():
+    """Its pulls end early, and read the frontier that other GPUs have sent."""
+    graph = gp.rmat(20, directed=False)
+    one, several = both(gp.apps.BFS(int(np.argmax(graph.out_degrees))), graph)
+    np.testing.assert_array_equal(several.column("level"), one.column("level"))
+
+
 def test_a_large_graph_in_turns():
     """Many iterations over pages that are resident: what one GPU sends has arrived before the others read it."""
     graph = gp.rmat(20, directed=False)
