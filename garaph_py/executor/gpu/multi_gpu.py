@@ -26,6 +26,7 @@ from ...pages.layout import Page, commit_plan
 from ...pages.memory_source import MemoryPageSource
 from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
+from ...system import interrupts
 from ...system.threads import submit
 from ..modes import GPU, NOTIFY_PULL, PULL
 from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
@@ -107,7 +108,8 @@ class MultiGpuExecutor(StepByParts):
         self._graph, self.gpus, self._host = graph, gpus, host
         self._failed: set[int] = set()
         self._is_whole = True  # the values before the iteration are whole
-        self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU
+        self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU, after a first one, which copies edges
+        self._has_pulled = False
         self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
         self._events: list[tuple[Any, Any]] = []  # of each GPU: the begin and the end of a pull
         self._prepares = "prepare" in gpus[0].bound.arguments
@@ -205,6 +207,7 @@ class MultiGpuExecutor(StepByParts):
         return self._host.notify(state)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        interrupts.check()
         own = self._own(pages)
         begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
         if begins_first:
@@ -219,11 +222,13 @@ class MultiGpuExecutor(StepByParts):
                 gpu.ready(state)
             began = time.perf_counter()
             results = gpu.process(own[k], gpu.source, state, mode)
-            if mode == PULL:
+            if mode == PULL and self._has_pulled:
                 self._seconds[k] = min(self._seconds[k], time.perf_counter() - began)
             return results
 
-        return [result for results in self._on_each(work) for result in results]
+        done = [result for results in self._on_each(work) for result in results]
+        self._has_pulled = True
+        return done
 
     def _at_once(
         self, own: list[list[Page]], pieces: list[list[tuple[Page, Buffer]] | None], state: State | None

@@ -346,6 +346,7 @@ class Streams:
             buffer.stream = self.compute[k % COMPUTE_STREAMS]
             self._launch(page, buffer, work, self.back_early)
             work.on_complete(page, 0)
+        self.thread.doing = ("idle",)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
         """Process every page of `queue` that no other processor steals; return when all new values are on the host.
