@@ -83,6 +83,20 @@ def test_every_gpu_has_its_own_edges(devices_for, graph_of, monkeypatch, count):
     assert max(read) < graph.n  # counts only
 
 
+@pytest.mark.parametrize("pages", [0, None], ids=["streamed", "resident"])
+def test_one_thread_launches_everything_once_all_edges_are_there(devices_for, graph_of, monkeypatch, pages):
+    program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
+    devices_for(program, graph, 2)
+    process, calls = GpuExecutor.process, []
+    monkeypatch.setattr(GpuExecutor, "process", lambda self, *how: calls.append(self) or process(self, *how))
+    result = run_with(
+        program, graph, device="gpu", gpus=2, gather="segmented", iterations=4, page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=None if pages is None else memory(program, graph, pages),
+    )  # fmt: skip
+    assert len(result.stats.iterations) == 4
+    assert len(calls) == 2 * (1 if pages is None else 4)
+
+
 @pytest.mark.parametrize("program", [Hops(HUB), Lengths(HUB)], ids=["hops", "lengths"])
 @pytest.mark.parametrize("vertices", [1, 63, 65, 200])
 def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):
