@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy.typing as npt
@@ -235,21 +235,26 @@ class MultiGpuExecutor(StepByParts):
     ) -> list[PageResult]:
         """Launch the `pieces` of all GPUs, then wait for all; if a `state` is given, GPUs have yet to get ready for it.
 
-        One thread does it: several would wait for each other's turn in Python, and for their start.
+        One thread does it: several would wait for each other's turn in Python, and for their start. No GPU waits until
+        all pieces of the one before are launched.
         """
         works = [gpu.page_work() for gpu in self.gpus]
 
-        def launch(k: int) -> None:
-            gpu, mine = self.gpus[k], pieces[k]
+        def begin(k: int) -> None:
+            gpu, mine = self.gpus[k], pieces[k] or []
             if state is not None:
                 gpu.ready(state)
             with gpu.device, failing(gpu.device.driver):
-                began, ended = self._events[k]
-                began.record(gpu.streams.compute[0])
-                gpu.streams.launch(mine or [], works[k])
-                assert gpu.peers is not None
+                self._events[k][0].record(gpu.streams.compute[0])
+                gpu.streams.launch(mine[:1], works[k])
+
+        def go_on(k: int) -> None:
+            gpu, mine = self.gpus[k], pieces[k] or []
+            assert gpu.peers is not None
+            with gpu.device, failing(gpu.device.driver):
+                gpu.streams.launch(mine[1:], works[k])
                 gpu.peers.send_frontier(gpu.streams.back_early)
-                ended.record(gpu.streams.back_early)
+                self._events[k][1].record(gpu.streams.back_early)
 
         def collect(k: int) -> list[PageResult]:
             gpu = self.gpus[k]
@@ -259,8 +264,8 @@ class MultiGpuExecutor(StepByParts):
                 self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
             return results
 
-        for k in range(len(self.gpus)):
-            self._noting(k, partial(launch, k))
+        for step, k in product((begin, go_on), range(len(self.gpus))):
+            self._noting(k, partial(step, k))
         return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
 
     def commit(self, state: State, mode: str) -> None:

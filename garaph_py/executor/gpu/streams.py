@@ -342,8 +342,8 @@ class Streams:
 
     def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
         """Launch the kernels of pages that are `there`, and wait for none: `back_early` has nothing left to do then."""
-        for k, (page, buffer) in enumerate(pieces):
-            buffer.stream = self.compute[k % COMPUTE_STREAMS]
+        for page, buffer in pieces:
+            buffer.stream = self.compute[page.number % COMPUTE_STREAMS]
             self._launch(page, buffer, work, self.back_early)
             work.on_complete(page, 0)
         self.thread.doing = ("idle",)
