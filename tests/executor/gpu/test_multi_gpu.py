@@ -9,6 +9,7 @@ import pytest
 
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.launches import Launches
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.graph.vertex_set import WORD
@@ -181,6 +182,17 @@ def run_late(devices_for, graph_of):
 def test_a_search_sends_its_frontier_when_it_is_complete(run_late, seed):
     """Such a pull is a single launch, if all edges are on the GPUs."""
     run_late(random.Random(seed), 2, "gpu", True, kinds=[Eager], pages=99)
+
+
+def test_a_gpu_whose_edges_are_there_first_sends_its_frontier(devices_for, graph_of, monkeypatch):
+    """While those of another are still arriving, it cannot be launched together with that one."""
+    monkeypatch.setattr(Launches, "pieces", lambda *_: None)
+    monkeypatch.setattr(MultiGpuExecutor, "commit", commit_and_compare)
+    program, graph = Eager(HUB), graph_of(GRAPH, weighted=False, directed=False)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    devices_for(program, graph, 2)
+    result = run_with(program, graph, device="gpu", gpus=2, sync=True, page_edges=PAGE_EDGES)
+    np.testing.assert_array_equal(result.values, expected.values)
 
 
 @pytest.mark.slow
