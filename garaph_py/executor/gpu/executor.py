@@ -338,8 +338,7 @@ class GpuExecutor(StepByParts):
             self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
             return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
-            alone = mode == PULL and self.peers is None
-            if alone and (whole := self.launches.in_one_launch(self.gather, every)) is not None:
+            if mode == PULL and not self.peers and (whole := self.launches.in_one_launch(self.gather, every)):
                 work.launch(*whole)
                 work.on_complete(whole[0], 0)
                 return self.results(every, work)
