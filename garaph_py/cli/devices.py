@@ -1,4 +1,4 @@
-"""``garaph devices``: prints the CPU, disks and GPU of the machine, with measured speeds."""
+"""``garaph devices``: prints the CPU, disks and GPUs of the machine, with measured speeds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .options import AsJson, Quiet, Threads
 from .terminal import print_json
 
 if TYPE_CHECKING:
+    from ..executor.gpu.links import Link
     from ..executor.gpu.measure import Measured
     from ..system.machine import Disk
 
@@ -29,9 +30,10 @@ def devices(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """List CPU, disks and GPU, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
+    """List CPU, disks and GPUs, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
 
     A disk is read sequentially, 1 MiB at a time, and at random, 4 KiB at a time; k is the ratio of the two speeds.
+    Between every two GPUs, data is copied in each direction, and in both at once.
 
     Example:
 
@@ -48,7 +50,12 @@ def devices(
         return
     print("CPU   " + INDENT.join(cpu_lines(found.cpu)))
     print("Disk  " + INDENT.join(aligned(disk_rows(found.disks))))
-    print("GPU   " + (f"none used: {found.no_gpu}" if found.gpu is None else INDENT.join(gpu_lines(found.gpu))))
+    for number, gpu in enumerate(found.gpus):
+        print((f"GPU {number} " if len(found.gpus) > 1 else "GPU   ") + INDENT.join(gpu_lines(gpu)))
+    if found.links:
+        print("Links " + INDENT.join(aligned(link_rows(found.links))))
+    if found.no_gpu is not None:
+        print("GPU   " + ("not all used: " if found.gpus else "none used: ") + found.no_gpu)
 
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
@@ -97,6 +104,15 @@ def gpu_lines(gpu: Measured) -> list[str]:
             ("copies within", show_speed(gpu.copy), "read and written bytes together"),
         ]),
     ]  # fmt: skip
+
+
+def link_rows(links: list[Link]) -> list[tuple[str, ...]]:
+    """The rows of the table of links: a heading, then a row for every two GPUs."""
+    rows: list[tuple[str, ...]] = [("GPUs", "forth", "back", "both at once", "")]
+    for link in links:
+        speeds = map(show_speed, (link.forth, link.back, link.both))
+        rows.append((f"{link.first}, {link.second}", *speeds, "direct" if link.is_direct else "by way of the host"))
+    return rows
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:

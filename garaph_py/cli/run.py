@@ -126,6 +126,13 @@ def run(
         str,
         Option(help="auto, cpu, gpu or hybrid (both at once); auto takes what is expected to be soonest."),
     ] = "auto",
+    gpus: Annotated[
+        str | None,
+        Option(
+            metavar="N|all|0,1",
+            help="How many GPUs, or which; by default one, with auto and hybrid as many as are expected to be best.",
+        ),
+    ] = None,
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
     ] = None,
@@ -235,13 +242,15 @@ def run(
     columns = ColumnNames(source_column, target_column, weight_column)
     loading = LoadOptions(undirected, symmetrize, format, encoding, memory, columns, False if no_weights else None)
     options = RunOptions(
-        iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
+        iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device, gpus=gpus,
         gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, gpu_order=gpu_order,
         deterministic=deterministic, verify=verify, trace=trace, report=report, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, resume=resume, check=check, debug=debug,
     )  # fmt: skip
-    if device == "gpu":
-        find_device()  # if there is none, fail before the graph is read, not after
+    if device == "gpu":  # if one is missing, fail before the graph is read, not after
+        asked = options.asked_gpus
+        for number in asked if isinstance(asked, tuple) else range(asked if isinstance(asked, int) else 1):
+            find_device(number)
     started = time.perf_counter()
     request = None if checkpoint is None else Request.of(context).record()
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):

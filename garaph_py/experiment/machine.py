@@ -1,4 +1,4 @@
-"""Describes the machine: processor, disks and GPU with measured speeds, and versions of packages."""
+"""Describes the machine: processor, disks and GPUs with measured speeds, and versions of packages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .. import events
 from ..errors import DeviceError
 from ..executor.cpu import measure as memory_speed
 from ..executor.gpu import device as gpu_device
+from ..executor.gpu.links import Link, measure_links
 from ..executor.gpu.measure import Measured, measure
 from ..native import prepare
 from ..native.threads import ThreadPool, available_cores
@@ -36,31 +37,35 @@ def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """Measurements of the machine: CPU and memory, disks, and the GPU or the reason why none can be used."""
+    """Measurements of the machine: CPU and memory, disks, and GPUs with their links.
+
+    `no_gpu` is the reason why none can be used, or why not all.
+    """
 
     cpu: dict[str, Any]
     disks: list[Disk]
-    gpu: Measured | None
+    gpus: list[Measured]
+    links: list[Link]
     no_gpu: str | None
 
     def document(self) -> dict[str, Any]:
         """The measurements as a document for JSON, in bytes and bytes per second."""
         disks = [dataclasses.asdict(disk) | {"k": disk.k} for disk in self.disks]
-        gpus = [] if self.gpu is None else [dataclasses.asdict(self.gpu)]
-        return {"cpu": self.cpu, "disks": disks, "gpus": gpus, "no_gpu": self.no_gpu}
+        gpus, links = ([dataclasses.asdict(each) for each in every] for every in (self.gpus, self.links))
+        return {"cpu": self.cpu, "disks": disks, "gpus": gpus, "links": links, "no_gpu": self.no_gpu}
 
 
 def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
-    """Measure the processor, the disks that `paths` are on, and the GPU."""
+    """Measure the processor, the disks that `paths` are on, and the GPUs."""
     with ThreadPool(threads) as pool:
         prepare(memory_speed.KERNELS, listener)
         processor = machine.processor(available_cores())
         read = measured(listener, "memory", lambda: memory_speed.read_bandwidth(pool))
         gathers = measured(listener, "random gathers", lambda: memory_speed.gather_rate(pool))
         disks = measured_disks(paths, listener)
-        gpu, problem = measured(listener, "the GPU", measured_gpu)
+        gpus, links, problem = measured(listener, "the GPUs", measured_gpus)
     cpu = dataclasses.asdict(processor) | {"threads": pool.size, "read": read, "gathers": gathers}
-    return Found(cpu, disks, gpu, problem)
+    return Found(cpu, disks, gpus, links, problem)
 
 
 def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> T:
@@ -86,9 +91,16 @@ def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Dis
     return found
 
 
-def measured_gpu() -> tuple[Measured | None, str | None]:
-    """Measure the GPU; if none can be used, return the reason."""
+def measured_gpus() -> tuple[list[Measured], list[Link], str | None]:
+    """Measure the GPUs and their links; also the reason if one of the GPUs, or none, can be used."""
+    devices, found, problem = [], [], None
+    for number in range(max(gpu_device.count(), 1)):
+        try:
+            devices.append(gpu_device.find(number))
+            found.append(measure(devices[-1]))
+        except DeviceError as error:
+            problem = problem or str(error)
     try:
-        return measure(gpu_device.find()), None
+        return found, measure_links(devices) if problem is None else [], problem
     except DeviceError as error:
-        return None, str(error)
+        return found, [], str(error)

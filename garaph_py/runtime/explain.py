@@ -6,6 +6,7 @@ It comes from the same decisions as the run: `runtime.plan` chooses the processo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -96,6 +97,8 @@ class Plan:
         How many are expected: the limit, or as many as the last such run had, or as is usual.
     seconds : float
         Expected time of the run, without compiling.
+    gpus : int
+        How many GPUs divide the graph; 0 if the run uses none.
     """
 
     program: str
@@ -114,6 +117,7 @@ class Plan:
     later_read: int
     iterations: int
     seconds: float
+    gpus: int
 
     def __str__(self) -> str:
         return "\n".join(lines(self))
@@ -126,6 +130,7 @@ def plan(
     *,
     iterations: int | None = None,
     device: str = "auto",
+    gpus: int | str | Sequence[int] | None = None,
     threads: int | None = None,
     options: Options | None = None,
 ) -> Plan:
@@ -138,7 +143,7 @@ def plan(
     ----------
     program : VertexProgram
     graph : Graph
-    iterations, device, threads, options
+    iterations, device, gpus, threads, options
         As for `run`.
 
     Returns
@@ -159,7 +164,7 @@ def plan(
       edges         raw, in memory
       expected      10 iterations in ...
     """
-    return explain(program, graph, joined(options, iterations=iterations, device=device, threads=threads))
+    return explain(program, graph, joined(options, iterations=iterations, device=device, gpus=gpus, threads=threads))
 
 
 def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
@@ -186,12 +191,14 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         memory = EdgeMemory(graph._arrays, bound.reads_edge_values, needs)
         on_disk, reads = planned_edges(memory, graph, chosen)
         vertex_bytes = memory.taken + needs.tiles
-    on_gpu = chosen.executor != CPU
+    on_gpu, count = chosen.executor != CPU, max(len(chosen.gpus), 1)
+    part = replace(call, edges=call.edges // count)
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
-        graph.memory, vertex_bytes, on_disk, int(there.staying(call)) if on_gpu else 0,
-        int(there.streamed(call)) if on_gpu else 0, *reads, call.iterations,
-        expected_seconds(replace(call, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates),
+        graph.memory, vertex_bytes, on_disk, int(count * there.staying(part)) if on_gpu else 0,
+        int(count * there.streamed(part)) if on_gpu else 0, *reads, call.iterations,
+        expected_seconds(replace(part, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates),
+        len(chosen.gpus),
     )  # fmt: skip
 
 
@@ -255,7 +262,9 @@ def lines(told: Plan) -> list[str]:
     rows += [(edges.name, staying(edges, told.encoding)) for edges in told.on_disk]
     if told.device != CPU:
         streamed = f"; each pass copies {show_bytes(told.streamed_bytes)}" if told.streamed_bytes else ""
-        rows.append(("GPU", f"{show_bytes(told.gpu_bytes)} of the graph stay in its memory{streamed}"))
+        where = "its memory" if told.gpus == 1 else f"the memories of {told.gpus}"
+        kept = f"{show_bytes(told.gpu_bytes)} of the graph stay in {where}{streamed}"
+        rows.append(("GPU" if told.gpus == 1 else "GPUs", kept))
     if told.on_disk:
         first, later = show_bytes(told.first_read), show_bytes(told.later_read)
         rows.append(("reads", f"at most {first} in the first pass over the edges, and {later} in each later one"))

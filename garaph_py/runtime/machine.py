@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..dispatch.rates import Speeds
 from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
+from ..executor.gpu import peers
 from ..executor.gpu.compiler import is_compiled
 from ..executor.gpu.device_graph import held_bytes
 from ..executor.gpu.memory_plan import FREE_SHARE
@@ -18,6 +19,7 @@ from ..program import BoundProgram
 from . import learned, speeds
 from .options import RunOptions
 from .reckoning import OnDevice, Past, Rates, edge_bytes
+from .several import Gpus
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Machine:
         ``on_device(bound, graph, options)``: what is done already of preparing this call on the GPU.
     speeds : callable
         ``speeds(threads)``: what the hardware does, if that can be measured.
+    gpus : callable
+        What is known about the GPUs beyond the first.
     """
 
     cores: int
@@ -50,11 +54,14 @@ class Machine:
     past: Callable[[BoundProgram, Graph, RunOptions, int], Past] = lambda *_: Past()
     on_device: Callable[[BoundProgram, Graph, RunOptions], OnDevice] = lambda *_: OnDevice()
     speeds: Callable[[int], Speeds | None] = lambda threads: None
+    gpus: Callable[[], Gpus] = Gpus
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this process runs on."""
-        return cls(available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured)
+        return cls(
+            available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured, gpus
+        )
 
 
 def has_gpu() -> bool:
@@ -63,6 +70,13 @@ def has_gpu() -> bool:
         gpu_device.find()
         return True
     return False
+
+
+def gpus() -> Gpus:
+    """How many GPUs there are, how many this process has found, and whether each reaches the next without the host."""
+    count = gpu_device.count()
+    found = sum(gpu_device.found(number) is not None for number in range(1, count))
+    return Gpus(count, found, all(peers.can_reach(k - 1, k) for k in range(1, count)))
 
 
 def past(bound: BoundProgram, graph: Graph, options: RunOptions, threads: int) -> Past:

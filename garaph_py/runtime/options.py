@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..pages.layout import check_page_edges
 from ..program import BoundProgram
 from ..system.arguments import explained
 from ..system.sizes import parse_bytes
+from .gpus import Asked, is_count, is_one, parse_gpus
 
 ANY = "auto"
 """The value of an option that leaves the choice to the run."""
@@ -245,6 +246,7 @@ class RunOptions(Options):
 
     iterations: int | None = None
     device: str = ANY
+    gpus: int | str | Sequence[int] | None = None
     threads: int | None = None
     verify: bool = False
     debug: bool = False
@@ -257,6 +259,7 @@ class RunOptions(Options):
         if not is_count(self.iterations) and self.iterations is not None:
             raise ParameterError(f"iterations={self.iterations!r}: give a whole number, 0 or more")
         check_threads(self.threads)
+        self._check_gpus()
         if self.deterministic and self.device == HYBRID:
             raise ParameterError(
                 "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
@@ -271,6 +274,30 @@ class RunOptions(Options):
             given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"
             raise ParameterError(f"{given} needs checkpoint=DIR (--checkpoint DIR)")
         self._check_debug()
+
+    def _check_gpus(self) -> None:
+        """Refuse `gpus` that name none, or of which the other options make no use."""
+        asked = self.asked_gpus
+        several = not is_one(asked)
+        refused = {
+            "device": asked is not None and self.device == CPU, "engine": several and self.lists is not None,
+            "mode": several and self.mode == COMPONENTS,
+        }  # fmt: skip
+        for name in (name for name, is_refused in refused.items() if is_refused):
+            raise ParameterError(
+                f"gpus={self.gpus!r}: {name}={getattr(self, name)!r} uses {'no' if name == 'device' else 'one'} GPU; "
+                "leave one of the two out"
+            )
+
+    @property
+    def asked_gpus(self) -> Asked:
+        """`gpus`: how many, which, ``"all"``, or None; the command line passes text.
+
+        Raises
+        ------
+        ParameterError
+        """
+        return parse_gpus(self.gpus)
 
     def _check_engine(self) -> None:
         """Refuse what an engine for GPUs alone cannot do."""
@@ -294,7 +321,7 @@ class RunOptions(Options):
         if not self.debug:
             return
         cannot = {
-            "engine": self.lists is not None, "device": self.device in (GPU, HYBRID),
+            "engine": self.lists is not None, "device": self.device in (GPU, HYBRID), "gpus": self.gpus is not None,
             "mode": self.mode not in (ANY, PULL), "sync": self.sync is False,
             "checkpoint": self.checkpoint is not None, "trace": self.trace is not None,
             "report": self.report is not None,
@@ -325,11 +352,6 @@ def engine_name(engine: object) -> str:
     return register(engine)
 
 
-def is_count(value: object) -> bool:
-    """Whether `value` is a whole number, 0 or more."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
-
-
 def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse options that do not suit the program or the graph.
 
@@ -339,6 +361,11 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     GraphError
         If the mode is pull-tiled, and the tiles do not fit in the memory that the graph was opened with.
     """
+    if not is_one(options.asked_gpus) and graph.on_disk:
+        raise ParameterError(
+            f"gpus={options.gpus!r}: the edges of this graph stay on disk, which one GPU keeps up with; leave gpus "
+            "out, or open it with more memory (memory, --memory)"
+        )
     check_lists(options, bound, graph)
     check_gather(options, bound, graph)
     check_offsets(options, bound, graph)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from ..codec.arrays import PACKED
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
+from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
 from ..executor.gpu.settings import GIVEN, ListPush, Settings
 from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..native.threads import LONG_SPINS, SPINS
@@ -31,6 +32,7 @@ from .options import (
     pushes_deltas,
 )
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
+from .several import how_many
 
 SPARED_CORES = 2
 """Cores that the CPU's threads leave free in a hybrid run: one for the GPU thread and one for a thread of the driver. A
@@ -80,6 +82,10 @@ class RunPlan:
         A processor that works alone may do several iterations at once: nobody looks at each.
     gpu : Settings
         How to use a GPU.
+    gpus : tuple of int
+        The numbers of the GPUs that the run may use; empty if it uses none.
+    why_gpus : str or None
+        Why these, if the run has chosen.
     """
 
     executor: str
@@ -96,11 +102,14 @@ class RunPlan:
     is_tiled: bool
     chains: bool
     gpu: Settings
+    gpus: tuple[int, ...]
+    why_gpus: str | None
 
     @property
     def why(self) -> str | None:
-        """Why ``device="auto"`` begins with this executor; None if there was nothing to reckon."""
-        return None if self.verdict is None else self.verdict.why
+        """Why ``device="auto"`` begins with this executor, and why with so many GPUs; None if nothing was reckoned."""
+        reasons = None if self.verdict is None else self.verdict.why, self.why_gpus
+        return "; ".join(filter(None, reasons)) or None
 
 
 def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> RunPlan:
@@ -115,6 +124,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     machine : Machine
     """
     executor, verdict = executor_of(bound, graph, options, machine)
+    gpus, why_gpus = gpus_of(bound, graph, options, machine, executor)
     synchronous = is_synchronous(bound, options)
     threads = options.threads
     if executor == HYBRID and threads is None:
@@ -149,6 +159,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         is_tiled=is_tiled,
         chains=cpu_chains(options),
         gpu=settings_of(bound, graph.encoding, options, executor),
+        gpus=gpus,
+        why_gpus=why_gpus,
     )
 
 
@@ -171,6 +183,54 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
         return GPU, verdict
     needs_no_help = gpu_pushes(bound, graph, options) and there_of(bound, graph, options, machine).holds(verdict.call)
     return (GPU if needs_no_help else HYBRID), verdict
+
+
+def gpus_of(
+    bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str
+) -> tuple[tuple[int, ...], str | None]:
+    """The numbers of the GPUs that a run may use, and why these, if the run has chosen.
+
+    Raises
+    ------
+    ParameterError
+        If the user asks for more than there are.
+    """
+    if executor == CPU:
+        return (), None
+    if options.asked_gpus is None and options.device == GPU:
+        return (0,), None
+    may = allowed_gpus(options, machine)
+    needs_one = options.lists is not None or graph.on_disk or options.mode == COMPONENTS
+    if options.device == GPU or options.deterministic or len(may) == 1 or needs_one:
+        is_given = options.asked_gpus is not None and not needs_one
+        return (may if is_given else may[:1]), None
+    threads = options.threads or machine.cores
+    past = machine.past(bound, graph, options, threads)
+    call, there = call_of(bound, graph, options, threads, past), there_of(bound, graph, options, machine)
+    count, why = how_many(call, there, machine.rates(), machine.gpus(), len(may))
+    return may[:count], why
+
+
+def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
+    """The numbers of the GPUs that the user allows, the first if there is none.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer.
+    """
+    asked = options.asked_gpus
+    if asked == 1:
+        return (0,)
+    there = machine.gpus().count
+    most = max(asked) + 1 if isinstance(asked, tuple) else asked if isinstance(asked, int) else 0
+    if 0 < there < most:
+        raise ParameterError(
+            f"gpus={asked}: the driver sees {there}, numbered from 0; ask for these, or use gpus='all'"
+        )
+    if isinstance(asked, tuple):
+        return asked
+    return tuple(range(asked if isinstance(asked, int) else max(there, 1)))
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from types import NoneType
@@ -60,6 +60,7 @@ def run(
     *,
     iterations: int | None = None,
     device: str = "auto",
+    gpus: int | str | Sequence[int] | None = None,
     threads: int | None = None,
     verify: bool = False,
     debug: bool = False,
@@ -88,6 +89,12 @@ def run(
         program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
         reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
         the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins again.
+    gpus : int, "all" or sequence of int, optional
+        How many GPUs, or which, by the driver's numbers from 0. Several divide the vertices among them: each has the
+        edges of its part in its memory, and sends new values to the others. ``device="gpu"`` uses all of these; by
+        default the first. ``"auto"`` and ``"hybrid"`` use as many of them as are expected to be fastest, which for
+        searches, components and small graphs is one; `Stats.why` tells. If one fails, the others go on. Edges on disk
+        are for one GPU.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
@@ -138,8 +145,8 @@ def run(
         If all checkpoints from which the run could resume are damaged.
     """
     chosen = joined(
-        options, iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
-        checkpoint=checkpoint, resume=resume,
+        options, iterations=iterations, device=device, gpus=gpus, threads=threads, verify=verify, debug=debug,
+        report=report, checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
     check_listener(on_event)
     return execute(program, graph, chosen, on_event)
@@ -255,7 +262,7 @@ def remember(
     )  # fmt: skip
     if options.device == ANY:
         learned.History.of(graph._arrays).add(called, verdict, measured)
-    if not graph.on_disk:
+    if not graph.on_disk and len(chosen.gpus) < 2:  # the rates are those of one GPU
         learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
 
 

@@ -19,8 +19,10 @@ from ..dispatch.loop import Loop
 from ..errors import DeviceError, GraphError, PolicyError, ProgramError
 from ..executor.cpu import CpuExecutor
 from ..executor.gpu import device as gpu_device
+from ..executor.gpu.device import Device
 from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.memory_plan import shortage
+from ..executor.gpu.multi_gpu import MultiGpuExecutor
 from ..executor.hybrid import HybridExecutor
 from ..executor.modes import CPU
 from ..executor.protocol import Executor
@@ -75,20 +77,40 @@ class Opened:
 
 @dataclass(frozen=True)
 class OnGpu:
-    """An executor that has been opened on a GPU.
+    """An executor that has been opened on GPUs.
 
     Attributes
     ----------
     executor : Executor
-    gpu : GpuExecutor
-        The same executor, or the part of a hybrid executor that works on the GPU.
-    name : str
-        The GPU's name.
+    gpus : list of GpuExecutor
+        Of each GPU: the same executor, or the parts of it that work on the GPUs.
+    devices : list of Device
+    several : MultiGpuExecutor or None
+        The part of it that has several GPUs, if there are several.
     """
 
     executor: Executor
-    gpu: GpuExecutor
-    name: str
+    gpus: list[GpuExecutor]
+    devices: list[Device]
+    several: MultiGpuExecutor | None
+
+    @property
+    def name(self) -> str:
+        """The GPUs' names."""
+        names = [device.name for device in self.devices]
+        return f"{len(names)} x {names[0]}" if len(names) > 1 == len(set(names)) else ", ".join(names)
+
+    @property
+    def kept_bytes(self) -> tuple[int, int]:
+        """Bytes of the graph that the GPUs keep, and bytes that were found there (`GpuExecutor.kept_bytes`)."""
+        kept, found = (sum(gpu.kept_bytes[k] for gpu in self.gpus) for k in range(2))
+        return kept, found
+
+    def left(self) -> tuple[int, ...]:
+        """After a failure, the numbers of the GPUs that still work."""
+        if self.several is None or not (lost := self.several.lost()):
+            return ()
+        return tuple(device.number for device in self.devices if device.number not in lost)
 
 
 class Runner:
@@ -127,7 +149,7 @@ class Runner:
             self._cpu.on_page = self._on_page
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
-        self._converged, self._seconds, self._device = False, 0.0, CPU
+        self._converged, self._seconds, self._device, self._gpus = False, 0.0, CPU, plan.gpus
         self._on_device = 0, 0  # bytes of the graph that a GPU's memory keeps, and that the run found there
         self._placing: dict[str, float] = {}
         self._has_ended = False  # the iterations are complete
@@ -161,12 +183,14 @@ class Runner:
         """
         self._watch()
         try:
-            if self._plan.executor != CPU:
+            while self._gpus:
                 with contextlib.ExitStack() as stack:
                     begun = self._begin_on_gpu(stack)
                     values = None if begun is None else self._run_on_gpu(begun)
-                if begun is not None and values is not None:
-                    self._on_device, self._placing = begun.gpu.kept_bytes, begun.gpu.placing
+                if begun is None:
+                    break
+                if values is not None:
+                    self._on_device, self._placing = begun.kept_bytes, begun.gpus[0].placing
                     return values
             return self._run_on_cpu()
         finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs
@@ -176,64 +200,75 @@ class Runner:
     def _begin_on_gpu(self, stack: contextlib.ExitStack) -> OnGpu | None:
         """Open the plan's executor, which `stack` will close; None if the run has to fall back to the CPU."""
         try:
-            found = gpu_device.find()
-            gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._heard)
-            stack.callback(gpu.close)
-            gpu.spans, gpu.on_page = self._parts.record.spans, self._on_page
-            executor: Executor = gpu
+            devices = [gpu_device.find(number) for number in self._gpus]
+            gpus = [self._gpu(device, stack) for device in devices]
+            several = MultiGpuExecutor(self._graph, gpus, self._cpu) if len(gpus) > 1 else None
+            if several is not None:
+                stack.callback(several.close)
+            executor: Executor = several or gpus[0]
             if self._plan.executor == HYBRID:
-                executor = hybrid = HybridExecutor(self._graph, self._cpu, [gpu])
+                executor = hybrid = HybridExecutor(self._graph, self._cpu, [several or gpus[0]])
                 hybrid.on_page = self._on_page
-            self._state = self._begin(executor)
+            self._state = self._begin(executor, self._state)
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
             if self._plan.gpu.lists is not None and gpu_device.FALLBACK in str(error):  # which these engines refuse
                 raise DeviceError(str(error).replace(gpu_device.FALLBACK, OTHER_ENGINE)) from error
-            if self._plan.needs_gpu:
+            if self._plan.needs_gpu and self._gpus == self._plan.gpus:  # no GPU has been lost
                 raise
             if not isinstance(error, gpu_device.NoDriverError):
                 self._log(f"no GPU used: {error}")
             return None
-        return OnGpu(executor, gpu, found.name)
+        return OnGpu(executor, gpus, devices, several)
+
+    def _gpu(self, device: Device, stack: contextlib.ExitStack) -> GpuExecutor:
+        """An executor for one GPU, which `stack` will close."""
+        gpu = GpuExecutor(self._bound, self._graph, device, self._plan.gpu, self._cpu, self._heard)
+        stack.callback(gpu.close)
+        gpu.spans, gpu.on_page = self._parts.record.spans, self._on_page
+        return gpu
 
     def _run_on_gpu(self, begun: OnGpu) -> Array | None:
         """Run to the end on an open executor; return the reported values, or None if the GPU failed."""
         executor, state = begun.executor, self._state
         assert state is not None
         hybrid = executor if isinstance(executor, HybridExecutor) else None
-        self._watch(*begun.gpu.streams.heartbeats, *([] if hybrid is None else [hybrid.heartbeat]))
+        beats = [beat for gpu in begun.gpus for beat in gpu.streams.heartbeats]
+        self._watch(*beats, *([] if hybrid is None else [hybrid.heartbeat]))
         self._device = begun.name
         # A graph whose memory is bounded leaves no room for copies.
         interval = INTERVAL if self._graph.memory is None else math.inf
         self._copies = SafetyCopies(self._graph.n * self._bound.value.itemsize, interval, SHARE)
-        if short := shortage(begun.gpu.residency):
+        for short in filter(None, [shortage(gpu.residency) for gpu in begun.gpus]):
             self._log(short)
         try:
             self._iterate(executor, state)
             values = executor.report(state)
         except DeviceError as error:
-            self._log(f"{begun.name} failed after {len(self._loop.done)} iterations, {self._recover()}: {error}")
+            self._gpus = begun.left()
+            rest = "the CPU" if not self._gpus else f"GPU {', '.join(map(str, self._gpus))}"
+            self._log(f"{begun.name} failed after {len(self._loop.done)} iterations, {self._recover(rest)}: {error}")
             return None
         if hybrid is not None and hybrid.note is not None:  # the GPU failed, and the hybrid executor went on without it
             self.note, self._device = hybrid.note, CPU
         return values
 
-    def _recover(self) -> str:
-        """Go back to the newest state that the host has, or to the beginning; return what the CPU does, for a note."""
+    def _recover(self, rest: str) -> str:
+        """Go back to the newest state that the host has, or to the beginning; say what the `rest` does, for a note."""
         state, loop, saver = self._state, self._loop, self._parts.saver
         assert state is not None
         assert self._copies is not None
         if saver is not None:
             saver.forget()
         if state.is_on_host("values", "frontier"):
-            return "the CPU goes on"
+            return f"{rest} goes on"
         iterations, self._has_ended = self._copies.restore(state), False
         if iterations is None:
             self._state = None
             loop.done.keep(0)
-            return "the CPU begins again"
+            return f"{rest} begins again"
         loop.done.keep(iterations - loop.before)
-        return f"the CPU goes on from iteration {iterations}"
+        return f"{rest} goes on from iteration {iterations}"
 
     def _run_on_cpu(self) -> Array:
         """Run on the CPU, from the state that a failed GPU has left, if any; the CPU gets all memory for edges."""
@@ -292,6 +327,8 @@ class Runner:
     def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
         """At the end of an iteration on an executor that has a GPU."""
         self._after(state, iterations)
+        if len(self._gpus) > 1 and isinstance(executor, HybridExecutor) and executor.note is not None:
+            raise DeviceError(executor.note)  # one of several GPUs is lost: begin again with the others
         copies.after(executor, state, iterations)
 
     @contextlib.contextmanager
@@ -320,8 +357,8 @@ class Runner:
         self._on_event(event)
 
     def _log(self, note: str) -> None:
-        """Keep a note for the result, and log it."""
-        self.note = note
+        """Keep a note for the result, behind those that there are, and log it."""
+        self.note = note if self.note is None else f"{self.note}; {note}"
         log.warning("%s", note)
 
 

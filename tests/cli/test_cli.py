@@ -217,7 +217,7 @@ def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
 
 
 def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_found", None)
+    monkeypatch.setattr(device, "_found", {})
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
     assert (status, out) == (1, "")

@@ -19,7 +19,8 @@ from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.cpu import measure as memory_speed
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
-from garaph_py.experiment.machine import measured_disks, measured_gpu
+from garaph_py.executor.gpu.links import Link
+from garaph_py.experiment.machine import measured_disks, measured_gpus
 from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine
 from tests.support.command import garaph
@@ -36,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(memory_speed.read_bandwidth, "__defaults__", (1 << 20,))
     monkeypatch.setattr(memory_speed.gather_rate, "__defaults__", (1 << 20, 1 << 16))
     monkeypatch.setattr(machine, "FILE_BYTES", 2 * machine.CHUNK)
-    monkeypatch.setattr(gpu_device, "_found", None)
+    monkeypatch.setattr(gpu_device, "_found", {})
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -60,7 +61,7 @@ def test_the_table(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_json(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert garaph(monkeypatch, "devices", "--json", "--threads", 1) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"cpu", "disks", "gpus", "no_gpu"}
+    assert set(answer) == {"cpu", "disks", "gpus", "links", "no_gpu"}
     assert answer["cpu"]["threads"] == 1
     assert answer["cpu"]["memory"] >= answer["cpu"]["available"] > 0
     assert min(answer["cpu"]["read"], answer["cpu"]["gathers"]) > 0
@@ -73,7 +74,7 @@ def test_json(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_a_gpu_in_table_and_json(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("garaph_py.experiment.machine.measured_gpu", lambda: (GPU, None))
+    monkeypatch.setattr("garaph_py.experiment.machine.measured_gpus", lambda: ([GPU], [], None))
     assert garaph(monkeypatch, "devices") == 0
     lines = capsys.readouterr().out.partition("GPU   ")[2].splitlines()
     assert lines[0] == "NVIDIA X, compute capability 9.0, 132 multiprocessors, driver 580.65.06, CUDA 13.0"
@@ -84,6 +85,24 @@ def test_a_gpu_in_table_and_json(
     answer = json.loads(capsys.readouterr().out)
     assert answer["gpus"] == [dataclasses.asdict(GPU)]
     assert answer["no_gpu"] is None
+
+
+def test_several_gpus_and_their_links(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = Link(0, 1, True, 391e9, 390e9, 777e9)
+    found = [GPU] * 2, [link, dataclasses.replace(link, second=2, is_direct=False)], "GPU 2 is lost; look for it"
+    monkeypatch.setattr("garaph_py.experiment.machine.measured_gpus", lambda: found)
+    assert garaph(monkeypatch, "devices") == 0
+    out = capsys.readouterr().out
+    assert out.count("NVIDIA X, compute capability 9.0") == 2
+    assert "GPU 1 NVIDIA X" in out
+    rows = [line.split() for line in out.partition("Links ")[2].splitlines()[1:3]]
+    assert rows[0] == ["0,", "1", "391", "GB/s", "390", "GB/s", "777", "GB/s", "direct"]
+    assert rows[1][-5:] == ["by", "way", "of", "the", "host"]
+    assert out.splitlines()[-1] == "GPU   not all used: GPU 2 is lost; look for it"
+    assert garaph(monkeypatch, "devices", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["links"][0] == dataclasses.asdict(link)
 
 
 def test_one_filesystem_is_measured_once(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,9 +336,9 @@ def test_a_gpu_that_is_full_or_fails_is_said_in_one_line(monkeypatch: pytest.Mon
         raise Driver.LogicError("cuMemcpyHtoDAsync failed")
 
     device.driver.memcpy_htod_async = fail
-    monkeypatch.setattr(gpu_device, "find", lambda: device)
-    found, problem = measured_gpu()
-    assert found is None
+    monkeypatch.setattr(gpu_device, "find", lambda number=0: device)
+    found, links, problem = measured_gpus()
+    assert found == links == []
     assert problem is not None
     assert "cuMemcpyHtoDAsync failed" in problem
 

@@ -144,7 +144,7 @@ def run(program, graph, **how):
 @pytest.fixture
 def half_done(monkeypatch):
     """A function that says after how many pages the GPU fails."""
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: SimpleNamespace(name="Fake GPU"))
     return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 

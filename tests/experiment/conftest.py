@@ -42,7 +42,7 @@ def no_machine(machine: dict[str, Any]) -> None:
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """No GPU can be used."""
 
-    def find() -> None:
+    def find(number=0) -> None:
         raise DeviceError("no GPU here; buy one")
 
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)

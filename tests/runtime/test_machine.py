@@ -36,7 +36,7 @@ def test_before_a_gpu_is_found_only_the_cache_is_known(graph_of, monkeypatch):
 def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
     graph, program = graph_of(GRAPH), Hops(HUB)
     device_for(program, graph)
-    monkeypatch.setattr(device, "_found", device.find())
+    monkeypatch.setattr(device, "_found", {0: device.find()})
     bound = bind(program, graph)
     assert on_device(bound, graph, RunOptions()) == OnDevice(has_context=True, room=int(0.9 * MEMORY))
     gp.run(program, graph, device="gpu")
@@ -46,5 +46,5 @@ def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
     assert on_device(bound, graph, RunOptions()).nbytes == 0
     graph.release()
     assert on_device(bound, graph, RunOptions()).nbytes == 0
-    monkeypatch.setattr(device, "_broken", "lost")
+    monkeypatch.setattr(device, "_broken", {0: "lost"})
     assert not on_device(bound, graph, RunOptions()).has_context

@@ -283,7 +283,7 @@ def test_freed_beside_a_run_that_has_the_graph_there(driver, graph):
 
 
 def test_without_a_gpu_the_error_says_what_to_do(graph, monkeypatch):
-    def missing():
+    def missing(number=0):
         raise devices.NoDriverError(f"no NVIDIA driver; install one, {devices.FALLBACK}")
 
     monkeypatch.setattr(devices, "find", missing)

@@ -84,7 +84,7 @@ class FailingGpu(StepByParts):
 @pytest.fixture
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: SimpleNamespace(name="Fake GPU"))
     return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
 
 
@@ -131,7 +131,7 @@ def test_the_cpu_continues_after_a_gpu_failure(failing_at, monkeypatch, caplog, 
 
 
 def test_lack_of_memory_is_reported_once(monkeypatch, caplog, graph_of, edges):
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: SimpleNamespace(name="Fake GPU"))
     monkeypatch.setattr(runner, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"

@@ -14,6 +14,7 @@ from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.memory import MemoryPlan
@@ -23,7 +24,10 @@ from garaph_py.program import bind
 from garaph_py.system.watchdog import Heartbeat
 
 PAGE_EDGES = 3000
-KINDS = {"cpu": (False, 0), "gpu": (False, 1), "hybrid": (True, 1), "hybrid of two GPUs": (True, 2)}
+KINDS = {
+    "cpu": (False, 0), "gpu": (False, 1), "two GPUs": (False, 2), "five GPUs": (False, 5), "hybrid": (True, 1),
+    "hybrid of two GPUs": (True, 2), "hybrid of five GPUs": (True, 5),
+}  # fmt: skip
 """By name: whether a host takes part in iterations, and how many GPUs there are."""
 
 
@@ -98,7 +102,8 @@ def run_on(kind, program, graph, device_for, host_helps=True):
     with ThreadPool(2) as pool, SourceFactory(graph, bound.reads_edge_values) as sources:
         host = CpuExecutor(bound, graph, pool, events.ignore)
         members = [GpuExecutor(bound, graph, device, settings, host) for device in devices]
-        executor = HybridExecutor(graph, host, members) if has_host else members[0] if members else host
+        gpus = MultiGpuExecutor(graph, members, host) if len(members) > 1 else members[0] if members else None
+        executor = HybridExecutor(graph, host, [gpus]) if has_host else gpus or host
         try:
             yield Run(bound, graph, executor, sources, drivers, [])
         finally:

@@ -80,6 +80,9 @@ class LateEvent:
     def record(self, stream=None):
         self.recorded = self.driver.put(stream)
 
+    def time_till(self, other):
+        return 2.0
+
     def query(self):
         with self.driver.call():
             self.driver.progress(0.5)
@@ -143,7 +146,7 @@ class LateDriver(FakeDriver):
         return operation
 
     def finish(self, blocking=False):
-        for stream in self.streams:
+        for stream in self.rng.sample(self.streams, len(self.streams)):
             if not (blocking and stream.flags & NON_BLOCKING):
                 stream.finish()
 
@@ -162,6 +165,13 @@ class LateDriver(FakeDriver):
 
     def memcpy_dtoh(self, array, place, stream=None):
         self.put(stream, partial(copy, array, self._at(place, array)), nbytes=array.nbytes)
+
+    def send(self, other, to, source, nbytes, stream):
+        self.put(stream, partial(self._send, other, to, source, nbytes), nbytes=nbytes)
+
+    def _send(self, other, to, source, nbytes, most=None):
+        most = nbytes if most is None else most
+        other.bytes[to : to + most] = self.bytes[source : source + most]
 
     memcpy_htod_async, memcpy_dtoh_async = memcpy_htod, memcpy_dtoh
 

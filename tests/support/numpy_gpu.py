@@ -12,7 +12,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
+from garaph_py.executor.gpu import compiler, device, device_graph, peers, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.chain import Chain
 from garaph_py.executor.gpu.device import Device
@@ -152,6 +152,7 @@ class FakeDriver:
             record=lambda stream=None: None,
             wait_for_event=lambda event: None,
             query=lambda: True,
+            time_till=lambda other: 2.0,
         )
 
     def mem_get_info(self):
@@ -193,6 +194,10 @@ class FakeDriver:
 
     def module_from_buffer(self, code):
         return types.SimpleNamespace(get_function=lambda name: FakeFunction(self, name))
+
+    def send(self, other, to, source, nbytes, stream):
+        """Copy to another GPU (`peers.copy`)."""
+        other.bytes[to : to + nbytes] = self.bytes[source : source + nbytes]
 
     def array(self, place, kind, count, first=0):
         start = int(place) + first * np.dtype(kind).itemsize
@@ -402,6 +407,11 @@ class FakePinned:
         pass
 
 
+def copy_to_peer(to, place, of, source, nbytes, stream):
+    """The twin of `peers.copy`."""
+    of.driver.send(to.driver, place, source, nbytes, stream)
+
+
 @pytest.fixture
 def device_for(monkeypatch):
     """A function that makes the device on which a program on a graph runs; its driver is `made` of the layouts."""
@@ -415,7 +425,9 @@ def device_for(monkeypatch):
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", FakePinned)
-        monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
+        monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: found)
+        monkeypatch.setattr(peers, "copy", copy_to_peer)
+        monkeypatch.setattr(peers, "reaches", lambda device, other: True)
         monkeypatch.setattr("garaph_py.runtime.speeds.measured", lambda threads: None)  # this driver times nothing
         monkeypatch.setattr("garaph_py.runtime.run.may_narrow", lambda *_: False)  # these kernels know 64 bits only
         return driver

@@ -67,6 +67,8 @@ class FakeDriver(types.SimpleNamespace):
 
 
 class FakeDevice:
+    number = 0
+
     def __init__(self, fails_at=None):
         self.driver = FakeDriver(memory=np.zeros(1 << 22, np.uint8), copies=0, fails_at=fails_at)
 

@@ -1,4 +1,4 @@
-"""Finds the GPU, enters its context in the calling thread, and turns the driver's errors into those of `errors`."""
+"""Finds GPUs, enters their contexts in the calling thread, and turns the driver's errors into those of `errors`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class Device:
     driver : module
         `pycuda.driver`.
     context : pycuda.driver.Context
+    number : int
+        The driver's number of the GPU, from 0.
     """
 
     name: str
@@ -53,15 +55,18 @@ class Device:
     multiprocessor_threads: int
     driver: Any
     context: Any
+    number: int = 0
 
     def __enter__(self) -> Device:
-        with failing(self.driver):  # another library may have reset the device; a forked process has no context
+        with failing(self.driver, self.number):  # another library may have reset it; a forked process has no context
             self.context.push()
+        _entered.numbers = [*getattr(_entered, "numbers", ()), self.number]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _entered.numbers.pop()
         self.context.pop()
 
     @property
@@ -77,12 +82,13 @@ class Device:
 
 
 _lock = threading.Lock()
-_found: Device | None = None
-_broken: str | None = None
+_entered = threading.local()  # the numbers of the GPUs whose contexts this thread has made current, the newest last
+_found: dict[int, Device] = {}  # by number
+_broken: dict[int, str] = {}  # why a GPU cannot be used any more
 
 
-def find() -> Device:
-    """The first GPU. A process looks for it once.
+def find(number: int = 0) -> Device:
+    """The GPU with this number. A process looks for it once.
 
     Raises
     ------
@@ -90,22 +96,42 @@ def find() -> Device:
         If a package, the driver or the GPU is missing, if the GPU is too old or has too little memory, or if it failed
         earlier in this process. The message names the cause and a fix. `NoDriverError` if there is no driver.
     """
-    global _found
     with _lock:
-        if _broken is not None:
-            raise DeviceError(f"the GPU failed earlier in this process ({_broken}); start a new one, {FALLBACK}")
-        if _found is None:
-            _found = open_device()
-        return _found
+        if number in _broken:
+            raise DeviceError(
+                f"{name_of(number)} failed earlier in this process ({_broken[number]}); start a new one, {FALLBACK}"
+            )
+        if number not in _found:
+            _found[number] = open_device(number)
+        return _found[number]
 
 
-def found() -> Device | None:
-    """The GPU if this process has found it already, and it has not failed."""
-    return None if _broken is not None else _found
+def found(number: int = 0) -> Device | None:
+    """The GPU with this number if this process has found it already, and it has not failed."""
+    return None if number in _broken else _found.get(number)
 
 
-def open_device() -> Device:
-    """The first GPU, with its primary context."""
+def name_of(number: int) -> str:
+    """How messages call a GPU."""
+    return "the GPU" if number == 0 else f"GPU {number}"
+
+
+def count() -> int:
+    """How many GPUs the driver sees; 0 if there is no driver, or it does not start. It makes no context."""
+    try:
+        driver = loaded()
+    except DeviceError:
+        return 0
+    return int(driver.Device.count())
+
+
+def loaded() -> Any:
+    """PyCUDA's driver, started.
+
+    Raises
+    ------
+    DeviceError
+    """
     try:
         import cuda.core  # noqa: F401  if it is missing, fail now rather than at the first compilation
         import pycuda.driver as driver
@@ -116,12 +142,26 @@ def open_device() -> Device:
         raise kind(f"a package is missing ({error}); pip install 'garaph_py[gpu]', {FALLBACK}") from None
     try:
         driver.init()
-        count = driver.Device.count()
     except driver.Error as error:
         raise DeviceError(f"the NVIDIA driver does not start ({error}); look at nvidia-smi, {FALLBACK}") from None
-    if count == 0:
+    return driver
+
+
+def open_device(number: int = 0) -> Device:
+    """The GPU with this number, with its primary context."""
+    driver = loaded()
+    try:
+        there = driver.Device.count()
+    except driver.Error as error:
+        raise DeviceError(f"the NVIDIA driver does not start ({error}); look at nvidia-smi, {FALLBACK}") from None
+    if there == 0:
         raise DeviceError(f"the NVIDIA driver sees no GPU; look at nvidia-smi and CUDA_VISIBLE_DEVICES, {FALLBACK}")
-    device = driver.Device(0)
+    if number >= there:
+        raise DeviceError(
+            f"there is no GPU {number}: the driver sees {there}, numbered from 0; choose other gpus, or look at "
+            "nvidia-smi and CUDA_VISIBLE_DEVICES"
+        )
+    device = driver.Device(number)
     name, capability = device.name(), device.compute_capability()
     if capability < OLDEST:
         have, need = (".".join(map(str, item)) for item in (capability, OLDEST))
@@ -130,13 +170,13 @@ def open_device() -> Device:
         raise DeviceError(
             f"{name} has {device.total_memory() >> 20} MiB of memory, too little; use another GPU, {FALLBACK}"
         )
-    attribute = driver.device_attribute
     try:
         context = device.retain_primary_context()
     except driver.Error as error:
         raise DeviceError(
             f"{name} gives no context ({error}); look at nvidia-smi for the processes that use it, {FALLBACK}"
         ) from None
+    attribute = driver.device_attribute
     return Device(
         name,
         f"sm_{capability[0]}{capability[1]}",
@@ -147,6 +187,7 @@ def open_device() -> Device:
         device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
         driver,
         context,
+        number,
     )
 
 
@@ -162,11 +203,12 @@ def has_driver() -> bool:
 class failing:  # a class, because a generator's context manager costs microseconds, several times an iteration
     """A context manager that raises the driver's errors as `DeviceError` or `DeviceMemoryError`.
 
-    If the error destroyed the context, this process cannot use the device any more.
+    If the error destroyed the context, this process cannot use the device any more. That is the one whose context the
+    thread has made current, unless its `number` is given.
     """
 
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
+    def __init__(self, driver: Any, number: int | None = None) -> None:
+        self._driver, self._number = driver, number
 
     def __enter__(self) -> None:
         pass
@@ -174,18 +216,19 @@ class failing:  # a class, because a generator's context manager costs microseco
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        global _broken
         if error is None or not isinstance(error, self._driver.Error):
             return
+        number = self._number if self._number is not None else [0, *getattr(_entered, "numbers", ())][-1]
+        name = name_of(number)
         if isinstance(error, self._driver.MemoryError):
             raise DeviceMemoryError(
-                f"the GPU does not have enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
+                f"{name} does not have enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
             ) from None
         try:
             self._driver.Context.synchronize()
         except self._driver.Error:  # the error persists: the context is lost
-            _broken = str(error)
-        raise DeviceError(f"the GPU failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None
+            _broken[number] = str(error)
+        raise DeviceError(f"{name} failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None
 
 
 def seconds(driver: Any, stream: Any, launch: Callable[[], None]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import threading
 import weakref
 from collections.abc import Hashable, Mapping
@@ -24,10 +25,14 @@ from .kept_lists import KeptLists
 from .launch import Launcher
 from .mapped import MappedEdges
 from .memory import DeviceMemory
+from .memory_plan import wanted_bytes
 from .order import Ordering
 from .packing import measured
 from .pinned import Pinned
 from .ranks import Ranks
+from .settings import Settings
+
+log = logging.getLogger("garaph_py")
 
 Array = npt.NDArray[Any]
 
@@ -161,6 +166,16 @@ class DeviceGraph:
             self._measured = measured(arrays, launcher, self.device, budget, self.pinned)
         return self._measured
 
+    def make_room(self, wanted: Mapping[str, Hashable], used: int, budget: int) -> None:
+        """Free what this graph, and then other graphs, keep in the device's memory beyond what a run plans to have.
+
+        That is `used` bytes of its `budget`, with the allocations that hold what is `wanted`.
+        """
+        others = self.retain(wanted, budget - used)
+        self.memory.trim(max(budget - self.memory.used, 0))
+        make_room(self.device, self, budget - used - others)
+        self.memory.budget = budget
+
     def retain(self, wanted: Mapping[str, Hashable], room: int = 0) -> int:
         """Free all allocations except those that hold what is `wanted`, and other parts of the graph within `room`.
 
@@ -227,6 +242,16 @@ def drop(arrays: GraphArrays, device: Device) -> None:
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
     """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
     return sum(kept.held for kept in idle(device, besides))
+
+
+def budget_of(settings: Settings, device: Device, kept: DeviceGraph) -> int:
+    """Bytes of the device's memory that a run with these `settings` may use, on the graph that is `kept` there."""
+    free = device.free_memory() + kept.held + kept_bytes(device, kept)
+    wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
+    if wanted > had:
+        other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
+        log.warning("the run wants %d bytes of GPU memory, but only %d are available%s", wanted, had, other)
+    return had
 
 
 def make_room(device: Device, besides: DeviceGraph, most: int) -> None:

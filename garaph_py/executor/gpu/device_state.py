@@ -13,7 +13,7 @@ from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...program import BoundProgram
 from ...program.narrow import ValuesTooWide
-from ..state import State
+from ..state import Copy, State
 from .device import Device, failing
 from .device_graph import DeviceGraph
 from .handles import NON_BLOCKING
@@ -108,6 +108,11 @@ class DeviceState:
             next_values=self._spare_values if state.synchronous else lambda state, _: state.values,
             next_frontier=self._frontier, frontier=self._empty_set,
         )  # fmt: skip
+
+    def replace_in(self, state: State) -> None:
+        """Have the host read from this device what it does not have yet of values and frontier; another has failed."""
+        copies: dict[str, Copy] = {"values": self._values, "frontier": self._frontier}
+        state.elsewhere.update({name: copy for name, copy in copies.items() if name in state.elsewhere})
 
     def _spare_values(self, _: State, old: Array) -> Array:
         return old if len(old) == self._n else self._pool_array(self._n, self._bound.value)

@@ -30,15 +30,16 @@ from .chain import Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
-from .device_graph import DeviceGraph, kept_bytes, make_room
+from .device_graph import DeviceGraph, budget_of, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
 from .launches import Launches
-from .memory_plan import FREE_SHARE, can_push, wanted_bytes
+from .memory_plan import FREE_SHARE, can_push
 from .page_tasks import PageTasks
 from .parents import Parents
+from .peers import Peers
 from .pinned import PageBuffers, Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
@@ -82,6 +83,7 @@ class GpuExecutor(StepByParts):
         The pages' edges on the host, which are copied to the device.
     streams : Streams
     state : DeviceState
+    launches : Launches
     spans : list of Span or None
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
@@ -92,6 +94,8 @@ class GpuExecutor(StepByParts):
         Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
     on_page : callable or None
         See `OnPage`.
+    peers : Peers or None
+        The other GPUs that get this one's new values, if several share the graph.
     """
 
     name: ClassVar[str] = GPU
@@ -105,12 +109,13 @@ class GpuExecutor(StepByParts):
     kept_bytes: tuple[int, int] = 0, 0
     placing: dict[str, float]
     on_page: OnPage | None = None
+    peers: Peers | None = None
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
         listener: events.Listener = events.ignore,
     ) -> None:  # fmt: skip
-        self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
+        self.bound, self.graph, self.device = bound, graph, device
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
         self._processed: list[Page] = []
@@ -118,21 +123,25 @@ class GpuExecutor(StepByParts):
         # A graph whose memory is bounded leaves none of it in the pool.
         self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
         self._kept = DeviceGraph.take(graph._arrays, device)
-        self._hub = HubEdges(bound, graph, settings, self._kept)
         try:
             with device, failing(device.driver):
                 self.launcher = launcher_for(bound, device, listener)
-                self._placer = Placer(bound, graph, settings, self._kept, self._hub, self.launcher)
+                self.use(settings)
         except BaseException:
             self.close()
             raise
+
+    def use(self, settings: Settings) -> None:
+        """Use the device in this way, unless it is initialized already."""
+        self.settings = settings
+        self._hub = HubEdges(self.bound, self.graph, settings, self._kept)
+        self.placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher)
 
     @property
     def capabilities(self) -> Capabilities:
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
-        pulls = () if self._placed.lists else self.modes
-        modes = pulls + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
+        modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         cost, ends = push_cost(self._placed, 4 + self.bound.edge_value_bytes), self.gather.kind == UNTIL_DONE
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
@@ -142,9 +151,8 @@ class GpuExecutor(StepByParts):
         if self._host is not None:
             self._host.assist(sources, self.source)
         if state is not None:
-            found = state
-            self.load(found)
-        move_ahead(self._launches, found)
+            self.load(found := state)
+        move_ahead(self.launches, found)
         return found
 
     def initialize(self, synchronous: bool, sources: SourceFactory | None = None) -> State:
@@ -177,13 +185,7 @@ class GpuExecutor(StepByParts):
 
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
-        settings, device = self.settings, self.device
-        free = device.free_memory() + self._kept.held + kept_bytes(device, self._kept)
-        wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
-        if wanted > had:
-            other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
-            log.warning("the run wants %d bytes of GPU memory, but only %d are available%s", wanted, had, other)
-        return had
+        return budget_of(self.settings, self.device, self._kept)
 
     def _release(self) -> None:
         with self.device, failing(self.device.driver):
@@ -199,7 +201,7 @@ class GpuExecutor(StepByParts):
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
         """Decide what is where in the device's memory (`Placer.place`)."""
-        self._placed = self._placer.place(self._sources, synchronous, budget)
+        self._placed = self.placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
         self.placing, self._offsets = self._placed.placing, self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
@@ -215,19 +217,11 @@ class GpuExecutor(StepByParts):
             self._hub.make(tasks, self.launcher)
         return True
 
-    def _make_room(self, budget: int) -> None:
-        """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
-        residency, kept = self.residency, self._kept
-        others = kept.retain(self._placed.contents(self._hub), budget - residency.used)
-        kept.memory.trim(max(budget - kept.memory.used, 0))
-        make_room(self.device, kept, budget - residency.used - others)
-        kept.memory.budget = budget
-
     def _start(self, synchronous: bool, budget: int) -> State:
         """Allocate and fill everything, and compute initial values."""
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
-            self._make_room(budget)
+            self._kept.make_room(self._placed.contents(self._hub), self.residency.used, budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
@@ -253,7 +247,10 @@ class GpuExecutor(StepByParts):
             if self.edges.packs:
                 self.edges.pack(self.streams, self.launcher, self._kept.memory, self.address("starts"))
             elif not graph.on_disk:
-                self._prefetch(once)
+                missing = sum(page_bytes(page, layout) for page in pages if not self.has(page))
+                staging.prefetch(
+                    self.streams, self.source, missing, once, self._kept, self._pool, self.settings.threads
+                )
             if not synchronous:
                 self._arrays.share("next_values", "values")
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
@@ -261,32 +258,22 @@ class GpuExecutor(StepByParts):
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
             self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
-            self._launches = Launches(
+            self.launches = Launches(
                 self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
             )
-            self._chain = Chain.of(self._launches, self.gather, self._kept.memory)
+            self._chain = Chain.of(self.launches, self.gather, self._kept.memory)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
             state.total = sum_partials([result.partials], partial).astype(bound.total)
         return state
 
-    def _prefetch(self, once: bool) -> None:
-        """Start to copy the resident pages; if they are copied `once`, from memory that is not pinned."""
-        missing = sum(page_bytes(page, self.edges.arrays) for page in self.residency.pages if not self.has(page))
-        if not once or self._kept.pinned.count or missing < staging.LEAST_BYTES:
-            self.streams.prefetch(self.source)
-            return
-        assert isinstance(self._pool, PinnedPool)
-        with staging.StagedTransfer(self._kept, self._pool, self.settings.threads) as transfer:
-            self.streams.prefetch(self.source, transfer)
-
     def fill(self, listener: events.Listener) -> None:
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
             if self._placed.out_edges is not None:
-                self._placed.out_edges.fill(partial(self._launches.on_each, self.residency.pages))
+                self._placed.out_edges.fill(partial(self.launches.on_each, self.residency.pages))
 
     def load(self, state: State) -> None:
         state.has_sums = False
@@ -297,7 +284,7 @@ class GpuExecutor(StepByParts):
         arguments["not_finite"] = self.state.place_of_found()
         task = self._arrays.task_of(arguments.tobytes())
         self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
-        self._launches.read_tallies()
+        self.launches.read_tallies()
         self.state.read_found()
         return result_of(every, self._tallies, self.bound.total is not None)
 
@@ -334,7 +321,9 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            driver.memset_d8(self.address("next_frontier"), 0, self._kept.memory.size("next_frontier"))
+            part, size = self.settings.part, self._kept.memory.size("next_frontier")
+            begin, nbytes = (0, size) if part is None else part.bits
+            driver.memset_d8(self.address("next_frontier") + begin, 0, nbytes)
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
@@ -343,33 +332,46 @@ class GpuExecutor(StepByParts):
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode in (PUSH, COMPONENTS):
             return self._alone(state, mode)
-        every, work = list(pages), self._page_work()
+        every, work = list(pages), self.page_work()
         if self.on_page is not None and not state.synchronous:
             pull = partial(self.work, self.offer(every, state, mode, False), source)
             self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
             return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
-            if mode == PULL and (whole := self._launches.in_one_launch(self.gather, every)) is not None:
+            if mode == PULL and not self.peers and (whole := self.launches.in_one_launch(self.gather, every)):
                 work.launch(*whole)
-                work.done[whole[0]] = 0
-                self._launches.read_tallies()
-                self._processed = every
-                return [work.result(whole[0])]
+                work.on_complete(whole[0], 0)
+                return self.results(every, work)
             self.streams.process(self.offer(every, state, mode, False), source, work)
-            self._launches.read_tallies()
+            self._finish()
         self._processed = list(work.done)
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
         return self._placed.counted(every, [work.result(page) if page in work.done else SKIPPED for page in every])
 
+    def results(self, pages: list[Page], work: PageWork) -> list[PageResult]:
+        """Wait for the launches of `work`, which pull `pages`; their results."""
+        with self.device, failing(self.device.driver):
+            self.launches.read_tallies()
+        self._processed = pages
+        return [work.result(page) for page in work.done]
+
+    def _finish(self) -> None:
+        """Once all pages are complete, send the frontier to the other GPUs, if there are any, and read the counts."""
+        if self.peers is not None:
+            self.peers.send_frontier(self.streams.back)
+        self.launches.read_tallies()
+
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push, or find components: the new values replace the old ones in their array."""
         self._processed = []
         with self.device, failing(self.device.driver):
-            return Components(self._launches)() if mode == COMPONENTS else push(self._launches, state)
+            return Components(self.launches)() if mode == COMPONENTS else push(self.launches, state)
 
-    def _page_work(self) -> PageWork:
-        return PageWork(self.gather, self.task_of, self._tallies, self.bound.total is not None, self.streams.way_of)
+    def page_work(self) -> PageWork:
+        """What a pull that the device does alone does with each page."""
+        tallies, has_total = self._tallies, self.bound.total is not None
+        return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, self.peers)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.
@@ -389,9 +391,11 @@ class GpuExecutor(StepByParts):
         on_complete: Callable[[Page, PageResult], None],
     ) -> None:  # fmt: skip
         places = self.address("next_values"), self.address("next_frontier"), self._tally_address
-        work = SharedWork(self._page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
+        work = SharedWork(self.page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)
+            if self.peers is not None:
+                self._finish()
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy to the device the new values of pages that another processor processed (section 4.1)."""
@@ -425,16 +429,20 @@ class GpuExecutor(StepByParts):
         return self._tasks.of(page, buffer)
 
     def commit(self, state: State, mode: str) -> None:
-        processed = {page.number for page in self._processed}
-        skipped = [page for page in self.residency.pages if page.number not in processed]
-        self._commit(state, *commit_plan(self._processed, skipped))
+        self.commit_pages(state, *commit_plan(*self.taken))
         state.has_sums = self._placed.keeps_sums and mode in (PULL, PUSH)
         self.state.leave(state, self.memory_name)
 
-    def swap(self, state: State) -> None:
-        self._commit(state, (), True)
+    @property
+    def taken(self) -> tuple[list[Page], list[Page]]:
+        """The pages that the last iteration has processed, and those that it has skipped."""
+        processed = {page.number for page in self._processed}
+        return self._processed, [page for page in self.residency.pages if page.number not in processed]
 
-    def _commit(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
+    def swap(self, state: State) -> None:
+        self.commit_pages(state, (), True)
+
+    def commit_pages(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
         """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`."""
         driver = self.device.driver
         with self.device, failing(driver):
@@ -456,7 +464,7 @@ class GpuExecutor(StepByParts):
         before = None
         if self.bound.finds_parents:
             with self.device, failing(self.device.driver):
-                before = Parents(self._launches, self.bound)(state.synchronous)
+                before = Parents(self.launches, self.bound)(state.synchronous)
         return self.state.report(state, before)
 
     def close(self) -> None:
@@ -482,7 +490,7 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
             parts = "streams", "gather", "launcher", "state"
-            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches", "_chain"):
+            for name in (*parts, "_arrays", "_kept", "_hub", "placer", "_placed", "_tasks", "launches", "_chain"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

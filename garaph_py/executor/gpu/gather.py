@@ -105,7 +105,8 @@ class Gather:
         firsts = [page.first_vertex for page in pages] or [0]  # an empty graph has no page, but kernels over all of it
         self._hub_starts = np.searchsorted(ranks.hubs, firsts)
         self._hubs = kept.memory.upload("hubs", self._make_hubs())
-        self._partials = kept.memory.allocate("partials", int(self._partial_starts[-1]))
+        whole = block_count(len(ranks.offsets) - 1) * size  # `initialize` goes over all vertices, not only this part's
+        self._partials = kept.memory.allocate("partials", max(int(self._partial_starts[-1]), whole))
 
     def _make_hubs(self) -> Array:
         """The hubs as an array of the kernels' struct ``Hub``."""

@@ -69,6 +69,11 @@ class Launches:
         """`pages` as one, if one launch may pull them: gathers that end early take less time than many launches."""
         return self.streams.in_one_piece(pages) if gather.kind == UNTIL_DONE else None
 
+    def pieces(self, gather: Gather, pages: list[Page]) -> list[tuple[Page, Buffer]] | None:
+        """What to launch to pull all `pages` at once; None if some edges are not on the device yet."""
+        whole = self.in_one_launch(gather, pages)
+        return self.streams.there(pages) if whole is None else [whole]
+
     def within_reach(self) -> tuple[Page, Buffer] | None:
         """All pages as one, if kernels can read any vertex's list of in-edges at any time."""
         return self.streams.within_reach(self.placed.mapped)

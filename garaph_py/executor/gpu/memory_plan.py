@@ -16,6 +16,7 @@ from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .offsets import begins_bytes
+from .parts import Part
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import VERTICES, Residency, plan, too_little
 from .settings import SHADOWS, ListPush
@@ -75,13 +76,13 @@ class DeviceMemoryPlan:
 
     def residency(
         self, offsets: npt.NDArray[Any], edges: EdgeLayout, staging: int, streams: int, page_edges: int | None,
-        resident_pages: int,
+        resident_pages: int, part: Part | None,
     ) -> Residency:  # fmt: skip
         """The pages, and which of them are resident (see `residency.plan`).
 
         `staging` is the size of the buffers for packing, in bytes.
         """
-        return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges, resident_pages)
+        return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges, resident_pages, part)
 
 
 def wanted_bytes(asked: int | None, deterministic: bool, free: int, total: int) -> tuple[int, int]:

@@ -29,8 +29,8 @@ WORTH_PINNING = 1 << 20
 OWN_PAGES = 1 << 25
 """Bytes of the smallest array that is pinned wherever it begins. The allocator gives such an array pages of its own;
 smaller arrays may share a page, and no page can be pinned twice."""
-READ_ONLY = 8
-"""CU_MEMHOSTREGISTER_READ_ONLY of the CUDA driver."""
+PORTABLE, READ_ONLY = 1, 8
+"""CU_MEMHOSTREGISTER_PORTABLE of the CUDA driver, for memory that several GPUs copy from, and _READ_ONLY."""
 
 _lock = threading.RLock()  # the garbage collector may close another `Pinned` in the thread that holds it
 _pinned: dict[tuple[int, int], int] = {}  # number of `Pinned` objects that use each array, by its address and bytes
@@ -64,7 +64,7 @@ class Pinned:
         key = int(array.__array_interface__["data"][0]), int(array.nbytes)
         with _lock:
             if key not in _pinned:
-                flags = 0 if array.flags.writeable else READ_ONLY
+                flags = PORTABLE if array.flags.writeable else PORTABLE | READ_ONLY
                 (status,) = driver.cuMemHostRegister(key[0], key[1], flags)
                 if status != driver.CUresult.CUDA_SUCCESS:
                     complain(f"{array.nbytes >> 20} MiB of host memory cannot be pinned ({status.name})")

@@ -122,8 +122,9 @@ class Placement(NamedTuple):
 
     @property
     def is_resident(self) -> bool:
-        """Whether all edges are resident."""
-        return self.residency.resident == len(self.residency.pages)
+        """Whether all edges of the graph are resident."""
+        pages = self.residency.pages
+        return self.residency.resident == len(pages) and sum(page.edges for page in pages) == self.numbering.arrays.m
 
     @property
     def keeps_sums(self) -> bool:
@@ -290,7 +291,7 @@ class Placer:
     def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
         edges = choose(
-            graph._arrays, self._bound.edge_value_bytes, settings.gather, memory.left,
+            graph._arrays, self._bound.edge_value_bytes, settings.gather, self._room_for_all(memory.left),
             lambda: self._kept.measure(graph._arrays, self._launcher, memory.budget),
             settings.iterations, settings.threads,
         )  # fmt: skip
@@ -305,6 +306,12 @@ class Placer:
         pushes = can_push(self._bound, graph) or found.keeps_sums
         may_map = settings.zero_copy and pushes and not found.is_resident
         return found._replace(mapped=self._mapped("in-edges", graph._arrays.in_edges)) if may_map else found
+
+    def _room_for_all(self, left: int) -> int:
+        """Bytes in which all edges would fit as well as those of the GPU's part fit in `left`."""
+        part, offsets, m = self._settings.part, self._given.ranks.offsets, self._graph.m
+        edges = m if part is None else int(offsets[part.last] - offsets[part.first])
+        return left if edges == m else int(left * m / max(edges, 1))
 
     def _with_out_edges(self, found: Placement) -> Placement:
         """A placement in a directed graph, with the out-edges if iterations may push.
@@ -350,6 +357,8 @@ class Placer:
         page_edges, arrays = self._settings.page_edges or sources.page_edges, edges.arrays
         offsets, staging = numbering.ranks.offsets, STAGING_BYTES * edges.packs
         if not self._settings.keep:
-            return plan_to_copy(offsets, arrays, memory.fixed + staging, memory.budget, streams, page_edges)
+            return plan_to_copy(
+                offsets, arrays, memory.fixed + staging, memory.budget, streams, page_edges, self._settings.part
+            )
         pages = pages_if_resident(self._bound.updates_all_vertices)
-        return memory.residency(offsets, arrays, staging, streams, page_edges, pages)
+        return memory.residency(offsets, arrays, staging, streams, page_edges, pages, self._settings.part)

@@ -18,6 +18,7 @@ from ...errors import DeviceMemoryError
 from ...pages.layout import Page, layout
 from ...system.sizes import show_bytes
 from .edges import ALIGNMENT, Sizes, page_bytes
+from .parts import Part
 from .ranks import RUN
 
 Array = npt.NDArray[Any]
@@ -101,9 +102,9 @@ class Residency:
         return replace(found, used=self.used - before + after)
 
 
-def plan(
+def plan(  # wide: what the pages depend on
     offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None,
-    resident_pages: int = RESIDENT_PAGES,
+    resident_pages: int = RESIDENT_PAGES, part: Part | None = None,
 ) -> Residency:  # fmt: skip
     """Lay out pages and choose the resident ones, within `budget`.
 
@@ -123,18 +124,21 @@ def plan(
         Bound on a page's edges; by default it is chosen here.
     resident_pages : int
         Pages of a large graph if all are resident and `page_edges` is not given.
+    part : Part, optional
+        The vertices whose in-edges the GPU processes; by default all.
 
     Raises
     ------
     DeviceMemoryError
         If not even one buffer for the smallest pages fits.
     """
-    edges, left, width = int(offsets[-1]), budget - fixed, arrays.width
+    part = part or Part(0, len(offsets) - 1)
+    edges, left, width = int(offsets[part.last] - offsets[part.first]), budget - fixed, arrays.width
     if left < 0:
         raise too_little(fixed, 0, budget)
     limit = max(edges // resident_pages, PAGE_EDGES) if page_edges is None else page_edges
     most = max(int(budget / streams / width), 1) if streams else limit  # 1/N of the memory (section 2.1)
-    pages = cut(offsets, min(limit, most), page_edges)
+    pages = cut(offsets, min(limit, most), page_edges, part)
     used = sum(page_bytes(page, arrays) for page in pages)
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
@@ -142,7 +146,7 @@ def plan(
         small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most), page_edges)
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most), page_edges, part)
     sizes = [page_bytes(page, arrays) for page in pages]
     largest = max(sizes, default=0)
     resident, used = 0, streams * largest
@@ -155,13 +159,14 @@ def plan(
 
 
 def plan_to_copy(
-    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None
-) -> Residency:
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None,
+    part: Part | None = None,
+) -> Residency:  # fmt: skip
     """Lay out pages that every iteration copies: each as large as fits 1/N of the memory for edges (section 2.1).
 
     Parameters
     ----------
-    offsets, arrays, fixed, budget, streams, page_edges
+    offsets, arrays, fixed, budget, streams, page_edges, part
         As for `plan`.
 
     Raises
@@ -169,38 +174,44 @@ def plan_to_copy(
     DeviceMemoryError
         If not even one buffer for the smallest pages fits.
     """
-    left, edges = budget - fixed, int(offsets[-1])
+    part = part or Part(0, len(offsets) - 1)
+    left, edges = budget - fixed, int(offsets[part.last] - offsets[part.first])
     if left < 0:
         raise too_little(fixed, 0, budget)
     share = int(left / streams / arrays.width)
     rounding = 2 * RUN + ALIGNMENT  # edges: buffers begin and end where runs do, and are aligned
     most = max(share - rounding, share // 2, 1)
     wanted = min(most, max(edges, 1) if page_edges is None else page_edges), streams
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1])
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1], None, part)
     largest = max((page_bytes(page, arrays) for page in pages), default=0)
     resident = 0 if largest else len(pages)  # without edges there is nothing to copy
     used = fixed + streams * largest
     return Residency(pages, resident, streams, largest, used, (limit, streams) != wanted, keeps=False)
 
 
-def cut(offsets: Array, limit: int, page_edges: int | None) -> list[Page]:
-    """Pages of at most `limit` edges; each is a part of a page of at most `page_edges`, which may come from disk."""
-    pages = list[Page]()
-    for whole in layout(offsets, limit if page_edges is None else max(limit, page_edges), VERTICES):
-        for part in layout(offsets[: whole.last_vertex + 1], limit, VERTICES, whole.first_vertex):
-            pages.append(replace(part, number=len(pages)))
+def cut(offsets: Array, limit: int, page_edges: int | None, part: Part) -> list[Page]:
+    """Pages of at most `limit` edges; each is a part of a page of at most `page_edges`, which may come from disk.
+
+    If the part has pages, these.
+    """
+    if part.pages is not None:
+        return [replace(page, number=k) for k, page in enumerate(part.pages)]
+    pages, most = list[Page](), limit if page_edges is None else max(limit, page_edges)
+    for whole in layout(offsets[: part.last + 1], most, VERTICES, part.first):
+        for piece in layout(offsets[: whole.last_vertex + 1], limit, VERTICES, whole.first_vertex):
+            pages.append(replace(piece, number=len(pages)))
     return pages
 
 
-def to_stream(
-    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int, page_edges: int | None = None
+def to_stream(  # wide: what the pages depend on
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int, page_edges: int | None, part: Part
 ) -> tuple[list[Page], int, int]:
     """Pages that fit the buffers of streams, the bound on their edges, and the number of streams.
 
     They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short. See `cut`.
     """
     while True:
-        pages = cut(offsets, limit, page_edges)
+        pages = cut(offsets, limit, page_edges, part)
         largest = max((page_bytes(page, arrays) for page in pages), default=0)
         if streams * largest <= budget - fixed:
             return pages, limit, streams

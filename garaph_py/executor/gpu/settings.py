@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..modes import COPIED
 from ..partitions import PartitionCounts, TransferTask
+from .parts import Part
 
 GIVEN, HUB = "given", "hub"
 """Ways in which a GPU may number vertices: by the user's numbers, or in hub order (`order.Order`)."""
@@ -158,6 +159,8 @@ class Settings:
         The GPU may do several supersteps without the host: nobody looks at the state in between.
     lists : ListPush or None
         Every iteration pushes along lists of out-edges, in this way.
+    part : Part or None
+        The vertices whose in-edges this GPU has, if several share the graph; it then only pulls.
     """
 
     memory: int | None = None
@@ -180,3 +183,10 @@ class Settings:
     pushes: bool = False
     chains: bool = False
     lists: ListPush | None = None
+    part: Part | None = None
+
+    def of_part(self, part: Part) -> Settings:
+        """The same for a GPU that has one part of the graph: it does nothing that needs all edges."""
+        return replace(
+            self, part=part, order=GIVEN, components=False, pushes=False, chains=False, zero_copy=False,
+        )  # fmt: skip

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native.threads import ThreadPool, split
-from ...pages.source import PageEdges
+from ...pages.source import PageEdges, PageSource
 from ...system import interrupts
 from .device_graph import DeviceGraph
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
+from .streams import Streams
 from .transfer import byte_count, copies
 
 Array = npt.NDArray[Any]
@@ -100,3 +101,19 @@ def copy(array: Array, address: int, kept: DeviceGraph, pool: PinnedPool | Pinne
             transfer.copy(given, address, kept.handles.stream())
     elif given.nbytes:
         kept.device.driver.memcpy_htod(address, given)
+
+
+def prefetch(  # wide: what the way of the copies depends on
+    streams: Streams, source: PageSource, missing: int, once: bool, kept: DeviceGraph, pool: PinnedPool | Pinned,
+    threads: int | None,
+) -> None:  # fmt: skip
+    """Start to copy the resident pages, of which `missing` bytes are not on the device.
+
+    If they are copied `once`, from memory that is not pinned, threads copy them by way of memory of the `pool`.
+    """
+    if not once or kept.pinned.count or missing < LEAST_BYTES:
+        streams.prefetch(source)
+        return
+    assert isinstance(pool, PinnedPool)
+    with StagedTransfer(kept, pool, threads) as transfer:
+        streams.prefetch(source, transfer)

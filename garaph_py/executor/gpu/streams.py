@@ -165,8 +165,8 @@ class Streams:
             self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
             for k, stream in enumerate(streams)
         )
-        self.thread = ThreadTime("GPU's thread")
-        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans)
+        self.thread = ThreadTime(f"GPU {device.number}'s thread" if device.number else "GPU's thread")
+        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans, device.number)
 
     def _resident_buffers(self, pages: list[Page], kept: DeviceGraph) -> list[Buffer]:
         """The buffers of the resident pages, whose arrays may be there since an earlier run."""
@@ -189,6 +189,10 @@ class Streams:
     def _buffer(self, addresses: list[int], stream: Any, page: Page | None = None) -> Buffer:
         copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
         return Buffer(addresses, stream, copied, computed, idle, page)
+
+    def event(self) -> Any:
+        """Another event, which can tell the time."""
+        return self._handles.event()
 
     @property
     def heartbeats(self) -> list[ThreadTime]:
@@ -329,6 +333,20 @@ class Streams:
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         buffered = take_buffered(self._free, set(ordered)) if self._keeps else {}
         return PageQueue.of(ordered, buffered, resident, split)
+
+    def there(self, pages: list[Page]) -> list[tuple[Page, Buffer]] | None:
+        """The pages and their buffers if the edges of all have been copied; None also if spans are wanted."""
+        buffers = [self.place_of(page) for page in pages]
+        here = [buffer for buffer in buffers if buffer is not None and buffer.page and not buffer.copied_bytes]
+        return None if len(here) < len(pages) or self.timeline else list(zip(pages, here, strict=True))
+
+    def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
+        """Launch the kernels of pages that are `there`, and wait for none: `back_early` has nothing left to do then."""
+        for page, buffer in pieces:
+            buffer.stream = self.compute[page.number % COMPUTE_STREAMS]
+            self._launch(page, buffer, work, self.back_early)
+            work.on_complete(page, 0)
+        self.thread.doing = ("idle",)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
         """Process every page of `queue` that no other processor steals; return when all new values are on the host.

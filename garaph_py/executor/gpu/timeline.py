@@ -25,10 +25,13 @@ class Timeline:
         The streams that compute: the tracks ``"stream 0"`` and so on.
     spans : list of Span
         The list to which spans are appended.
+    gpu : int
+        The GPU's number, which the tracks of all but the first have behind their names.
     """
 
-    def __init__(self, driver: Any, streams: list[Any], spans: list[Span]) -> None:
+    def __init__(self, driver: Any, streams: list[Any], spans: list[Span], gpu: int = 0) -> None:
         self._driver, self._spans = driver, spans
+        self._behind = f" of GPU {gpu}" if gpu else ""
         self._tracks = {id(stream): f"stream {k}" for k, stream in enumerate(streams)}
         self._marks: list[tuple[str, str, Page, int, Any]] = []
         self._spare: list[Any] = []  # events whose spans are written
@@ -71,4 +74,4 @@ class Timeline:
         for end, (track, name, page, began, _) in sorted(zip(ends, passed, strict=True), key=lambda each: each[0]):
             start = min(max(began, last.get(track, began), last.get(page, began)), end)
             last[track] = last[page] = end
-            self._spans.append(Span(track, name, start, end, {"page": page.number, "edges": page.edges}))
+            self._spans.append(Span(track + self._behind, name, start, end, {"page": page.number, "edges": page.edges}))

@@ -16,6 +16,7 @@ from ..protocol import PageDecision, PageResult
 from ..state import OnPage, State
 from ..step import tell
 from .gather import Gather
+from .peers import Peers
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
@@ -63,6 +64,8 @@ class PageWork:
         Whether the program aggregates a total.
     way_of : callable
         ``way_of(page, copied)``: how a page's edges reached the GPU (`Streams.way_of`).
+    peers : Peers or None
+        The other GPUs that get new values, if there are any.
 
     Attributes
     ----------
@@ -75,13 +78,16 @@ class PageWork:
     tallies: Array
     has_total: bool
     way_of: Callable[[Page, int], str]
+    peers: Peers | None = None
     done: dict[Page, int] = field(default_factory=dict)
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
     def copy_back(self, page: Page, stream: Any) -> None:
-        """Copy nothing."""
+        """Copy nothing to the host."""
+        if self.peers is not None:
+            self.peers.send_values(page, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
         self.done[page] = copied
@@ -121,6 +127,7 @@ class SharedWork:
         self.alone.launch(page, buffer)
 
     def copy_back(self, page: Page, stream: Any) -> None:
+        self.alone.copy_back(page, stream)
         values, frontier, tallies = self.places
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)

@@ -80,8 +80,8 @@ class FakeDriver(types.ModuleType):
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """The cache of found GPUs is empty before and after the test, and there seems to be a driver."""
-    monkeypatch.setattr(device, "_found", None)
-    monkeypatch.setattr(device, "_broken", None)
+    monkeypatch.setattr(device, "_found", {})
+    monkeypatch.setattr(device, "_broken", {})
     monkeypatch.setattr(device, "has_driver", lambda: True)
 
 
@@ -221,7 +221,7 @@ def test_nothing_is_said_where_there_is_no_driver(install, monkeypatch, caplog, 
 
 
 def test_no_gpu_is_looked_for_where_none_is_wanted(monkeypatch, caplog, graph_of, edges):
-    def find():
+    def find(number=0):
         raise AssertionError
 
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)

@@ -96,7 +96,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     }  # fmt: skip
     expected = run_with(program, graph, device="cpu", sync=True)
     arm_when_initialized(monkeypatch)
-    monkeypatch.setattr(device, "_broken", None)  # a GPU that fails for good is not used again: after this test, it is
+    monkeypatch.setattr(device, "_broken", {})  # a GPU that fails for good is not used again: after this test, it is
 
     def begin(fails_at=None):
         chance = random.Random(int(rng.integers(1 << 32)))

@@ -81,7 +81,7 @@ def test_bytes_that_kernels_read_in_host_memory_are_counted(device_with_lists, g
 
 
 def test_without_a_gpu_an_engine_that_needs_none_is_named(graph, monkeypatch):
-    def find():
+    def find(number=0):
         raise NoDriverError(f"no NVIDIA driver; {FALLBACK}")
 
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)

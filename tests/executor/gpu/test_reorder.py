@@ -283,7 +283,7 @@ def test_answers_do_not_depend_on_timing_or_failures(device_for, case, monkeypat
     program, graph = case
     expected, chance = on_cpu(program, graph, iterations=12).values.tobytes(), random.Random(seed)
     arm_when_initialized(monkeypatch)
-    monkeypatch.setattr(device, "_broken", None)
+    monkeypatch.setattr(device, "_broken", {})
     monkeypatch.setattr(runner, "INTERVAL", 0.0)
     monkeypatch.setattr(runner, "SHARE", math.inf)
     calls = 0

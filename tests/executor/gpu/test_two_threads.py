@@ -286,7 +286,7 @@ def late_run(device_for, graph_of, monkeypatch, pending_is_poisoned):
     memory = memory_for(program, graph, 0.4)
     expected = run_with(program, graph, device="cpu", sync=True)
     arm_when_initialized(monkeypatch)
-    monkeypatch.setattr(device, "_broken", None)
+    monkeypatch.setattr(device, "_broken", {})
 
     def run(processors, sync, seed, fails_at=None):
         driver = device_for(program, graph, partial(LateDriver, rng=random.Random(seed), fails_at=fails_at))
@@ -296,7 +296,7 @@ def late_run(device_for, graph_of, monkeypatch, pending_is_poisoned):
         assert ("launch failure" in (result.stats.note or "")) == driver.failed
         assert held_after(driver, graph) == 0
         assert not left_over()
-        device._broken = None
+        device._broken.clear()
         return driver.calls
 
     return run

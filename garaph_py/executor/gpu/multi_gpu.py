@@ -1,0 +1,386 @@
+"""Several GPUs as one `Executor`: each has the in-edges of a part of the vertices, and the values of all.
+
+In an iteration each GPU pulls its part, and sends new values to the others page by page, while the next pages compute
+(`peers`). Values stay in the GPUs' memories. To a host that shares iterations, the GPUs are one device with one page
+queue (`SharedQueue`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, product
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy.typing as npt
+
+from ...errors import DeviceError
+from ...graph import Graph
+from ...pages.layout import Page, commit_plan
+from ...pages.memory_source import MemoryPageSource
+from ...pages.provider import SourceFactory
+from ...pages.source import PageSource
+from ...system import interrupts
+from ...system.threads import submit
+from ..modes import GPU, NOTIFY_PULL, PULL
+from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
+from ..state import State
+from ..step import StepByParts
+from . import speeds
+from .device import failing
+from .device_state import StateCopy
+from .executor import GpuExecutor
+from .parts import divide, divide_pages
+from .peers import Peers, link
+from .streams import Buffer
+
+Array = npt.NDArray[Any]
+T = TypeVar("T")
+
+
+class Host(Notifier, Protocol):
+    """The part of the CPU that works for several GPUs."""
+
+    def report(self, state: State, source: PageSource | None = None) -> Array:
+        """The reported values; it also finds parents."""
+
+
+@dataclass
+class SharedQueue:
+    """The page queues of several GPUs as one.
+
+    Attributes
+    ----------
+    queues : list of PageQueue
+        Of each GPU, whose pages have numbers of its own.
+    firsts : list of int
+        How many pages the GPUs before each have.
+    """
+
+    queues: list[Any]
+    firsts: list[int]
+
+    @property
+    def edges(self) -> int:
+        return sum(queue.edges for queue in self.queues)
+
+    def steal(self, most: int | None) -> Page | None:
+        """Take work from the GPU that has most left."""
+        for queue, first in sorted(zip(self.queues, self.firsts, strict=True), key=lambda each: -each[0].edges):
+            page: Page | None = queue.steal(most)
+            if page is not None:
+                return replace(page, number=page.number + first)
+        return None
+
+    def clear(self) -> None:
+        for queue in self.queues:
+            queue.clear()
+
+
+class MultiGpuExecutor(StepByParts):
+    """Runs one bound program on several GPUs. They only pull: what needs all edges at one place is for one GPU.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its edges are in memory.
+    gpus : list of GpuExecutor
+        Not open yet. This object closes them.
+    host : Host
+        The CPU, which notifies for the GPUs, and finds parents.
+
+    Attributes
+    ----------
+    gpus : list of GpuExecutor
+    """
+
+    name: ClassVar[str] = GPU
+    memory_name: str = "gpu 0"
+    source: PageSource
+
+    def __init__(self, graph: Graph, gpus: list[GpuExecutor], host: Host) -> None:
+        self._graph, self.gpus, self._host = graph, gpus, host
+        self._failed: set[int] = set()
+        self._is_whole = True  # the values before the iteration are whole
+        self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU, after a first one, which copies edges
+        self._has_pulled = False
+        self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
+        self._events: list[tuple[Any, Any]] = []  # of each GPU: the begin and the end of a pull
+        self._prepares = "prepare" in gpus[0].bound.arguments
+
+    @property
+    def capabilities(self) -> Capabilities:
+        first = self.gpus[0].capabilities
+        return Capabilities(GPU, (PULL, NOTIFY_PULL), pulls_end_early=first.pulls_end_early)
+
+    def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
+        sources.divide(plan.memory.gpu)
+        found = self.initialize(plan.synchronous, sources)
+        self._host.assist(sources, self.source)
+        if state is not None:
+            found = state
+            self.load(found)
+        return found
+
+    def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
+        """Divide the graph, and initialize every GPU; the state is that of the first."""
+        offsets, given = self._graph._arrays.in_edges.offsets, [gpu.settings for gpu in self.gpus]
+        rates = speeds.of([gpu.device for gpu in self.gpus])
+        if given[0].deterministic:  # the totals of pages are added in their order, so they are the pages of one GPU
+            parts = divide_pages(self._pages_of_one(synchronous, sources), rates)
+        else:
+            parts = divide(offsets, rates)
+        link([gpu.device for gpu in self.gpus])
+        for gpu, part, settings in zip(self.gpus, parts, given, strict=True):
+            gpu.use(settings.of_part(part))
+        state, *_ = self._on_each(lambda k: self.gpus[k].initialize(synchronous, sources))
+        for k, gpu in enumerate(self.gpus):
+            others = [other for other in self.gpus if other is not gpu]
+            gpu.peers = Peers(gpu, others, parts[k], gpu.bound.value.itemsize)
+            with gpu.device, failing(gpu.device.driver):
+                self._events.append((gpu.streams.event(), gpu.streams.event()))
+        counts = [len(gpu.residency.pages) for gpu in self.gpus]
+        self._firsts = list(accumulate(counts[:-1], initial=0))
+        self._begins = [part.first for part in parts]
+        pages = [
+            replace(page, number=page.number + first) for gpu, first in self._each() for page in gpu.residency.pages
+        ]
+        self.source = MemoryPageSource(self._graph._arrays.in_edges, pages=pages)
+        return state
+
+    def _pages_of_one(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
+        """The pages that the first GPU would cut if it were alone."""
+        first = self.gpus[0]
+        return first.placer.place(sources, synchronous, first.budget()).residency.pages
+
+    def _each(self) -> Iterable[tuple[GpuExecutor, int]]:
+        """Every GPU, and the number of pages that those before it have."""
+        return zip(self.gpus, self._firsts, strict=True)
+
+    @property
+    def load_of(self) -> tuple[int, int, float]:
+        """Edges of the graph, edges that are copied in every iteration, and an edge's bytes for one link of several."""
+        loads = [gpu.load_of for gpu in self.gpus]
+        return self._graph.m, sum(streamed for _, streamed, _ in loads), loads[0][2] / len(loads)
+
+    @property
+    def shares_pages(self) -> bool:
+        return True
+
+    def has(self, page: Page) -> bool:
+        k = self._owner(page)
+        return self.gpus[k].has(replace(page, number=page.number - self._firsts[k]))
+
+    def _owner(self, page: Page) -> int:
+        """The index of the GPU that has a page's edges. Of parts with the same begin only the last has any."""
+        return bisect_right(self._begins, page.first_vertex) - 1
+
+    def _own(self, pages: Iterable[Page]) -> list[list[Page]]:
+        """For each GPU, those of `pages` that are its own, by its numbers."""
+        own: list[list[Page]] = [[] for _ in self.gpus]
+        for page in pages:
+            k = self._owner(page)
+            own[k].append(replace(page, number=page.number - self._firsts[k]))
+        return own
+
+    def load(self, state: State) -> None:
+        state.has_sums = False
+        self.refresh(state, True)
+
+    def step(self, state: State, decision: Decision) -> StepResult:
+        try:
+            return super().step(state, decision)
+        except DeviceError:
+            self._save(state)
+            raise
+
+    def begin(self, state: State, mode: str) -> int:
+        if mode == PULL:
+            return 0
+        state.frontier.tighten()
+        return self._host.notify(state)
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        interrupts.check()
+        own = self._own(pages)
+        begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
+        if begins_first:
+            self.ready(state)
+        pieces = [gpu.launches.pieces(gpu.gather, pages) for gpu, pages in zip(self.gpus, own, strict=True)]
+        if mode == PULL and None not in pieces and self.gpus[0].on_page is None:
+            return self._at_once(own, pieces, None if begins_first else state)
+
+        def work(k: int) -> list[PageResult]:
+            gpu = self.gpus[k]
+            if not begins_first:
+                gpu.ready(state)
+            began = time.perf_counter()
+            results = gpu.process(own[k], gpu.source, state, mode)
+            if mode == PULL and self._has_pulled:
+                self._seconds[k] = min(self._seconds[k], time.perf_counter() - began)
+            return results
+
+        done = [result for results in self._on_each(work) for result in results]
+        self._has_pulled = True
+        return done
+
+    def _at_once(
+        self, own: list[list[Page]], pieces: list[list[tuple[Page, Buffer]] | None], state: State | None
+    ) -> list[PageResult]:
+        """Launch the `pieces` of all GPUs, then wait for all; if a `state` is given, GPUs have yet to get ready for it.
+
+        One thread does it: several would wait for each other's turn in Python, and for their start. No GPU waits until
+        all pieces of the one before are launched.
+        """
+        works = [gpu.page_work() for gpu in self.gpus]
+
+        def begin(k: int) -> None:
+            gpu, mine = self.gpus[k], pieces[k] or []
+            if state is not None:
+                gpu.ready(state)
+            with gpu.device, failing(gpu.device.driver):
+                self._events[k][0].record(gpu.streams.compute[0])
+                gpu.streams.launch(mine[:1], works[k])
+
+        def go_on(k: int) -> None:
+            gpu, mine = self.gpus[k], pieces[k] or []
+            assert gpu.peers is not None
+            with gpu.device, failing(gpu.device.driver):
+                gpu.streams.launch(mine[1:], works[k])
+                gpu.peers.send_frontier(gpu.streams.back_early)
+                self._events[k][1].record(gpu.streams.back_early)
+
+        def collect(k: int) -> list[PageResult]:
+            gpu = self.gpus[k]
+            results = gpu.results(own[k], works[k])
+            with gpu.device, failing(gpu.device.driver):
+                began, ended = self._events[k]
+                self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
+            return results
+
+        for step, k in product((begin, go_on), range(len(self.gpus))):
+            self._noting(k, partial(step, k))
+        return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
+
+    def commit(self, state: State, mode: str) -> None:
+        self._is_whole = False
+        taken = [gpu.taken for gpu in self.gpus]
+        processed, skipped = ([page for each in taken for page in each[k]] for k in range(2))
+        plan = commit_plan(processed, skipped)
+        for k, gpu in enumerate(self.gpus):
+            self._noting(k, partial(gpu.commit_pages, state, *plan))
+        self._is_whole = True
+        self.gpus[0].state.leave(state, self.memory_name)
+
+    def ready(self, state: State) -> None:
+        """Begin an iteration on every GPU, and wait until all have begun it."""
+
+        def begin(k: int) -> None:
+            device = self.gpus[k].device
+            self.gpus[k].ready(state)
+            with device, failing(device.driver):
+                device.driver.Context.synchronize()
+
+        self._on_each(begin)
+
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> SharedQueue:
+        own = self._own(pages)
+        return SharedQueue([gpu.offer(own[k], state, mode, shared) for k, gpu in enumerate(self.gpus)], self._firsts)
+
+    def work(
+        self, queue: SharedQueue, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
+    ) -> None:
+        def work(k: int) -> None:
+            def tell(page: Page, result: PageResult) -> None:
+                on_complete(replace(page, number=page.number + self._firsts[k]), result)
+
+            self.gpus[k].work(queue.queues[k], self.gpus[k].source, state, tell)
+
+        self._on_each(work)
+
+    def receive(self, pages: Iterable[Page], state: State) -> None:
+        every = list(pages)
+        self._on_each(lambda k: self.gpus[k].receive(every, state))
+
+    def refresh(self, state: State, values: bool) -> None:
+        if values:
+            _ = state.values  # if another memory has them, one thread copies them to the host
+        self._on_each(lambda k: self.gpus[k].refresh(state, values))
+
+    def swap(self, state: State) -> None:
+        self._on_each(lambda k: self.gpus[k].swap(state))
+
+    def start_copy(self) -> StateCopy:
+        return self.gpus[0].start_copy()
+
+    def report(self, state: State) -> Array:
+        if self.gpus[0].bound.finds_parents:
+            return self._host.report(state, MemoryPageSource(self._graph._arrays.in_edges))
+        return self.gpus[0].report(state)
+
+    def _on_each(self, act: Callable[[int], T]) -> list[T]:
+        """Call ``act(k)`` for every GPU, each in a thread of its own; the first GPU's is this one.
+
+        Raises
+        ------
+        DeviceError
+            If a GPU fails, once all other calls have ended.
+        """
+        futures = []
+        try:
+            for k in range(1, len(self.gpus)):
+                futures.append(submit(self._threads, self._noting, k, partial(act, k)))
+            first = self._noting(0, partial(act, 0))
+        finally:
+            wait(futures)
+        return [first, *(future.result() for future in futures)]
+
+    def _noting(self, k: int, act: Callable[[], T]) -> T:
+        """Call ``act()``, which is for GPU `k`, and note if the GPU fails."""
+        try:
+            return act()
+        except DeviceError:
+            self._failed.add(k)
+            raise
+
+    def _save(self, state: State) -> None:
+        """After a failure, copy the values before the iteration from a GPU that still works."""
+        lost = self.lost()
+        left = [gpu for gpu in self.gpus if gpu.device.number not in lost]
+        if left and state.synchronous and self._is_whole and not self._prepares:
+            with contextlib.suppress(DeviceError):
+                left[0].state.replace_in(state)
+                state.next_values = state.values
+                _ = state.frontier
+
+    def lost(self) -> list[int]:
+        """The numbers of the GPUs that have failed.
+
+        A copy to a lost GPU fails on the one that sends. So if there are GPUs that no longer answer, only these count.
+        """
+        if not self._failed:
+            return []
+        silent = set()
+        for k, gpu in enumerate(self.gpus):
+            try:
+                with gpu.device, failing(gpu.device.driver):
+                    gpu.device.driver.Context.synchronize()
+            except DeviceError:
+                silent.add(k)
+        return [self.gpus[k].device.number for k in sorted(silent or self._failed)]
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        if not self._failed:
+            own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
+            speeds.learn([gpu.device for gpu in self.gpus], own, self._seconds)
+        self._events.clear()  # what they are can be destroyed only where the GPU's context is current
+        for gpu in self.gpus:
+            gpu.peers = None  # which refers to the GPU
+            gpu.close()

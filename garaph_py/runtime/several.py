@@ -1,0 +1,68 @@
+"""Reckons how many GPUs a run should use. Pure: callers state the facts.
+
+Several GPUs pull: each iteration goes over all edges, each GPU over those of its part. One GPU alone also pushes, ends
+pulls early, and finds components, all without the host; if it has room for the graph, several rarely do these faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..system.sizes import show_seconds
+from .reckoning import ALL, EXPECTED, FRONTIER, Call, OnDevice, Rates, gpu_iterating
+
+PEER_LINK = 3.9e11
+"""Bytes per second that a GPU sends to another over a link between them: two H200s with NVLink copy 391 GB/s one way
+(the README of the wheels for a GPU host, 2026-11-21)."""
+MEETING = 3e-4
+"""Time (s) that an iteration of several GPUs takes beyond its share of the edges: PageRank over R-MAT 20 took 0.7 to
+0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26)."""
+WORTH = 0.9
+"""Several GPUs must be expected to take at most this part of one's time: estimates are no better."""
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The GPUs of a machine.
+
+    Attributes
+    ----------
+    count : int
+        How many the driver sees.
+    more : int
+        Those beyond the first whose contexts this process has made.
+    are_linked : bool
+        Each reaches the next one's memory without the host.
+    """
+
+    count: int = 1
+    more: int = 0
+    are_linked: bool = True
+
+
+def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -> tuple[int, str]:
+    """How many GPUs, `most` at most, are expected to be fastest, and why, for the user.
+
+    To make the contexts of further GPUs counts as a part of the call.
+    """
+    one, least = gpu_iterating(call, there, rates), 1
+    seconds = {count: pulling(call, there, rates, gpus, count) for count in range(2, most + 1)}
+    best = min(seconds, key=lambda count: seconds[count])
+    if seconds[best] <= WORTH * one:
+        least = best
+    told = f"expected {show_seconds(one)} on one, {show_seconds(seconds[best])} on {best}"
+    return least, f"{least} of {most} GPUs: {told}"
+
+
+def pulling(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
+    """The time of all iterations on `count` GPUs, and of making the contexts of those that have none."""
+    is_usual = call.kind == ALL or call.past.iterations is not None
+    iterations = call.iterations if is_usual else EXPECTED[FRONTIER]
+    part = replace(
+        call, kind=ALL, edges=call.edges // count, vertices=call.vertices, in_place=False, chains=False,
+        past=replace(call.past, iterations=iterations),
+    )  # fmt: skip
+    received = call.vertices * call.value_bytes * (count - 1) / count
+    link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there
+    starting = rates.start * max(count - 1 - gpus.more, 0)
+    return starting + gpu_iterating(part, there, rates) + iterations * (MEETING + received / link)

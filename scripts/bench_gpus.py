@@ -1,0 +1,101 @@
+"""What does a second GPU save? Times all iterations of runs on one GPU and on several, in turns, in one process.
+
+    python scripts/bench_gpus.py rmat:24:16:symmetric [--programs PageRank SSSP ...] [--memory all 0.05] [--packed]
+
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. ``--memory`` is the
+share of the edges for which each GPU has room; with less than all it streams the others. PageRank (float32) has ten
+iterations; BFS and SSSP (integer lengths from 1 to 255) begin at the vertex with the most edges; with the components
+they run until they converge. GPUs number vertices as the graph does. The answers of all ways are compared. The script
+prints a Markdown table with the least and the median time (ms) of `--repeats` warm runs, the ratio of the medians of
+one GPU and several, and why a run by itself takes so many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+import numpy as np
+from graphs import hub, load
+
+import garaph_py as gp
+from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.settings import Settings
+from garaph_py.program import VertexProgram, bind
+
+PROGRAMS = "PageRank", "ConnectedComponents", "SSSP", "BFS"
+WARM = 2
+"""Runs of each way that do not count: the first copies the graph, and the second may take other decisions."""
+
+
+def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:
+    """The program, and its number of iterations; None: until it converges."""
+    if name == "PageRank":
+        return gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10
+    if name == "ConnectedComponents":
+        return gp.apps.ConnectedComponents(), None
+    return getattr(gp.apps, name)(hub(graph)), None
+
+
+def differing(name: str, result: gp.Result, first: gp.Result) -> int:
+    """How many vertices have another answer than at first."""
+    if name == "PageRank":  # a million float32 terms, in any order
+        return int((~np.isclose(result.values, first.values, rtol=1e-2)).sum())
+    return int((result.values != first.values).sum())
+
+
+def memory_of(share: str, program: VertexProgram, graph: gp.Graph) -> int | None:
+    """Bytes of each GPU's memory with room for a share of the edges; None for all of it."""
+    if share == "all":
+        return None
+    with GpuExecutor(bind(program, graph), graph, devices.find(), Settings(gather="segmented")) as kernel:
+        kernel.initialize(True)
+        return int(kernel.residency.used - (1 - float(share)) * graph.m * kernel.edges.arrays.width)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
+    parser.add_argument("--memory", nargs="+", default=["all"])
+    parser.add_argument("--packed", action="store_true", help="Pack the edges on the CPU first.")
+    parser.add_argument("--hybrid", action="store_true", help="Also time hybrid runs.")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    count = devices.count()
+    ways = {f"{k} GPU{'s' * (k > 1)}": {"device": "gpu", "gpus": k} for k in sorted({1, 2, count}) if k <= count}
+    ways["auto"] = {"device": "auto"}
+    if options.hybrid:
+        ways |= {f"hybrid of {k}": {"device": "hybrid", "gpus": k} for k in sorted({1, count})}
+    print(f"{count} x {devices.find().name}, garaph_py {gp.__version__}\n")
+    print(f"| graph | program | room | {' | '.join(ways)} | 1 GPU / {count} | auto |\n{'|---' * (len(ways) + 5)}|")
+    for name in options.graphs:
+        graph = load(name, weighted="SSSP" in options.programs)
+        graph = graph.packed() if options.packed else graph
+        for called in options.programs:
+            program, limit = program_of(called, graph)
+            for share in options.memory:
+                given = gp.Options(gpu_memory=memory_of(share, program, graph), gpu_order="given")
+                times: dict[str, list[float]] = {way: [] for way in ways}
+                first, why = None, None
+                for _ in range(options.repeats + WARM):
+                    for way, how in ways.items():
+                        result = gp.run(program, graph, iterations=limit, options=given, **how)
+                        if result.stats.note is not None:
+                            print(f"({way}: {result.stats.note})")
+                        times[way].append(result.stats.seconds * 1e3)
+                        first = first or result
+                        if wrong := differing(called, result, first):
+                            print(f"({way}: WRONG ANSWER, {wrong:,} vertices differ)", flush=True)
+                        why = result.stats.why if way == "auto" else why
+                warm = {way: taken[WARM:] for way, taken in times.items()}
+                middle = {way: statistics.median(taken) for way, taken in warm.items()}
+                cells = " | ".join(f"{min(warm[way]):.2f}, {middle[way]:.2f}" for way in ways)
+                ratio = middle["1 GPU"] / middle[f"{count} GPUs"] if count > 1 else 1.0
+                print(f"| {name} | {called} | {share} | {cells} | {ratio:.2f} | {why} |", flush=True)
+            graph.release()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Several GPUs that share a graph: the same answers as one GPU's, whatever the timing, whichever fails and when."""
+
+import random
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.launches import Launches
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.graph.vertex_set import WORD
+from garaph_py.output.recording import read_recording
+from tests.support import twins
+from tests.support.late_gpu import LateDriver, arm_when_initialized
+from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, held_after, memory_for
+
+from ...support.runs import run_with
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+PAGE_EDGES = 3000
+counts = pytest.mark.parametrize("count", [1, 2, 5])
+ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+processors = pytest.mark.parametrize("processor", ["gpu", "hybrid"])
+
+
+@pytest.fixture(autouse=True)
+def all_work(monkeypatch):
+    """In hybrid runs host and all GPUs work in every iteration."""
+    monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+
+
+def memory(program, graph, pages):
+    """Bytes in which so many pages stay on a GPU, beside the buffers of two streams."""
+    return memory_for(program, graph, 0) + 4 * (2 + pages) * (PAGE_EDGES + 2 * RUN)
+
+
+@pytest.mark.slow
+@pytest.mark.spread
+@counts
+@processors
+@ways
+@pytest.mark.parametrize("pages", [0, 3, None], ids=["streamed", "some stay", "resident"])
+@pytest.mark.parametrize("kind", [Hops, Quiet, Eager], ids=lambda kind: kind.__name__)
+def test_the_answer_is_the_same(devices_for, graph_of, kind, pages, sync, processor, count):
+    program, graph = kind(HUB), graph_of(GRAPH, weighted=False, directed=kind is not Eager)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    drivers = devices_for(program, graph, count)
+    result = run_with(
+        program, graph, device=processor, gpus=count, sync=sync, gather="segmented", page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=None if pages is None else memory(program, graph, pages), threads=2,
+    )  # fmt: skip
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert result.stats.note is None or "short" in result.stats.note
+    assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
+    if sync:
+        assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+@counts
+def test_every_gpu_has_its_own_edges(devices_for, graph_of, monkeypatch, count):
+    """Together they have every edge once, and about as many each; values are never copied to the host on the way."""
+    program, graph = Blend(3), graph_of(GRAPH)
+    expected = run_with(program, graph, device="cpu", iterations=5)
+    drivers, opened, read = devices_for(program, graph, count), [], []
+    initialize = GpuExecutor.initialize
+    monkeypatch.setattr(GpuExecutor, "initialize", lambda self, *how: opened.append(self) or initialize(self, *how))
+    for driver in drivers:
+        to_host = driver.memcpy_dtoh
+        driver.memcpy_dtoh = lambda array, *how, to_host=to_host: (read.append(array.nbytes), to_host(array, *how))
+    result = run_with(program, graph, device="gpu", gpus=count, gather="segmented", iterations=5)
+    np.testing.assert_array_equal(result.values, expected.values)
+    own = [sum(page.edges for page in gpu.residency.pages) for gpu in opened]
+    assert sum(own) == graph.m
+    blocks = np.add.reduceat(np.diff(graph._arrays.in_edges.offsets), range(0, graph.n, WORD))
+    assert max(own) <= graph.m / count + blocks.max()
+    assert max(read) < graph.n  # counts only
+
+
+@pytest.mark.parametrize("pages", [0, None], ids=["streamed", "resident"])
+def test_one_thread_launches_everything_once_all_edges_are_there(devices_for, graph_of, monkeypatch, pages):
+    program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
+    devices_for(program, graph, 2)
+    process, calls = GpuExecutor.process, []
+    monkeypatch.setattr(GpuExecutor, "process", lambda self, *how: calls.append(self) or process(self, *how))
+    result = run_with(
+        program, graph, device="gpu", gpus=2, gather="segmented", iterations=4, page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=None if pages is None else memory(program, graph, pages),
+    )  # fmt: skip
+    assert len(result.stats.iterations) == 4
+    assert len(calls) == 2 * (1 if pages is None else 4)
+
+
+@pytest.mark.parametrize("program", [Hops(HUB), Lengths(HUB)], ids=["hops", "lengths"])
+@pytest.mark.parametrize("vertices", [1, 63, 65, 200])
+def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):
+    graph = graph_of(twins.skewed(3, vertices, 5 * vertices, "int32"))
+    program = type(program)(0)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    devices_for(program, graph, 5)
+    result = run_with(program, graph, device="gpu", gpus="all", gather="segmented")
+    np.testing.assert_array_equal(result.values, expected.values)
+
+
+@ways
+def test_notified_vertices_only(devices_for, graph_of, sync):
+    program, graph = Quiet(HUB), graph_of(GRAPH, weighted=False)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    devices_for(program, graph, 2)
+    result = run_with(
+        program, graph, device="gpu", gpus=2, mode="notify-pull", gather="segmented", page_edges=500, sync=sync
+    )
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert any(row.pages_skipped for row in result.stats.iterations)
+
+
+def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
+    """Of its streams and of copies from host memory."""
+    program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
+    devices_for(program, graph, 2)
+    run_with(
+        program, graph, device="gpu", gpus=2, gather="segmented", page_edges=PAGE_EDGES, streams=2, threads=2,
+        gpu_memory=memory(program, graph, 3), trace=tmp_path / "trace.json",
+    )  # fmt: skip
+    tracks = {span.track for span in read_recording(tmp_path / "trace.json").spans}
+    assert {"copy to device", "copy to device of GPU 1", "stream 0", "stream 0 of GPU 1"} <= tracks
+
+
+COMMIT = MultiGpuExecutor.commit
+
+
+def commit_and_compare(self, state, mode):
+    """After an iteration, all GPUs have the same values and the same frontier."""
+    COMMIT(self, state, mode)
+    for name, nbytes in ("values", self._graph.n * 8), ("frontier", -(-self._graph.n // 8)):
+        first, *others = (gpu.device.driver.array(gpu.address(name), np.uint8, nbytes) for gpu in self.gpus)
+        for other in others:
+            np.testing.assert_array_equal(other, first)
+
+
+@pytest.fixture
+def run_late(devices_for, graph_of):
+    """A function that runs on late GPUs, of which one may fail at a call, and checks the answer; their drivers."""
+
+    def begin(rng, count, processor, sync, failing=None, fails_at=None, kinds=(Hops, Quiet, Eager), pages=None):  # wide
+        program = rng.choice(kinds)(HUB)
+        graph = graph_of(GRAPH, weighted=False, directed=not isinstance(program, Eager))
+        expected = run_with(program, graph, device="cpu", sync=True)
+        devices_for(program, graph, 1)
+        nbytes = memory(program, graph, rng.randrange(8) if pages is None else pages)
+
+        def made(number):
+            chance = random.Random(rng.random())
+            return partial(LateDriver, rng=chance, fails_at=fails_at if number == failing else None)
+
+        drivers = devices_for(program, graph, count, made)
+        with pytest.MonkeyPatch.context() as armed:
+            arm_when_initialized(armed)
+            armed.setattr(MultiGpuExecutor, "commit", commit_and_compare)
+            result = run_with(
+                program, graph, device=processor, gpus=count, sync=sync, gather="auto", page_edges=PAGE_EDGES,
+                streams=2, gpu_memory=nbytes, threads=2,
+            )  # fmt: skip
+        np.testing.assert_array_equal(result.values, expected.values)
+        if sync:
+            assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-gpu")]
+        return drivers, result
+
+    return begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_sends_its_frontier_when_it_is_complete(run_late, seed):
+    """Such a pull is a single launch, if all edges are on the GPUs."""
+    run_late(random.Random(seed), 2, "gpu", True, kinds=[Eager], pages=99)
+
+
+def test_a_gpu_whose_edges_are_there_first_sends_its_frontier(devices_for, graph_of, monkeypatch):
+    """While those of another are still arriving, it cannot be launched together with that one."""
+    monkeypatch.setattr(Launches, "pieces", lambda *_: None)
+    monkeypatch.setattr(MultiGpuExecutor, "commit", commit_and_compare)
+    program, graph = Eager(HUB), graph_of(GRAPH, weighted=False, directed=False)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    devices_for(program, graph, 2)
+    result = run_with(program, graph, device="gpu", gpus=2, sync=True, page_edges=PAGE_EDGES)
+    np.testing.assert_array_equal(result.values, expected.values)
+
+
+@pytest.mark.slow
+@pytest.mark.spread
+@pytest.mark.parametrize("count", [2, 5])
+@processors
+@ways
+def test_answers_do_not_depend_on_timing(run_late, count, processor, sync):
+    rng = random.Random(f"{count} {processor} {sync}")
+    for _ in range(2):
+        run_late(rng, count, processor, sync)
+
+
+@pytest.mark.slow
+@pytest.mark.spread
+@pytest.mark.parametrize("count", [2, 5])
+@processors
+@ways
+def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
+    rng = random.Random(f"{count} {processor} {sync} failing")
+    drivers, _ = run_late(rng, count, processor, sync)
+    calls = [driver.calls for driver in drivers]
+    for _ in range(3):
+        failing = rng.randrange(count)
+        drivers, result = run_late(rng, count, processor, sync, failing, rng.randrange(max(calls[failing], 1)))
+        if drivers[failing].failed:
+            assert "failed" in result.stats.note
+            assert result.stats.device in ("NumPy", f"{count - 1} x NumPy")

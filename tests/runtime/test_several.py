@@ -1,0 +1,84 @@
+"""How many GPUs a run takes by itself."""
+
+from dataclasses import replace
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.program import bind
+from garaph_py.runtime.machine import Machine
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.plan import gpus_of
+from garaph_py.runtime.reckoning import ALL, FRONTIER, SEARCH_BOTH, UNION, Call, OnDevice, Past, Rates
+from garaph_py.runtime.several import Gpus, how_many
+
+READY = OnDevice(True, True, room=80 << 30)
+LARGE = Call(ALL, 1 << 24, 1 << 29, threads=16, past=Past(iterations=30))
+
+
+def taken(call, there=READY, gpus=Gpus(8, 7)):  # noqa: B008 - it cannot change
+    return how_many(call, there, Rates(), gpus, gpus.count)[0]
+
+
+def test_a_large_graph_is_divided_if_every_iteration_goes_over_all_edges():
+    assert taken(LARGE, gpus=Gpus(2, 1)) == 2
+    assert taken(LARGE) > 2
+    count, why = how_many(LARGE, READY, Rates(), Gpus(2, 1), 2)
+    assert (count, why[:22]) == (2, "2 of 2 GPUs: expected ")
+
+
+@pytest.mark.parametrize("kind", [FRONTIER, SEARCH_BOTH, UNION])
+def test_what_one_gpu_does_without_all_edges_stays_there(kind):
+    assert taken(replace(LARGE, kind=kind, past=Past(), chains=True), gpus=Gpus(2, 1)) == 1
+
+
+def test_a_small_graph_stays_on_one():
+    assert taken(replace(LARGE, vertices=1 << 14, edges=1 << 20)) == 1
+
+
+def test_a_graph_that_one_would_stream_fits_several():
+    assert taken(LARGE, replace(READY, room=1 << 30), Gpus(2, 1, False)) == 2
+
+
+def test_the_way_over_the_host_costs_more():
+    many = replace(LARGE, edges=1 << 28, value_bytes=16)
+    assert taken(many, gpus=Gpus(2, 1, True)) == 2
+    assert taken(many, gpus=Gpus(2, 1, False)) == 1
+
+
+def test_a_short_run_does_not_pay_for_a_context():
+    short = replace(LARGE, past=Past(iterations=2))
+    assert taken(short, gpus=Gpus(2, 1)) == 2
+    assert taken(short, gpus=Gpus(2, 0)) == 1
+    assert taken(replace(LARGE, past=Past(iterations=1000)), gpus=Gpus(2, 0)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "executor", "found"),
+    [
+        ({"device": "cpu"}, "cpu", ()),
+        ({"device": "gpu"}, "gpu", (0,)),
+        ({"device": "gpu", "gpus": 2}, "gpu", (0, 1)),
+        ({"device": "gpu", "gpus": "all"}, "gpu", (0, 1, 2, 3)),
+        ({"device": "gpu", "gpus": [3, 1]}, "gpu", (3, 1)),
+        ({"device": "hybrid", "gpus": [3, 1]}, "hybrid", (3,)),  # the graph is small
+        ({"device": "hybrid"}, "hybrid", (0,)),
+        ({"deterministic": True}, "gpu", (0,)),
+        ({"engine": "emogi"}, "gpu", (0,)),
+    ],
+    ids=str,
+)
+def test_the_plan(graph_of, options, executor, found):
+    graph = gp.rmat(6, directed=False)
+    machine = Machine(8, lambda: True, gpus=lambda: Gpus(4))
+    bound = bind(gp.apps.PageRank(weighted=False), graph)
+    assert gpus_of(bound, graph, RunOptions(**options), machine, executor)[0] == found
+
+
+def test_the_plan_says_why(graph_of):
+    graph = gp.rmat(6, directed=False)
+    machine = Machine(8, lambda: True, gpus=lambda: Gpus(4, 3))
+    bound = bind(gp.apps.PageRank(weighted=False), graph)
+    _, why = gpus_of(bound, graph, RunOptions(), machine, "gpu")
+    assert why.startswith("1 of 4 GPUs: expected ")
+    assert gpus_of(bound, graph, RunOptions(gpus=[2, 3]), machine, "gpu")[1].startswith("1 of 2 GPUs: expected ")
