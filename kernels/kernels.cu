@@ -1,17 +1,26 @@
 // All kernels for one program, as one translation unit.
-#include "apply.cu"
 #include "collect.cu"
 #include "find_not_finite.cu"
-#include "gather_packed.cu"
-#include "gather_segmented.cu"
-#include "initialize.cu"
 #include "mark_starts.cu"
 #include "pack.cu"
 #include "prepare.cu"
 #include "rank_edges.cu"
 #include "reorder.cu"
+#if HAS_ROWS
+#include "apply_rows.cu"
+#include "gather_rows.cu"
+#include "gather_rows_packed.cu"
+#include "initialize_rows.cu"
+#include "report_rows.cu"
+#include "sum_row_hubs.cu"
+#else
+#include "apply.cu"
+#include "gather_packed.cu"
+#include "gather_segmented.cu"
+#include "initialize.cu"
 #include "report.cu"
 #include "sum_hubs.cu"
+#endif
 #if CAN_REPLICATE
 #include "gather_replicated.cu"
 #endif

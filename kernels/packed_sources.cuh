@@ -26,7 +26,7 @@ __device__ __forceinline__ void decode_sources(const SegmentStarts& s, u32* x, u
 #pragma unroll
   for (int j = 1; j < 4; j++)
     if (!(s.mine >> j & 1)) x[j] += x[j - 1];
-  u32 last = scan_segments(s, x[3], carry, [](u32 a, u32 b) { return a + b; });
+  u32 last = scan_segments(s.distance, s.any, x[3], carry, [](u32 a, u32 b) { return a + b; });
   u32 before = carry_in(last, carry);
 #pragma unroll
   for (int j = 0; j < 4; j++) {

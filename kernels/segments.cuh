@@ -11,12 +11,16 @@
 
 constexpr int STEP = 128;
 
+// Where a warp is in its run.
+struct RunPlace {
+  i64 run;         // the number of the run
+  i64 begin, end;  // its edges that belong to this page
+  u32 rank;        // rank of the first destination that begins in the run
+  u32 seen;        // destinations that have begun so far in the run
+};
+
 // The progress of a warp in its run.
-struct RunState {
-  i64 run;            // the number of the run
-  i64 begin, end;     // its edges that belong to this page
-  u32 rank;           // rank of the first destination that begins in the run
-  u32 seen;           // destinations that have begun so far in the run
+struct RunState : RunPlace {
   Accumulator carry;  // sum so far of the last of these, or, if seen == 0, of the one that began in an earlier run
 };
 
@@ -29,12 +33,15 @@ struct SegmentStarts {
   bool any;      // whether a destination begins in this lane or one below
 };
 
+__device__ __forceinline__ RunPlace beginning_of(const Context& c, const Page& p, i64 run) {
+  i64 from = run * RUN;
+  u32 rank = from < p.first_edge ? p.first_rank : c.run_ranks[run];
+  return {run, max(from, p.first_edge), min(from + RUN, p.last_edge), rank, 0};
+}
+
 // The state of a warp at the beginning of `run`.
 __device__ __forceinline__ RunState run_state(const Context& c, const Page& p, i64 run) {
-  i64 from = run * RUN;
-  RunState w{run, max(from, p.first_edge), min(from + RUN, p.last_edge), 0, 0, identity(c.parameters)};
-  w.rank = from < p.first_edge ? p.first_rank : c.run_ranks[run];
-  return w;
+  return {beginning_of(c, p, run), identity(c.parameters)};
 }
 
 // A word with the bits [first, last) set; the bounds may be outside [0, 32].
@@ -46,7 +53,7 @@ __device__ __forceinline__ u32 bits_between(i64 first, i64 last) {
 
 // Find where destinations begin among the 128 edges from `base` on. Unless WHOLE, edges outside the page are ignored.
 template <bool WHOLE>
-__device__ __forceinline__ SegmentStarts find_starts(const Context& c, const RunState& w, i64 base) {
+__device__ __forceinline__ SegmentStarts find_starts(const Context& c, const RunPlace& w, i64 base) {
   int lane = lane_id();
   i64 e = base + 4 * lane;
   u32 own = c.starts[e >> 5];  // the word with the lane's bits
@@ -66,23 +73,23 @@ __device__ __forceinline__ SegmentStarts find_starts(const Context& c, const Run
   return s;
 }
 
-// Sum `x` over the lanes from the nearest one in which a destination begins up to this lane. If no destination begins
-// in this lane or one below, the sum starts with `carry`.
-template <class T, class Sum>
-__device__ __forceinline__ T scan_segments(const SegmentStarts& s, T x, T carry, Sum sum) {
+// Sum `x` over the lanes from the nearest one in which a destination begins up to this lane, or over every EACH-th of
+// them. If no destination begins in this lane or one below, the sum starts with `carry`.
+template <int EACH = 1, class T, class Sum>
+__device__ __forceinline__ T scan_segments(int distance, bool any, T x, T carry, Sum sum) {
 #pragma unroll
-  for (int step = 1; step < 32; step <<= 1) {
+  for (int step = EACH; step < 32; step <<= 1) {
     T other = warp_shfl_up(x, step);
-    if (step <= s.distance) x = sum(other, x);
+    if (step <= distance) x = sum(other, x);
   }
-  return s.any ? x : sum(carry, x);
+  return any ? x : sum(carry, x);
 }
 
-// The value of `x` in the lane below; `carry` for lane 0.
-template <class T>
+// The value of `x` in the lane EACH below; `carry` for the first lanes.
+template <int EACH = 1, class T>
 __device__ __forceinline__ T carry_in(T x, T carry) {
-  T below = warp_shfl_up(x, 1);
-  return lane_id() == 0 ? carry : below;
+  T below = warp_shfl_up(x, EACH);
+  return lane_id() < EACH ? carry : below;
 }
 
 // The contributions of the lane's four edges, from `e` on.
@@ -124,7 +131,7 @@ __device__ __forceinline__ void reduce_segments(
       open = combine(open, x[j]);
     }
   }
-  Accumulator sum = scan_segments(s, open, w.carry, combine);
+  Accumulator sum = scan_segments(s.distance, s.any, open, w.carry, combine);
   Accumulator before = carry_in(sum, w.carry);
   if (s.mine) flush_segment(c, w, e + __ffs(s.mine) - 1, s.before, s.mine & 1 ? before : combine(before, first));
   w.carry = warp_shfl(sum, 31);

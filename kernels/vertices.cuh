@@ -39,39 +39,53 @@ __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumul
   return update_vertex(c, v, acc, c.next_values);
 }
 
-// One warp adds up the blocks' parts of the total, in the same order in every run.
-__device__ __forceinline__ void sum_blocks(const Page& p) {
-  Partial sum = no_total();
-  for (i64 k = lane_id(); k < p.blocks; k += 32) sum = add_total(sum, ld_cg(&p.partials[k]));
-  sum = warp_reduce(sum, add_total);
-  if (lane_id() == 0) p.tally->partial = sum;
-}
+// How a warp adds up parts of the total, in the same order in every run: a lane takes a whole part.
+struct WholeParts {
+  // Those of a block's warps.
+  __device__ __forceinline__ static void add_warps(const Partial* parts, int warps, Partial* to) {
+    if (lane_id() > 0) return;
+    Partial sum = parts[0];
+    for (int k = 1; k < warps; k++) sum = add_total(sum, parts[k]);
+    *to = sum;
+  }
 
-// Add the counts and partial totals of a block's threads to the page's tally. Within a block, partial totals are added
-// in an order that depends only on the block's shape. The block that ends last adds up those of all blocks.
-// Shared memory: 24 bytes and 32 partial totals.
-__device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
+  // Those of all blocks.
+  __device__ __forceinline__ static void add_blocks(const Partial* parts, i64 blocks, Partial* to) {
+    Partial sum = no_total();
+    for (i64 k = lane_id(); k < blocks; k += 32) sum = add_total(sum, ld_cg(&parts[k]));
+    sum = warp_reduce(sum, add_total);
+    if (lane_id() == 0) *to = sum;
+  }
+};
+
+// Add the counts and partial totals of a block's threads to the page's tally; write(at) writes those of a warp. The
+// block that ends last adds up those of all blocks. Shared memory: 24 bytes and 32 partial totals.
+template <class Parts, class Write>
+__device__ __forceinline__ void add_parts_to_tally(
+    const Page& p, u64 active, u64 active_edges, i64 block, Write write) {
   __shared__ u64 counts[2];
   __shared__ Partial parts[32];
   __shared__ bool last;
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   __syncthreads();
   active = sum_over_warp(active), active_edges = sum_over_warp(active_edges);
-  if constexpr (HAS_TOTAL) part = warp_reduce(part, add_total);
+  if constexpr (HAS_TOTAL) write(&parts[threadIdx.x >> 5]);
   if (lane_id() == 0) {
     atomicAdd(&counts[0], active);
     atomicAdd(&counts[1], active_edges);
-    parts[threadIdx.x >> 5] = part;
   }
   __syncthreads();
+  if constexpr (HAS_TOTAL) {
+    if (threadIdx.x < 32) {
+      Parts::add_warps(parts, blockDim.x >> 5, &p.partials[block]);
+      __threadfence();
+      __syncwarp();
+    }
+  }
   if (threadIdx.x == 0) {
     if (counts[0]) atomicAdd(&p.tally->active, (u32)counts[0]);
     if (counts[1]) atomicAdd(&p.tally->active_edges, counts[1]);
     if constexpr (HAS_TOTAL) {
-      Partial sum = parts[0];
-      for (int k = 1; k < blockDim.x >> 5; k++) sum = add_total(sum, parts[k]);
-      p.partials[block] = sum;
-      __threadfence();
       last = atomicAdd(&p.tally->ended, 1) == p.blocks - 1;
       if (last) p.tally->ended = 0;
     }
@@ -79,8 +93,17 @@ __device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 acti
   if constexpr (HAS_TOTAL) {
     __syncthreads();
     __threadfence();
-    if (last && threadIdx.x < 32) sum_blocks(p);
+    if (last && threadIdx.x < 32) Parts::add_blocks(p.partials, p.blocks, &p.tally->partial);
   }
+}
+
+// The same, where each thread has its part of the total. Within a block, these are added in an order that depends only
+// on the block's shape.
+__device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
+  add_parts_to_tally<WholeParts>(p, active, active_edges, block, [&](Partial* at) {
+    part = warp_reduce(part, add_total);
+    if (lane_id() == 0) *at = part;
+  });
 }
 
 // Update the vertices of a block, VERTICES_PER_THREAD per thread, so that there are few blocks whose partial totals

@@ -12,6 +12,15 @@ constexpr u32 FULL_MASK = 0xffffffffu;  // all 32 lanes take part
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
+// The bits of `x` as a `To` of the same size.
+template <class To, class From>
+__device__ __forceinline__ To as(const From& x) {
+  static_assert(sizeof(To) == sizeof(From), "size");
+  To y;
+  memcpy(&y, &x, sizeof(To));
+  return y;
+}
+
 // Exchange each 4-byte word of `x`: a shuffle instruction moves one word.
 template <class T, class Exchange>
 __device__ __forceinline__ T by_words(T x, Exchange exchange) {

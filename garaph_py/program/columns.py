@@ -79,6 +79,30 @@ def total_row(dtype: DType | None, count: int) -> DType:
     return np.dtype([*fields, *((active_name(c), whole) for c in range(count)), (STOPPED, whole)], align=True)
 
 
+def has_even_rows(bound: BoundProgram) -> bool:
+    """Whether each row of values, sums, totals or reports is an array of columns, laid out as those of single runs.
+
+    It is, unless a column has fields of several sizes and does not fill a multiple of the largest.
+    """
+    if not bound.columns:
+        return False
+    first, count = bound.columns[0], len(bound.columns)
+    pairs = [(bound.value, first.value), (bound.accumulator, first.accumulator), (bound.reports, first.reports)]
+    if first.total is not None and bound.total is not None:
+        pairs.append((bound.total, first.total))
+    return all(is_array(row, column, count) for row, column in pairs)
+
+
+def is_array(row: DType, column: DType, count: int) -> bool:
+    """Whether a row begins with an array of `count` structures of type `column`."""
+    offsets = [column.fields[name][1] for name in column.names] if column.names and column.fields else [0]
+    return all(
+        row.fields is not None and row.fields[name][1] == c * column.itemsize + offset
+        for c in range(count)
+        for name, offset in zip(column_names(column, c), offsets, strict=True)
+    )
+
+
 def records(columns: Sequence[Array]) -> Array:
     """Arrays of the columns' structures as one; a field that is the same in all columns is there once."""
     first = columns[0]

@@ -90,7 +90,7 @@ class Gather:
         self.kind = SEGMENTED if needs_share and not launcher.share else kind
         self._replication, self._all_vertices = settings.replication, settings.all_vertices
         self._item_edges = ITEM_EDGES if settings.work_items else max(int(ranks.offsets[-1]), 1)
-        if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
+        if self.kind == AUTO and (bound.columns or all(page.edges < MIN_MEASURED_EDGES for page in pages)):
             self.kind = SEGMENTED
         how = settings.replication, settings.all_vertices, settings.work_items
         self._known, self._key = kept.gathers, f"{bound.key} {how}"

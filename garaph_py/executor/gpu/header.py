@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ...codec.format import GROUP, RECORD
 from ...program import BoundProgram
+from ...program.columns import has_even_rows
 from ...program.functions import partial_dtype
 from ..components import SAMPLE
 from .interface import Interface, can_replicate, gathers_until_done
 from .ranks import MANY_RUNS, RUN
+from .rows import accessors
 from .task import Layouts
 
 NAME = "garaph_generated.cuh"
@@ -81,8 +83,10 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         f"#define FINDS_PARENTS {int(bound.finds_parents)}  // the result asks for the parents of vertices",
         f"#define IS_NARROWED {int(bound.is_narrowed)}  // values of 64 bits are stored in 32",
         f"#define COPIES_SOURCES {int(bound.copies_sources)}  // union-find may give the answer",
+        f"#define HAS_ROWS {int(has_even_rows(bound))}  // values are arrays of columns, one for a lane",
         *constants, "", record(), "",
         interface.header,
+        accessors(bound),
         Layouts(bound.parameters.dtype, partial_dtype(bound.total)).structs(), "",
     ])  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...program import BoundProgram
 from ...program.bind import record_class
+from ...program.columns import has_even_rows
 from ...program.define import define
 from ...program.functions import Functions, functions, partial_dtype
 from ...program.monoids import largest
@@ -32,6 +33,11 @@ RETURNS = {
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
+OF_COLUMNS = (
+    "sum", "init", "gather", "apply", "activate", "frontier", "aggregate", "result", "identity", "add_total",
+    "no_total",
+)  # fmt: skip
+"""The functions of one column that the kernels for rows call."""
 ATOMICS = {
     "add": "atomic_add", "min": "atomic_min", "max": "atomic_max", "bitwise_and": "atomic_and",
     "bitwise_or": "atomic_or", "bitwise_xor": "atomic_xor",
@@ -73,37 +79,81 @@ class Interface:
     """
 
     def __init__(self, bound: BoundProgram) -> None:
-        self._types: dict[str, DType | None] = {
-            "Value": bound.value,
-            "Accumulator": bound.accumulator,
-            "Total": bound.total,
-            "Partial": partial_dtype(bound.total),
-            "Report": bound.reports,
-            "Edge": bound.edge,
-            "VertexData": None if bound.vertex_data is None else bound.vertex_data.dtype,
-            "Parameters": bound.parameters.dtype,
-        }
-        plain = functions(bound)
-        self.wrappers: list[Wrapper] = []
+        calls = Calls(types_of(bound), functions(bound))
         is_wanted = {
             "done": gathers_until_done(bound), "priority": has_priority(bound), "delta": bound.pushes_deltas,
             "is_lost": bound.is_narrowed,
         }  # fmt: skip
         wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
-        calls = [self._wrap(plain, name, result) for name, result in wanted.items()]
+        lines = [*calls.declared_types(), *flags(bound), *(calls.wrap(name, result) for name, result in wanted.items())]
         if bound.is_relaxation:
-            calls.append(order_of(bound))
-        types = [c_type(name, dtype) for name, dtype in self._types.items()]
-        self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), not_finite_bits(bound), ""])
+            lines.append(order_of(bound))
+        lines += [atomic_sum(bound), not_finite_bits(bound.value, "Value")]
+        self.wrappers = calls.wrappers
+        if has_even_rows(bound):
+            column = bound.columns[0]
+            calls = Calls(types_of(column), functions(column), of_columns=True)
+            lines += [*calls.declared_types(), *(calls.wrap(name, RETURNS[name]) for name in OF_COLUMNS)]
+            lines.append(not_finite_bits(column.value, "ColumnValue"))
+            self.wrappers += calls.wrappers
+        self.header = "\n".join([*lines, ""])
 
-    def _wrap(self, plain: Functions, name: str, result: str) -> str:
+
+def types_of(bound: BoundProgram) -> dict[str, DType | None]:
+    """The program's types, by their names in C++; None for one that it does not have."""
+    return {
+        "Value": bound.value,
+        "Accumulator": bound.accumulator,
+        "Total": bound.total,
+        "Partial": partial_dtype(bound.total),
+        "Report": bound.reports,
+        "Edge": bound.edge,
+        "VertexData": None if bound.vertex_data is None else bound.vertex_data.dtype,
+        "Parameters": bound.parameters.dtype,
+    }
+
+
+class Calls:
+    """Makes functions callable from C++, one by one.
+
+    Parameters
+    ----------
+    types : dict
+        See `types_of`.
+    plain : Functions
+    of_columns : bool
+        The functions are those of one column of a row: names of types begin with ``Column``, those of functions end
+        with ``_column``.
+
+    Attributes
+    ----------
+    wrappers : list of Wrapper
+        Those made so far.
+    """
+
+    def __init__(self, types: dict[str, DType | None], plain: Functions, of_columns: bool = False) -> None:
+        self._types, self._plain = types, plain
+        self._suffix = "_column" if of_columns else ""
+        self._names = {kind: f"Column{kind}" if of_columns and kind != "Edge" else kind for kind in types}
+        self.wrappers: list[Wrapper] = []
+
+    def declared_types(self) -> list[str]:
+        """The C++ types, but for that of edge values if they are those of columns: it is the same."""
+        return [
+            c_type(self._names[kind], dtype)
+            for kind, dtype in self._types.items()
+            if not self._suffix or self._names[kind] != kind
+        ]
+
+    def wrap(self, name: str, result: str) -> str:
         """Add the wrapper of one function; return the C++ that calls it."""
         given, passed, asked = [], [], []  # parameters in C++, numbers it passes, arguments in Python
         taken: list[tuple[str, DType]] = []
         records: dict[str, Any] = {}
         for argument in signature(name):
             kind = kind_of(name, argument)
-            given.append(f"{C_KINDS.get(kind, kind)} {c_field(argument)}")
+            c_kind = self._names.get(kind, kind)
+            given.append(f"{C_KINDS.get(kind, '{}').format(c_kind)} {c_field(argument)}")
             dtype = self._types.get(kind, np.dtype(np.int32 if kind == "bool" else np.int64))
             if dtype is None:
                 asked.append("seen_edge(0)" if kind == "Edge" else "0")
@@ -118,6 +168,7 @@ class Interface:
                 passed.append(c_field(argument))
                 asked.append(PASSED.get(kind, "{}").format(argument))
         out: Any = np.dtype(np.int32) if result == "bool" else self._types[result]
+        result = self._names.get(result, result)
         fields = out.names or ()
         outs = [f"out{k}" for k in range(len(fields))]
         call = f"function({', '.join(asked)})"
@@ -126,22 +177,22 @@ class Interface:
             lines = [f"return {f'1 if {call} else 0' if result == 'bool' else call}"]
         function = define(
             "\n    ".join([f"def {name}({', '.join([item for item, _ in taken] + outs)}):", *lines]),
-            function=getattr(plain, name), seen_count=plain.count, seen_edge=plain.edge, **records,
+            function=getattr(self._plain, name), seen_count=self._plain.count, seen_edge=self._plain.edge, **records,
         )  # fmt: skip
         returns: DType | list[DType] = [out[field] for field in fields] if fields else out
-        wrapper = Wrapper(f"garaph_{name}", function, [dtype for _, dtype in taken], returns)
+        wrapper = Wrapper(f"garaph_{name}{self._suffix}", function, [dtype for _, dtype in taken], returns)
         self.wrappers.append(wrapper)
         declared = [c_name(dtype) for dtype in wrapper.arguments] + [f"{c_name(out[field])}*" for field in fields]
         called = f"{wrapper.name}({', '.join(passed + [f'&r.{c_field(field)}' for field in fields])})"
         return (
             f'extern "C" __device__ {"void" if fields else c_name(out)} {wrapper.name}({", ".join(declared)});\n'
-            f"__device__ __forceinline__ {result} {C_CALLS.get(name, name)}({', '.join(given)}) "
+            f"__device__ __forceinline__ {result} {C_CALLS.get(name, name)}{self._suffix}({', '.join(given)}) "
             f"{{ {f'{result} r; {called}; return r;' if fields else f'return {called};'} }}"
         )
 
 
 C_CALLS = {"sum": "combine", "init": "initial", "result": "reported"}
-C_KINDS = {"Parameters": "const Parameters&", "count": "i64", "number": "i64"}
+C_KINDS = {"Parameters": "const {}&", "count": "i64", "number": "i64"}
 PASSED = {"bool": "{} != 0", "count": "seen_count({})", "Edge": "seen_edge({})"}
 
 
@@ -212,14 +263,14 @@ def not_finite_fields(dtype: DType, bits: int) -> frozenset[tuple[str, str]]:
     return frozenset(pair for k, pair in enumerate(kinds) if bits >> k & 1)
 
 
-def not_finite_bits(bound: BoundProgram) -> str:
-    """The C++ function that says of a value which of its `float_fields` are NaN, and which are infinite."""
+def not_finite_bits(dtype: DType, name: str) -> str:
+    """The C++ function that says of a value of type `name` which of its `float_fields` are NaN or infinite."""
     tests = ["u64 bits = 0;"]
-    for k, name in enumerate(float_fields(bound.value)):
-        number = f"x.{c_field(name)}" if name else "x"
+    for k, field in enumerate(float_fields(dtype)):
+        number = f"x.{c_field(field)}" if field else "x"
         tests.append(f"if (isnan({number})) bits |= {1 << 2 * k}ull;")
         tests.append(f"if (isinf({number})) bits |= {2 << 2 * k}ull;")
-    return f"__device__ __forceinline__ u64 not_finite_bits(const Value& x) {{ {' '.join(tests)} return bits; }}"
+    return f"__device__ __forceinline__ u64 not_finite_bits(const {name}& x) {{ {' '.join(tests)} return bits; }}"
 
 
 def gathers_until_done(bound: BoundProgram) -> bool:

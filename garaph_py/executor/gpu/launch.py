@@ -18,6 +18,7 @@ from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
 from .interface import can_replicate, gathers_until_done
 from .offsets import wraps_of
+from .rows import kernel_for
 from .task import Layouts
 
 Array = npt.NDArray[Any]
@@ -127,7 +128,7 @@ class Launcher:
         names += PARENT_NAMES * bound.finds_parents
         names += LIST_NAMES * (bound.is_relaxation or bound.pushes_deltas) + DELTA_NAMES * bound.pushes_deltas
         names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
-        self._functions = {name: self._module.get_function(name) for name in names}
+        self._functions = {name: self._module.get_function(kernel_for(name, bound)) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():

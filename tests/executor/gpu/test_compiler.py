@@ -13,7 +13,7 @@ import pytest
 import garaph_py as gp
 from garaph_py import apps
 from garaph_py.executor import arguments
-from garaph_py.executor.gpu import compiler, header, interface, task, ufuncs
+from garaph_py.executor.gpu import compiler, header, interface, rows, task, ufuncs
 from garaph_py.native import cache, references
 from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
@@ -197,13 +197,34 @@ def test_registers_suffice(name):
     assert registers["gather_replicated"] <= 64  # two blocks of 512
 
 
+ROWS = set(rows.INSTEAD.values())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.full)])
-def test_rows_of_columns_stay_in_registers(dtype):
+def test_a_lane_has_a_column(dtype):
+    """All in registers, and few enough: a multiprocessor of 65,536 has 24 warps with 80 registers a thread."""
     graph = gp.from_edges([0, 1, 2], [1, 2, 0])
     columns = [bind(apps.PageRank(personalization={k % 3: 1}, dtype=dtype), graph) for k in range(MOST_COLUMNS)]
     code = compiler.link(joined(columns), "sm_90", "cubin")
-    frames = ptx.notes(code, ptx.FRAME_SIZE)
-    assert frames["gather_segmented"] == frames["gather_packed"] == frames["apply_vertices"] == 0
+    frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
+    assert set(registers) == COMMON - set(rows.INSTEAD) | ROWS | REPLICATED
+    assert all(frames[kernel] == 0 and registers[kernel] <= 80 for kernel in ROWS)
+
+
+@pytest.mark.full
+def test_rows_that_are_no_arrays_have_the_usual_kernels():
+    class Uneven(gp.VertexProgram):
+        value = {"a": np.int32, "b": np.float64, "c": np.int32}  # noqa: RUF012
+        sum = gp.add
+
+        def init(self, id):
+            return id, float(id), 1
+
+        def gather(self, src):
+            return src
+
+    code = compiler.link(joined([bound(Uneven()), bound(Uneven())]), "sm_90", "cubin")
+    assert set(ptx.notes(code, ptx.REGISTERS)) == COMMON | REPLICATED
 
 
 @pytest.fixture
