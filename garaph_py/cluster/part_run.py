@@ -186,6 +186,7 @@ class PartRun:
         frontier = active_in(state.frontier, 0, len(state.values))
         offsets = self.part.graph._arrays.out_edges.offsets
         state.active_count, state.active_edges = len(frontier), int((offsets[frontier + 1] - offsets[frontier]).sum())
+        executor.invalidate_cache()  # mirrors have become active since its last push
         seen = self._scheduler.observe(totals.active, totals.active_edges)
         decision = self._scheduler.decide(seen)._replace(ahead=None)
         read = executor.source.bytes_read
