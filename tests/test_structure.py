@@ -22,7 +22,7 @@ LAYERS = (
     ("__main__", "cli", "networkx_backend"),
     ("simulation", "experiment"),
     ("algorithms",),
-    ("runtime",),
+    ("cluster", "runtime"),
     ("dispatch", "checkpoint", "output"),
     ("executor",),
     ("io",),

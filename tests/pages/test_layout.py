@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
-from garaph_py.pages.layout import Page, commit_plan, cut, layout
+from garaph_py.pages.layout import Page, commit_plan, cut, layout, within
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
@@ -123,3 +123,15 @@ def test_both_arrays_are_right_with_the_fewest_copies(pages: list[tuple[int, boo
         to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
     np.testing.assert_array_equal(to, expected)
     assert sum(page.vertices for page in copied) <= (len(offsets) - 1) / 2
+
+
+def test_pages_within_a_range_have_its_vertices_alone():
+    offsets = np.array([0, 0, 0, 4, 9, 9])  # only the vertices 2 and 3 have in-edges
+    pages = layout(offsets, 4)
+    assert within(pages, 0, 5) is pages
+    cut = within(pages, 2, 4)
+    assert [(page.first_vertex, page.last_vertex, page.first_edge, page.last_edge) for page in cut] == [
+        (2, 3, 0, 4),
+        (3, 4, 4, 9),
+    ]
+    assert within(pages, 2, 2) == []

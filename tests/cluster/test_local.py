@@ -1,0 +1,155 @@
+"""Parts give one machine's answers, bit for bit, whatever form their edges have."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.cluster.local import run_parts
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.runtime.options import RunOptions
+from tests.support.cases import EXACT, FLOAT
+from tests.support.programs import DataDriven, Strongest
+from tests.support.twins import Edges
+
+PARTS = (1, 2, 3, 5)
+SCALE = 12
+"""Of a graph with more pieces of work than parts, so that totals have the same bits, too."""
+
+
+class Sees(gp.VertexProgram):
+    """Mixes all that functions see of the graph: ids, sizes, degrees, a parameter for each vertex, a vertex."""
+
+    root: gp.VertexId
+    salt: gp.PerVertex = 3
+
+    value = np.int64
+    sum = gp.add
+    total = int
+
+    def init(self, id, n, in_degree, out_degree, salt):
+        return id * 7 + n + in_degree * 3 + out_degree * 5 + salt
+
+    def gather(self, src, src_id, dst):
+        return src % 1009 + src_id + dst % 7
+
+    def apply(self, old, acc, total, id, salt, in_degree):
+        return acc % 100003 + total % 13 + (1000 if id == self.root else id) + salt + in_degree
+
+    def aggregate(self, new, out_degree):
+        return new % 11 + out_degree
+
+    def result(self, value, id, out_degree):
+        return value * 2 + id + out_degree
+
+
+def rmat(weights=None, directed=True):
+    """An R-MAT graph, and its edges."""
+    graph = gp.rmat(SCALE, seed=1)
+    sources, targets = np.repeat(np.arange(graph.n), graph.out_degrees), graph._arrays.out_edges.neighbours
+    values = None if weights is None else np.random.default_rng(3).integers(1, 9, graph.m).astype(weights)
+    return from_numbered_edges(sources, targets, graph.n, values, directed=directed), Edges(
+        graph.n, sources, targets, values
+    )
+
+
+def packed(part):
+    return part.on(part.graph.packed())
+
+
+def from_disk(folder):
+    """How to save a part's graph in `folder`, and to read its edges from there as a run needs them."""
+
+    def make(part):
+        path = folder / str(part.place.part) / str(part.place.parts)
+        path.parent.mkdir(exist_ok=True)
+        gp.save(part.graph, path)
+        return part.on(gp.open(path, memory="18MiB"))
+
+    return make
+
+
+def assert_same(program, graph, mode="auto", iterations=None, make=lambda part: part):
+    """Any number of parts have the bits of one machine."""
+    options = gp.Options(deterministic=True, mode=mode)
+    alone = gp.run(program, graph, device="cpu", iterations=iterations, options=options)
+    for parts in PARTS:
+        asked = RunOptions(device="cpu", deterministic=True, mode=mode, iterations=iterations)
+        values, supersteps = run_parts(program, graph, parts, asked, make)
+        assert values.dtype == np.asarray(alone.values).dtype
+        assert values.tobytes() == np.asarray(alone.values).tobytes(), parts
+        assert iterations is None or len(supersteps) - 1 <= iterations
+
+
+def test_functions_see_the_undivided_graph():
+    graph, edges = rmat()
+    program = Sees(root=int(edges.out_degrees.argmax()), salt=np.arange(graph.n) % 5)
+    assert_same(program, graph, iterations=4)
+
+
+def test_bits_of_sums_and_totals_of_floats():
+    assert_same(gp.apps.PageRank(), rmat()[0], iterations=6)
+
+
+@pytest.mark.parametrize("mode", ["auto", "pull", "notify-pull", "push"])
+def test_every_mode(mode):
+    graph, edges = rmat()
+    assert_same(gp.apps.BFS(int(edges.out_degrees.argmax())), graph, mode)
+
+
+def test_packed_and_from_disk(tmp_path):
+    graph, edges = rmat()
+    program = gp.apps.BFS(int(edges.out_degrees.argmax()))
+    for make in packed, from_disk(tmp_path):
+        assert_same(program, graph, make=make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+def test_programs_with_one_answer(case, tmp_path):
+    graph, edges = rmat(case.weights, not case.symmetric)
+    for make in (lambda part: part), packed, from_disk(tmp_path):
+        assert_same(case.program(edges), graph, make=make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+def test_float_programs(case, tmp_path):
+    graph, edges = rmat(case.weights)
+    for make in (lambda part: part), packed, from_disk(tmp_path):
+        assert_same(case.program(edges), graph, "pull", 6, make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "weights"), [(DataDriven(), None), (Strongest(), "float64")])
+def test_programs_of_users(program, weights):
+    assert_same(program, rmat(weights)[0], "pull", 5)
+
+
+def test_a_run_ends_at_the_limit_of_iterations():
+    _, supersteps = run_parts(gp.apps.PageRank(), rmat()[0], 3, RunOptions(device="cpu", iterations=2))
+    assert len(supersteps) == 3
+    assert supersteps[-1].edges == rmat()[0].m
+
+
+@st.composite
+def odd_graphs(draw):
+    """A few vertices, and edges among them: none, self-loops, parallel ones; all to one hub if it is drawn."""
+    n = draw(st.integers(1, 9))
+    vertex = st.integers(0, n - 1)
+    pairs = draw(st.lists(st.tuples(vertex, vertex), max_size=20))
+    if draw(st.booleans()):
+        pairs = [(source, 0) for source, _ in pairs]
+    sources, targets = np.array(pairs, np.int64).reshape(-1, 2).T
+    return from_numbered_edges(sources, targets, n, directed=draw(st.booleans()))
+
+
+@settings(max_examples=15, deadline=None)
+@given(odd_graphs(), st.integers(1, 12))
+def test_odd_graphs(graph, parts):
+    """Also more parts than vertices. Totals of integers are the same wherever the graph is cut."""
+    program = Sees(root=0)
+    alone = gp.run(program, graph, device="cpu", iterations=3)
+    values, _ = run_parts(program, graph, parts, RunOptions(device="cpu", iterations=3))
+    assert values.tolist() == alone.values.tolist()

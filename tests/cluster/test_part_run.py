@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.cluster.cuts import cut
+from garaph_py.cluster.local import connect, exchange
+from garaph_py.cluster.part_run import PartRun, put
+from garaph_py.errors import ParameterError
+from garaph_py.graph.part import part_of
+from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.program.part import by_numbers
+from garaph_py.runtime.options import RunOptions
+
+OPTIONS = RunOptions(device="cpu", deterministic=True)
+
+
+def opened(program, graph, parts=3):
+    """The runs of all parts, connected, and the first totals."""
+    cuts, program = cut(graph, parts), by_numbers(program, graph)
+    runs = [PartRun(program, part_of(graph, cuts, part), OPTIONS, 1) for part in range(parts)]
+    connect(runs)
+    return runs, runs[0].total([run.open() for run in runs])
+
+
+def superstep(runs, totals):
+    totals = runs[0].total([run.step(totals) for run in runs])
+    exchange(runs)
+    return totals
+
+
+def test_mirrors_have_the_values_of_their_owners():
+    graph = gp.rmat(12, seed=1)
+    runs, totals = opened(gp.apps.PageRank(), graph)
+    for _ in range(3):
+        totals = superstep(runs, totals)
+        values = np.concatenate([run._state.values[slice(*run.part.own)] for run in runs])
+        for run in runs:
+            assert np.array_equal(run._state.values, values[run.part.place.numbers])
+    for run in runs:
+        run.close()
+
+
+def test_counts_are_those_of_the_undivided_graph():
+    graph = gp.rmat(12, seed=1)
+    source = graph.ids[int(graph.out_degrees.argmax())]
+    records = gp.run(gp.apps.BFS(source), graph, device="cpu", options=gp.Options(deterministic=True)).stats.iterations
+    runs, totals = opened(gp.apps.BFS(source), graph)
+    for record in records:
+        assert totals.active == record.active
+        assert totals.active_edges == round(record.f * graph.m)
+        totals = superstep(runs, totals)
+    assert runs[0].ends(totals, len(records))
+    for run in runs:
+        run.close()
+
+
+def test_only_what_has_changed_is_marked():
+    graph = gp.rmat(12, seed=1)
+    runs, totals = opened(gp.apps.BFS(graph.ids[int(graph.out_degrees.argmax())]), graph)
+    counts = [run.step(totals) for run in runs]
+    told = runs[0].outgoing(1)
+    assert 0 < told.changed.sum() < len(told.changed)
+    assert np.array_equal(told.changed, told.active)
+    assert counts[0].record.number == 0
+    assert not runs[0].outgoing(1).changed.any()  # it counts as sent
+    for run in runs:
+        run.close()
+
+
+@pytest.mark.parametrize("program", [gp.apps.PageRank(), gp.apps.ConnectedComponents()])
+def test_a_loaded_state_goes_on_as_the_saved_one(program):
+    graph = gp.rmat(12, seed=1, directed=False)
+    runs, totals = opened(program, graph)
+    totals = superstep(runs, totals)
+    saved = [run.save() for run in runs]
+    last = superstep(runs, superstep(runs, totals))
+    expected = [run.report().copy() for run in runs]
+    others, _ = opened(program, graph)
+    for run, state in zip(others, saved, strict=True):
+        run.load(state)
+    again = superstep(others, superstep(others, totals))
+    assert (again.active, again.active_edges, again.edges) == (last.active, last.active_edges, last.edges)
+    assert [run.report().tobytes() for run in others] == [values.tobytes() for values in expected]
+    for run in runs + others:
+        run.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mode": "components"}, "mode='components' is for one machine"),
+        ({"mode": "pull-tiled"}, "mode='pull-tiled' is for one machine"),
+        ({"sync": False}, "sync=False is for one machine"),
+    ],
+)
+def test_what_parts_cannot_do_is_refused(changes, message):
+    graph = gp.rmat(4)
+    part = part_of(graph, cut(graph, 1), 0)
+    with pytest.raises(ParameterError, match=message):
+        PartRun(gp.apps.ConnectedComponents(), part, RunOptions(device="cpu", **changes))
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 3), (60, 10), (64, 64), (130, 200), (0, 400)])
+def test_members_are_put_in_a_range_of_a_set(first, count):
+    random = np.random.default_rng(first)
+    before, new = random.integers(0, 2, 400).astype(bool), random.integers(0, 2, count).astype(bool)
+    active = VertexSet.empty(400)
+    put(active, 0, before)
+    put(active, first, new)
+    before[first : first + count] = new
+    assert np.array_equal(active.mask(400), before)
