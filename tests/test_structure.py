@@ -22,6 +22,7 @@ LAYERS = (
     ("__main__", "cli", "networkx_backend"),
     ("simulation", "experiment"),
     ("algorithms",),
+    ("cluster",),
     ("runtime",),
     ("dispatch", "checkpoint", "output"),
     ("executor",),
