@@ -90,6 +90,8 @@ class Iteration(NamedTuple):
     partitions : object or None
         If the engine chose how the edges of each partition reach the GPU (``"hytgraph"``): what it knew of them, as
         arrays `edges`, `active_vertices`, `active_edges` and `requests`, and the bytes of an edge, `edge_bytes`.
+    sent : int
+        Bytes of values that the workers of a cluster sent to one another after it.
     """
 
     number: int
@@ -110,6 +112,7 @@ class Iteration(NamedTuple):
     groups: tuple[PageGroup, ...] = ()
     compile_seconds: float = 0.0
     partitions: Any = None
+    sent: int = 0
 
     @property
     def ended(self) -> float:
@@ -128,7 +131,7 @@ class Iteration(NamedTuple):
 
 COLUMNS = (
     "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
-    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "why",
+    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "sent", "why",
 )  # fmt: skip
 """The columns of a table of iterations, in order."""
 

@@ -164,6 +164,10 @@ def run(
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,
+    cluster: Annotated[
+        str | None,
+        Option(metavar="ADDRESS|local:N", help="Run on a Dask cluster: a scheduler's address, or N workers here."),
+    ] = None,
     explain: Annotated[
         bool,
         Option("--explain", help="Say what stays where, what is read, and how long it may take; do not run."),
@@ -229,9 +233,11 @@ def run(
             loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             if explain:
+                if cluster is not None:
+                    raise ParameterError("--explain is about a run on this machine; leave --cluster out")
                 print_plan(chosen, loaded, options, as_json)
                 return
-            result = runtime.execute(chosen, loaded, options, progress, request)
+            result = runtime.execute(chosen, loaded, options, progress, request, cluster)
         with result:
             if write is not None:
                 write(result, output)

@@ -28,6 +28,10 @@ ALIVE_SECONDS = 0.2
 WAIT_SECONDS = 60.0
 """How long the client waits for a worker if none is left: as long as a batch system may take to start one again."""
 
+MOST_FRUITLESS = 20
+"""How many calls in a row may fail although all workers are there: for some seconds after a worker has gone, others
+may still try to reach it."""
+
 
 class GoneError(OSError):
     """A worker that a call needs has gone."""
@@ -96,8 +100,9 @@ class Conductor:
         self._addresses: list[str] = []  # by part
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
+        self._fruitless = 0  # failures in a row after which no worker had gone
         self._next = 0  # the next superstep of which the client has to hear
-        self.finished = 0
+        self.finished, self.converged = 0, False
         self.failures: list[str] = []
 
     async def run(self, addresses: list[str]) -> list[Array]:
@@ -120,6 +125,7 @@ class Conductor:
                 await self._watch()
                 return await self._collect()
             except GoneError:
+                await asyncio.sleep(ALIVE_SECONDS)
                 superstep, copies = await self._recover()
 
     async def close(self) -> None:
@@ -142,7 +148,7 @@ class Conductor:
             self._has.add((address, part))
 
     async def _send_array(self, address: str, part: int, name: str, array: Array) -> None:
-        step = max(1, PIECE // max(1, array.itemsize))
+        step = max(1, PIECE * len(array) // max(1, array.nbytes))
         for first in range(0, max(1, len(array)), step):
             piece = array[first : first + step]
             await self._ask(address, "array", {
@@ -166,7 +172,7 @@ class Conductor:
 
     async def _watch(self) -> None:
         """Pass on what the parts report, until all have finished."""
-        ended: dict[int, int] = {}
+        ended: dict[int, tuple[int, bool]] = {}
         here = list(dict.fromkeys(self._addresses))
         while len(ended) < self._parts.count:
             for reply in await self._each(here, "news", lambda address: {"since": self._next}):
@@ -175,7 +181,7 @@ class Conductor:
                         self._heard(superstep, tuple(Report(*report) for report in reports))
                         self._next += 1
                 ended.update(reply["finished"])
-        self.finished = max(ended.values())
+        self.finished, self.converged = max(ended.values())
 
     async def _collect(self) -> list[Array]:
         """The reported values of each part."""
@@ -190,6 +196,9 @@ class Conductor:
             self._epoch += 1
             alive = await self._wait_for_workers()
             lost = [address for address in self._members if address not in alive]
+            self._fruitless = 0 if lost else self._fruitless + 1
+            if self._fruitless > MOST_FRUITLESS:
+                raise ClusterError("workers do not reach each other; see that no firewall is between them")
             self._members = [address for address in self._members if address in alive]
             self._has = {(address, part) for address, part in self._has if address in alive}
             for address in lost:

@@ -45,6 +45,10 @@ class Runs(Protocol):
     def load(self, saved: dict[str, Any]) -> Any:
         """Go on from a copy; return the counts after its superstep."""
 
+    @property
+    def converged(self) -> bool:
+        """Whether the run that has ended did so by itself, and not by its limit."""
+
     def report(self) -> Any:
         """The reported values of the part's own vertices."""
 
@@ -89,8 +93,8 @@ class PartHost:
     ----------
     records : dict
         What all parts have reported after each superstep, for the client.
-    finished : int or None
-        The supersteps that were done when the run ended; None before.
+    finished : tuple of int and bool, or None
+        The supersteps that were done when the run ended, and whether it has converged; None before.
     failure : Exception or None
         Why this part cannot go on.
     """
@@ -107,7 +111,7 @@ class PartHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._reported, self._copy_seconds = 0.0, run.state_bytes / COPY_RATE
         self.records: dict[int, tuple[Report, ...]] = {}
-        self.finished: int | None = None
+        self.finished: tuple[int, bool] | None = None
         self.failure: Exception | None = None
 
     async def load(self, epoch: int, superstep: int, saved: dict[str, Any] | None, copies: bool) -> None:
@@ -222,7 +226,7 @@ class PartHost:
     async def _finish(self, finish: Finish) -> None:
         messages = self._messages(finish.superstep)
         await asyncio.get_running_loop().run_in_executor(self._engine, self._put, messages)
-        self.finished = finish.superstep
+        self.finished = finish.superstep, self._run.converged
         self._notify()
 
     async def _copy(self, machine: Supersteps, superstep: int, saved: dict[str, Any]) -> None:

@@ -7,12 +7,13 @@ not all of them are sent, their positions go along: as a list, or as a bitmap wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ClusterError
+from .part_run import Changed
 
 Array = npt.NDArray[Any]
 
@@ -20,22 +21,6 @@ ALL, LIST, BITMAP = "all", "list", "bitmap"
 """How a message says which vertices it has."""
 POSITION = np.dtype("<u4")
 """A position in a list."""
-
-
-class Changed(NamedTuple):
-    """The vertices that another part mirrors, after a superstep.
-
-    Attributes
-    ----------
-    values : ndarray
-        The values of all of them.
-    changed, active : ndarray of bool
-        Whose values have changed, and which are active.
-    """
-
-    values: Array
-    changed: Array
-    active: Array
 
 
 @dataclass(frozen=True)
@@ -76,8 +61,8 @@ def encode(changed: Changed) -> Message:
     return Message(how, where, as_bytes(values), nothing() if all_active else np.packbits(active, bitorder="little"))
 
 
-def decode(message: Message, length: int, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """The positions of the vertices that a message has, their values, and which of them are active.
+def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
+    """What a message says of the vertices that the receiver mirrors. Values that were not sent are 0.
 
     Parameters
     ----------
@@ -100,7 +85,9 @@ def decode(message: Message, length: int, dtype: np.dtype[Any]) -> tuple[Array, 
         active = bits(message.active, count)
     else:
         active = np.ones(count, bool)
-    return positions, message.values.view(dtype), active
+    values, is_sent, is_active = np.zeros(length, dtype), np.zeros(length, bool), np.zeros(length, bool)
+    values[positions], is_sent[positions], is_active[positions] = message.values.view(dtype), True, active
+    return Changed(values, is_sent, is_active)
 
 
 def positions_of(message: Message, length: int) -> Array:

@@ -14,17 +14,14 @@ import symtable
 import sys
 import textwrap
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ClusterError, ProgramError
-from ..graph import Graph
 from ..native.references import closure_references, plain
-from ..program import PerVertex, VertexId, VertexProgram
-from ..program.bind import vertex_column
-from ..program.fields import hints
+from ..program import VertexProgram
 
 FUTURE = "from __future__ import annotations\n"
 PLAIN = (int, float, str, bool, bytes, type(None))
@@ -44,20 +41,17 @@ class SentProgram(NamedTuple):
     constants : dict
         The values of names that the text uses and does not define.
     parameters : dict
-        The parameters. Vertices are internal numbers of the undivided graph.
-    per_vertex : dict of str to ndarray
-        Parameters that have a number for each vertex, by internal number.
+        The values of its parameters.
     """
 
     name: str
     source: str
     constants: dict[str, Any]
     parameters: dict[str, Any]
-    per_vertex: dict[str, Any]
 
 
-def sent(program: VertexProgram, graph: Graph) -> SentProgram:
-    """The program as plain data, for parts of `graph`.
+def sent(program: VertexProgram) -> SentProgram:
+    """The program as plain data.
 
     Raises
     ------
@@ -66,27 +60,13 @@ def sent(program: VertexProgram, graph: Graph) -> SentProgram:
     """
     kind = type(program)
     text = Text(kind)
-    parameters, per_vertex = {}, {}
-    annotations = hints(kind)
-    for field in dataclasses.fields(program):  # type: ignore[arg-type]
-        if not field.init:
-            continue
-        value, hint = getattr(program, field.name), annotations[field.name]
-        if hint == VertexId:
-            parameters[field.name] = int(graph.ids.index(value))
-        elif hint == PerVertex:
-            column = vertex_column(value, field.default, graph)
-            if column.shape:
-                per_vertex[field.name] = column
-            else:
-                parameters[field.name] = column.item()
-        else:
-            parameters[field.name] = as_plain(f"{kind.__name__}.{field.name}", value)
-    return SentProgram(kind.__name__, text.source, text.constants, parameters, per_vertex)
+    given = [field.name for field in dataclasses.fields(program)]  # type: ignore[arg-type]
+    parameters = {name: as_plain(f"{kind.__name__}.{name}", getattr(program, name)) for name in given}
+    return SentProgram(kind.__name__, text.source, text.constants, parameters)
 
 
-def received(program: SentProgram, per_vertex: Mapping[str, Any]) -> VertexProgram:
-    """The program for a part, with the numbers of the part's vertices for `per_vertex` parameters.
+def received(program: SentProgram) -> VertexProgram:
+    """The program, made again.
 
     Raises
     ------
@@ -109,7 +89,10 @@ def received(program: SentProgram, per_vertex: Mapping[str, Any]) -> VertexProgr
                 f"a worker cannot make {program.name}: {type(error).__name__}: {error}; install on the workers what "
                 "the program imports, or send it there with client.upload_file(...)"
             ) from error
-    made: VertexProgram = vars(module)[program.name](**program.parameters, **per_vertex)
+    kind, given = vars(module)[program.name], dict(program.parameters)
+    made: VertexProgram = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind) if field.init})
+    for name, value in given.items():
+        object.__setattr__(made, name, value)  # what `for_graph` has set
     return made
 
 

@@ -60,10 +60,10 @@ class Hosting:
     # What the client asks:
 
     async def array(self, part: int, name: str, content: Any, length: int, first: int) -> None:
-        """Take a piece of an array of a part: `content` begins at its element `first`."""
+        """Take a piece of an array of a part: `content` begins at its row `first`."""
         arrays = self._arrays.setdefault(part, {})
         if first == 0:
-            arrays[name] = np.empty(length, content.dtype)
+            arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
         arrays[name][first : first + len(content)] = content
 
     async def connect(self, addresses: Sequence[str], neighbour: str | None) -> None:
@@ -145,7 +145,7 @@ class Hosting:
         """Learn which of a part's own vertices another part mirrors."""
         self._sends.setdefault(part, {})[by] = numbers
 
-    async def letter(self, head: Sequence[int], report: Sequence[Any], message: Sequence[Any]) -> None:
+    async def letter(self, head: tuple[int, int, int, int], report: Sequence[Any], message: Sequence[Any]) -> None:
         """Take a letter. One of an earlier epoch may be for a part that is not here any more."""
         letter = Letter(*head, Report(*report), Message(*message))
         if letter.receiver in self._hosts:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from garaph_py.cluster.messages import ALL, BITMAP, LIST, Changed, Message, decode, encode
+from garaph_py.cluster.messages import ALL, BITMAP, LIST, Message, decode, encode
+from garaph_py.cluster.part_run import Changed
 from garaph_py.errors import ClusterError
 
 INT = np.dtype(np.int64)
@@ -22,10 +23,10 @@ def test_the_receiver_learns_all_that_was_sent(data):
     values = np.arange(n * np.dtype(kind).itemsize, dtype=np.uint8).view(kind)
     sent, active = (data.draw(arrays(bool, n)) for _ in range(2))
     message = encode(Changed(values, sent, active))
-    positions, got, are_active = decode(message, n, values.dtype)
-    np.testing.assert_array_equal(positions, np.flatnonzero(sent | active))
-    np.testing.assert_array_equal(got.view(np.uint8), values[positions].view(np.uint8))
-    np.testing.assert_array_equal(are_active, active[positions])
+    told, positions = decode(message, n, values.dtype), np.flatnonzero(sent | active)
+    np.testing.assert_array_equal(np.flatnonzero(told.changed), positions)
+    np.testing.assert_array_equal(told.values[positions].view(np.uint8), values[positions].view(np.uint8))
+    np.testing.assert_array_equal(told.active, active)
     everything = n * values.itemsize + 2 * -(-n // 8)
     assert message.nbytes <= min(everything, len(positions) * (values.itemsize + 4) + -(-n // 8))
 
@@ -42,8 +43,8 @@ def test_the_shortest_encoding_is_taken():
 
 
 def test_a_vertex_may_change_without_being_active():
-    positions, values, active = decode(encode(changed([5, 6, 7], [1, 0, 1], [0, 0, 1])), 3, INT)
-    assert (list(positions), list(values), list(active)) == ([0, 2], [5, 7], [False, True])
+    told = decode(encode(changed([5, 6, 7], [1, 0, 1], [0, 0, 1])), 3, INT)
+    assert [list(each) for each in told] == [[5, 0, 7], [True, False, True], [False, False, True]]
 
 
 def raw(array, kind):

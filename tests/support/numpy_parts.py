@@ -56,6 +56,8 @@ def mirrors(arrays):
 class NumpyRun:
     """One part; a `host.Runs`."""
 
+    converged = True
+
     def __init__(self, part, arrays, sends):
         self._part, self._arrays = part, arrays
         numbers = arrays["numbers"]
@@ -89,8 +91,8 @@ class NumpyRun:
 
     def incoming(self, part, message):
         which = self._receives.get(part, np.empty(0, np.int64))
-        positions, values, _ = decode(message, len(which), self._values.dtype)
-        self._values[which[positions]] = values
+        told = decode(message, len(which), self._values.dtype)
+        self._values[which[told.changed]] = told.values[told.changed]
 
     def save(self):
         return {"values": self._values.copy(), "changed": self._changed.copy()}
