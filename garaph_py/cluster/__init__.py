@@ -1,1 +1,1 @@
-"""The same program on a cluster: parts of a graph in the workers of Dask, which exchange values after a superstep."""
+"""One program over a graph in parts: each part is run where it is, and parts exchange what their mirrors need."""

@@ -18,6 +18,11 @@ class StepByParts:
     name: ClassVar[str]
     source: PageSource
 
+    @property
+    def pages(self) -> Sequence[Page]:
+        """The pages of an iteration."""
+        return self.source.pages
+
     def begin(self, state: State, mode: str) -> int:
         raise NotImplementedError
 
@@ -28,11 +33,11 @@ class StepByParts:
         raise NotImplementedError
 
     def step(self, state: State, decision: Decision) -> StepResult:
-        """One iteration over all pages of `source`."""
-        source, mode = self.source, direction_of(decision)
+        """One iteration over all pages."""
+        mode, every = direction_of(decision), self.pages
         followed = self.begin(state, mode)
-        notify_whole_pages(decision, source.pages, state, mode)
-        pages = self.process(source.pages, source, state, mode)
+        notify_whole_pages(decision, every, state, mode)
+        pages = self.process(every, self.source, state, mode)
         self.commit(state, mode)
         return StepResult(pages, followed, self.name, decision.sharing)
 

@@ -17,6 +17,7 @@ from .adjacency import Adjacency
 from .derived import Derived
 from .ids import VertexIds
 from .loops import self_loops
+from .place import Place
 from .tiles import Tiles
 from .transpose import reversed_values
 
@@ -53,6 +54,8 @@ class GraphArrays:
         The user's ids.
     memory : int or None
         Bytes of memory that all arrays may take, see `Graph.memory`; None if there is no bound.
+    place : Place or None
+        If this is a part of a graph: what the undivided one knows of its vertices.
     derived : Derived
         Arrays that were made from these and are kept.
     """
@@ -61,6 +64,7 @@ class GraphArrays:
     out_edges: Adjacency
     ids: VertexIds
     memory: int | None = None
+    place: Place | None = None
     derived: Derived = field(default_factory=Derived, init=False, repr=False, compare=False)
 
     @property
@@ -72,6 +76,11 @@ class GraphArrays:
     def m(self) -> int:
         """Number of stored edges."""
         return int(self.in_edges.offsets[-1])
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """First and last of the vertices that runs update: all, but in a part of a graph the part's own."""
+        return (0, self.n) if self.place is None else self.place.own
 
     @property
     def directed(self) -> bool:

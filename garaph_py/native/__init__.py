@@ -21,6 +21,7 @@ from .intrinsics import (
     struct_array,
     sums_of_packed,
     trailing_zeros,
+    u32_at,
 )
 from .job import IN_TURN, run_in_turn
 from .kernel import ArgumentTable, From, Kernel, PerCall, prepare
@@ -48,4 +49,5 @@ __all__ = [
     "struct_array",
     "sums_of_packed",
     "trailing_zeros",
+    "u32_at",
 ]

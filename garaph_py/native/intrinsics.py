@@ -6,6 +6,7 @@ operations are sequentially consistent. Their elements are 64-bit numbers unless
 
 from __future__ import annotations
 
+import ctypes
 import time
 from typing import Any
 
@@ -105,6 +106,11 @@ def call(entry: int, result: int, row: int) -> int:
 def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
     """The array of structures of type `dtype` that starts at the untyped `pointer`."""
     return pointer
+
+
+def u32_at(address: int, index: int) -> int:
+    """Element `index` of the array of uint32 that begins at `address`, as an int64."""
+    return ctypes.c_uint32.from_address(int(address) + 4 * int(index)).value
 
 
 def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:

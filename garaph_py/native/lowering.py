@@ -193,6 +193,15 @@ def _struct_array(pointer, dtype):
 
 
 @numba.extending.intrinsic
+def _u32_at(typing_context: Any, address: Any, index: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = builder.inttoptr(arguments[0], NUMBER.as_pointer())
+        return builder.zext(builder.load(builder.gep(first, [arguments[1]], source_etype=NUMBER), typ=NUMBER), WORD)
+
+    return nb.int64(nb.int64, nb.int64), emit
+
+
+@numba.extending.intrinsic
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -292,5 +301,6 @@ REPLACED: dict[Any, Any] = {
     intrinsics.struct_array: _struct_array,
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
+    intrinsics.u32_at: _u32_at,
 }
 """The functions of `intrinsics`, and the Numba functions that replace them in compiled code."""

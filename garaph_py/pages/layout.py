@@ -86,6 +86,15 @@ def check_page_edges(page_edges: int) -> int:
     return page_edges
 
 
+def within(pages: Sequence[Page], first: int, last: int) -> Sequence[Page]:
+    """The pages with vertices in [first, last), without their other vertices, which must have no in-edges."""
+    if not pages or (pages[0].first_vertex >= first and pages[-1].last_vertex <= last):
+        return pages
+    cut = [replace(page, first_vertex=max(page.first_vertex, first), last_vertex=min(page.last_vertex, last))
+           for page in pages]  # fmt: skip
+    return [page for page in cut if page.vertices > 0]
+
+
 def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: int = 1, first: int = 0) -> list[Page]:
     """Cut the vertices into pages of at most `page_edges` in-edges; a vertex with more has a page of its own.
 

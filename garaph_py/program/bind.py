@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..graph.adjacency import type_name
+from ..graph.place import Place
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .orientation import check_gathers
@@ -65,6 +66,8 @@ class BoundProgram:
         That form has parents.
     columns : tuple of BoundProgram
         The programs that run as one, if there are several: a value is a row with a column for each (`program.columns`).
+    place : Place or None
+        If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
     """
 
     program: VertexProgram
@@ -82,6 +85,7 @@ class BoundProgram:
     original: BoundProgram | None = None
     carries: bool = False
     columns: tuple[BoundProgram, ...] = ()
+    place: Place | None = None
 
     @property
     def name(self) -> str:
@@ -225,6 +229,13 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
         raise ProgramError(
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
+    bound = bind_as_is(program, graph, compiled)
+    program.check_graph(graph)
+    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, hints(type(program))))
+
+
+def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+    """Bind `program` itself, without its numeric parameters; of `graph` only sizes, ids and types are read."""
     kind = type(program)
     annotations = hints(kind)
     vertex_fields = tuple(name for name, hint in annotations.items() if hint == PerVertex)
@@ -256,8 +267,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     check_delta(bound)
     check_parent(bound)
     check_vertices(bound, graph.ids, annotations)
-    program.check_graph(graph)
-    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
+    return bound
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:

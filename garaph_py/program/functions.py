@@ -17,6 +17,7 @@ from .check import check_types
 from .column_functions import column_functions
 from .define import convert, define, fieldwise
 from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
+from .part import functions_on_part
 from .real import with_real
 from .signatures import offered
 
@@ -94,7 +95,7 @@ def functions(bound: BoundProgram) -> Functions:
         return convert(f"{head}\n    r = function({asked})", returns, function=function)
 
     names = bound.accumulator.names
-    return Functions(
+    made = Functions(
         init=call("init", bound.value),
         gather=call("gather", bound.accumulator),
         apply=call("apply", bound.value, default="sum(old, acc)"),
@@ -119,6 +120,9 @@ def functions(bound: BoundProgram) -> Functions:
         edge=edge_function(bound),
         is_lost=define("def is_lost(value): return False"),
     )  # fmt: skip
+    if bound.place is not None:
+        made = functions_on_part(bound, made)
+    return made
 
 
 def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:

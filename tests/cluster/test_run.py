@@ -106,7 +106,10 @@ def test_what_a_worker_raises_comes_here(client, graph):
         ({"checkpoint": "somewhere"}, "checkpoint='somewhere' cannot be used with cluster"),
         ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
         ({"options": gp.Options(sync=False)}, "sync=False"),
-        ({"options": gp.Options(encoding="packed")}, "encoding='packed' cannot be used with cluster: it is for runs on one"),
+        (
+            {"options": gp.Options(encoding="packed")},
+            "encoding='packed' cannot be used with cluster: it is for runs on one",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(graph, options, named):

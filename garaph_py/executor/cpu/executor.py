@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -17,7 +17,7 @@ from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
 from ...native import PerCall, job, reuse
 from ...native.threads import ThreadPool, split
-from ...pages.layout import Page
+from ...pages.layout import Page, within
 from ...pages.memory import tile_page_edges
 from ...pages.memory_source import MemoryPageSource
 from ...pages.provider import SourceFactory
@@ -73,10 +73,13 @@ class CpuExecutor(StepByParts):
         The out-edges. If they stay on disk, `open` or `assist` opens them.
     on_page : callable or None
         See `OnPage`.
+    first_partials : ndarray
+        The partial sums of which `initialize` has made the first total, if the program has one.
     """
 
     out_source: PageSource
     on_page: OnPage | None = None
+    first_partials: Array
     name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
@@ -97,6 +100,7 @@ class CpuExecutor(StepByParts):
         reader = reader_of(arrays.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels = kernels(bound, reader)
         self.out_source = MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
+        self.source = self.out_source  # until the run is open
         self._launch = launch = Launcher(bound, arrays, pool, listener)
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
         lists, out_edges = ActiveLists(launch, runs, arrays.out_edges.offsets), OutEdges(bound, arrays, pool)
@@ -110,6 +114,11 @@ class CpuExecutor(StepByParts):
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
         self._components = Components(launch, runs, arrays, reader, self._kernels)
         self._parents = Parents(launch, runs, arrays, reader)
+
+    @property
+    def pages(self) -> Sequence[Page]:
+        """The pages of an iteration; of a part of a graph, with its own vertices alone."""
+        return within(self.source.pages, *self._arrays.own)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -152,22 +161,41 @@ class CpuExecutor(StepByParts):
 
     def initialize(self, synchronous: bool) -> State:
         """Make the state with initial values, first frontier and first total."""
-        init = self._kernels.init
-        self._launch.prepare(init, *job.KERNELS)
+        self._launch.prepare(self._kernels.init, *job.KERNELS)
         n = self._arrays.n
         values, own_array = reuse.empty(n, self.bound.value), synchronous and not self.is_relaxation
         second = reuse.empty(n, self.bound.value) if own_array else values
         state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
-        first, last = self._runs.of_vertices()
-        counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
-        self._launch(
-            init, len(first), state, counts=PerCall(counts), partial=PerCall(partials), first_vertex=first,
-            last_vertex=last,
-        )  # fmt: skip
+        counts, partials = self._first_values(state, *self._first_runs())
         _, state.active_count, state.active_edges, state.changeable = map(int, counts.sum(axis=0))
         if self.bound.total is not None:
+            self.first_partials = partials
             state.total = sum_partials([partials], partials.dtype).astype(self.bound.total)
+        first, last = self._arrays.own
+        for begin, end in (0, first), (last, n):  # the mirrors of a part, which count where they are owned
+            if begin < end:
+                bounds = begin + np.array(split(end - begin, self._runs.count(end - begin)))
+                self._first_values(state, bounds[:-1], bounds[1:])
         return state
+
+    def _first_runs(self) -> tuple[Array, Array]:
+        """First and last vertices of the runs that make initial values: with a total, those that pull, too."""
+        if self.bound.total is None and self._arrays.place is None:
+            return self._runs.of_vertices()
+        runs = [self._runs.of_page(page)[2:] for page in self.pages] or [(np.zeros(0, np.int64),) * 2]
+        first, last = map(np.concatenate, zip(*runs, strict=True))
+        return first, last
+
+    def _first_values(self, state: State, first: Array, last: Array) -> tuple[Array, Array]:
+        """Make the initial values and the first frontier of these runs of vertices; return their counts and partial
+        totals."""
+        counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
+        if len(first):
+            self._launch(
+                self._kernels.init, len(first), state, counts=PerCall(counts), partial=PerCall(partials),
+                first_vertex=first, last_vertex=last,
+            )  # fmt: skip
+        return counts, partials
 
     def _keep_apart(self, state: State, apart: bool) -> None:
         """Copy the values to a second array, if `apart` and a synchronous relaxation still has only one.
@@ -332,7 +360,7 @@ class CpuExecutor(StepByParts):
         spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else reuse.empty(self._arrays.n, self.bound.reports)
-        first, last = self._runs.of_vertices()
+        first, last = (np.clip(bounds, *self._arrays.own) for bounds in self._runs.of_vertices())
         lost = self._launch(
             kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last
         )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...native import no_unroll, reuse
+from ...pages.layout import within
 from ...pages.source import PageSource
 from ..components import NO_VERTEX
 from ..state import State
@@ -104,10 +105,10 @@ class Parents:
 
     def __call__(self, kernel: RecordKernel, state: State, source: PageSource) -> npt.NDArray[np.uint32]:
         """The parent of each vertex, `NO_VERTEX` for none; `kernel` is what `make_find_parents` made."""
-        parents = reuse.empty(self._arrays.n, np.uint32)
+        parents, pages = reuse.empty(self._arrays.n, np.uint32), within(source.pages, *self._arrays.own)
         self._launch.prepare(kernel)
-        source.prefetch(source.pages)
-        for page in source.pages:
+        source.prefetch(pages)
+        for page in pages:
             _, _, first_vertex, last_vertex = self._runs.of_page(page)
             self._launch.pool.about = {"page": page.number, "edges": page.edges}
             edges = self._launch.edges(self._reader, source.edges(page), len(first_vertex))

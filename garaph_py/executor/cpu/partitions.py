@@ -24,8 +24,8 @@ class Partitions:
     counts : ndarray of int64, shape (count + 1, 4)
         Edges visited, vertices activated, their out-edges, and how many of them may change again. The last row belongs
         to `merge_partial_sums`.
-    partials : ndarray, shape (count + 1,)
-        Partial totals; the last one belongs to `merge_partial_sums`.
+    partials : ndarray, shape (count,)
+        Partial totals. `merge_partial_sums` adds the parts of the vertices that it applies.
     arguments : dict of str to PerCall
         These arrays, but for `sums`, as the arguments of the kernels that pull.
     """
@@ -34,16 +34,16 @@ class Partitions:
         self.heads, self.tails = np.empty((2, count), bound.accumulator)
         self.sums = np.empty((count, 64), bound.accumulator)
         self.cuts, self.counts = np.empty((count, 2), np.int64), np.zeros((count + 1, 4), np.int64)
-        self.partials = np.zeros(count + 1, partial_dtype(bound.total))
+        self.partials = np.zeros(count, partial_dtype(bound.total))
         self.arguments = {
             "head": PerCall(self.heads), "tail": PerCall(self.tails), "cuts": PerCall(self.cuts),
             "counts": PerCall(self.counts), "partial": PerCall(self.partials),
         }  # fmt: skip
-        self.merge_counts, self.merge_partial = self.counts[count], self.partials[count:]
+        self.merge_counts = self.counts[count]
 
     def clear_merge(self) -> None:
-        """Set the outputs of `merge_partial_sums` to zero, for a page that needs no merge."""
-        self.counts[-1], self.partials[-1] = 0, 0
+        """Set the counts of `merge_partial_sums` to zero, for a page that needs no merge."""
+        self.counts[-1] = 0
 
     def result(self, bound: BoundProgram) -> PageResult:
         """The sum of what all partitions and the merge did."""

@@ -286,14 +286,15 @@ def make_find_unfinished(f: Functions) -> RecordKernel:
 def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKernel:
     update, combine, keep_sum = make_update(f), f.sum, make_store_sum(f, keeps_sums)
     load, load_sum, store_sum = f.value.load, f.accumulator.load, f.accumulator.store
-    zero, add, leave = make_tally(f)
+    add_total, load_partial, store_partial = f.add_total, f.partial.load, f.partial.store
 
     def merge_partial_sums(t):
         """Merge the partial sums of the partitions, last to first, and apply the vertices that they belong to.
 
-        `head`, `tail` and `cuts` are the arrays of all partitions; `counts` and `partial` belong to this call.
+        `head`, `tail`, `cuts` and `partial` are the arrays of all partitions; `counts` belongs to this call. A vertex's
+        part of the total is added to that of the partition in which its edges begin.
         """
-        tally = zero()
+        active, active_edges, changeable = NOTHING, NOTHING, NOTHING
         for k in range(t.partitions - 1, 0, -1):
             v = t.cuts[2 * k]
             if v < 0:
@@ -304,11 +305,12 @@ def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKer
                 continue
             acc = combine(load_sum(t.tail, k - 1), head)
             keep_sum(t, v, acc)
-            done = update(t, v, acc, load(t.values, v))
-            tally = add(tally, done)
-            if done[0]:
+            is_active, changes, out_edges, part = update(t, v, acc, load(t.values, v))
+            store_partial(t.partial, k - 1, add_total(load_partial(t.partial, k - 1), part))
+            if is_active:
+                active, active_edges, changeable = active + 1, active_edges + out_edges, changeable + np.int64(changes)
                 insert_word(t.next_frontier, t.next_frontier_blocks, v >> 6, bit_of(v))
-        leave(t, 0, tally)
+        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = NOTHING, active, active_edges, changeable
         return 0
 
     names = (*CONTEXT, *(name for name in PARTITION if name != "early"), "partitions")
@@ -448,6 +450,6 @@ class Pull:
         if calls > 1:
             launch(
                 task.merge, 1, state, head=own.heads, tail=own.tails, cuts=own.cuts, counts=own.merge_counts,
-                partial=own.merge_partial, partitions=calls, **kept,
+                partial=own.partials, partitions=calls, **kept,
             )  # fmt: skip
         return own.result(launch.bound)

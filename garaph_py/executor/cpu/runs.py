@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
+from ...graph.place import pieces_within
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...native.threads import split
 from ...pages.layout import Page
@@ -65,10 +66,7 @@ class Runs:
 
     def count(self, edges: int) -> int:
         """How many runs to divide this number of edges or vertices into."""
-        # A power of two: the launcher keeps memory for every number of runs that occurs.
-        many = 1 << (edges // MAX_RUN_EDGES).bit_length() >> 1
-        most = self._max_runs or max(MIN_RUNS, many)
-        return max(1, min(most, edges // MIN_RUN_EDGES))
+        return piece_count(edges, self._max_runs)
 
     def is_worth_sharing(self, edges: int) -> bool:
         """Whether this number of edges and vertices is worth more than one run."""
@@ -85,16 +83,18 @@ class Runs:
         """Runs of a page's edges that cost the same: first and last edge of each run, and first and last of the
         vertices whose edges begin in it. As in the paper, one run for each thread has the same number of edges."""
         vertex_edges = 0 if self.one_per_thread else VERTEX_EDGES
-        cost = page.edges + vertex_edges * page.vertices
-        key = page, vertex_edges, self.count(cost)
+        count, place = self.count(page.edges + vertex_edges * page.vertices), self._arrays.place
+        key = page, vertex_edges, count
         found = self._cuts.get(key)
         if found is None:
             if len(self._cuts) >= MAX_KEPT_CUTS:
                 self._cuts.clear()
-            offsets = self._arrays.in_edges.offsets[page.first_vertex : page.last_vertex + 1]
-            bounds, cuts = cut_lists(offsets, vertex_edges, split(cost, self.count(cost)))
-            cuts += page.first_vertex
-            cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
+            if place is None:
+                bounds, cuts = pieces_of(self._arrays.in_edges.offsets, page, vertex_edges, count)
+            else:
+                edges, vertices = (page.first_edge, page.last_edge), (page.first_vertex, page.last_vertex)
+                bounds, cuts = pieces_within(place.pieces, *zip(edges, vertices, strict=True)).T
+                bounds, cuts = bounds.copy(), cuts.copy()
             self._cuts[key] = found = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
         return found
 
@@ -159,6 +159,23 @@ class Runs:
             if count and prefix[-1]:
                 found[page] = prefix
         return found
+
+
+def pieces_of(offsets: Array, page: Page, vertex_edges: int, count: int) -> tuple[Array, Array]:
+    """The bounds of `count` pieces of a page that cost the same: the edge and the vertex with which each begins, and
+    the page's ends. A vertex costs `vertex_edges`, and an edge 1."""
+    costs = split(page.edges + vertex_edges * page.vertices, count)
+    bounds, cuts = cut_lists(offsets[page.first_vertex : page.last_vertex + 1], vertex_edges, costs)
+    cuts += page.first_vertex
+    cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
+    return bounds, cuts
+
+
+def piece_count(cost: int, most: int | None = None) -> int:
+    """How many pieces to divide work into that costs as much as this number of edges; at most `most`, if given."""
+    # A power of two: the launcher keeps memory for every number of runs that occurs.
+    many = 1 << (cost // MAX_RUN_EDGES).bit_length() >> 1
+    return max(1, min(most or max(MIN_RUNS, many), cost // MIN_RUN_EDGES))
 
 
 def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Array, Array]:

@@ -1,0 +1,60 @@
+"""Where to cut a graph into parts: between pieces of work of one machine, at equal numbers of edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+from ..executor.cpu.runs import VERTEX_EDGES, piece_count, pieces_of
+from ..graph import Graph
+from ..graph.part import Cuts
+from ..pages.layout import layout
+from ..pages.memory_source import MEMORY_PAGE_EDGES
+
+Array = npt.NDArray[Any]
+
+MOST_PARTS = 1 << 16
+"""Most parts of a graph: more than the machines of any cluster, few enough for tables with a row for each."""
+
+
+def cut(graph: Graph, parts: int) -> Cuts:
+    """Cut a graph into `parts` parts of contiguous vertices, whose in-edges are as many as can be.
+
+    A part begins where a piece of work begins, so that totals of floats have the bits of one machine. A graph with
+    fewer pieces than parts (less than some 8,192 edges for each) is cut between any vertices.
+
+    Raises
+    ------
+    ParameterError
+        If `parts` is no number from 1 to `MOST_PARTS`.
+    """
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST_PARTS:
+        raise ParameterError(f"parts={parts!r}: give a number of parts from 1 to {MOST_PARTS:,}")
+    offsets = graph._arrays.in_edges.offsets
+    pieces = all_pieces(offsets)
+    begins = np.unique(pieces[:, 1])
+    bounds = begins if len(begins) > parts else np.arange(graph.n + 1)
+    wanted = np.arange(1, parts) * (cost_before(offsets, np.array([graph.n]))[0] / parts)
+    costs = cost_before(offsets, bounds)
+    after = np.minimum(np.searchsorted(costs, wanted), len(bounds) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(wanted - costs[before] < costs[after] - wanted, before, after)
+    return Cuts(np.concatenate(([0], bounds[nearest], [graph.n])).astype(np.int64), pieces)
+
+
+def cost_before(offsets: Array, vertices: Array) -> Array:
+    """What the vertices before each of these cost, with their in-edges, in units of an edge."""
+    cost: Array = offsets[vertices] + VERTEX_EDGES * vertices
+    return cost
+
+
+def all_pieces(offsets: Array) -> Array:
+    """The bounds of all pieces into which one machine divides the in-edges: int64, shape (k, 2), edge and vertex."""
+    found = [np.zeros((1, 2), np.int64)]
+    for page in layout(offsets, MEMORY_PAGE_EDGES):
+        count = piece_count(page.edges + VERTEX_EDGES * page.vertices)
+        found.append(np.stack(pieces_of(offsets, page, VERTEX_EDGES, count), axis=1))
+    return np.concatenate(found)

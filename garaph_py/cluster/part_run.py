@@ -1,0 +1,325 @@
+"""`PartRun`: a program on one part of a graph, superstep by superstep, and what it exchanges with other parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..dispatch.convergence import has_converged
+from ..dispatch.scheduler import Scheduler
+from ..errors import ParameterError
+from ..executor.cpu import CpuExecutor
+from ..executor.cpu.runs import members
+from ..executor.modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.partials import sum_partials
+from ..executor.protocol import Decision, StepResult
+from ..graph.part import Part
+from ..graph.vertex_set import WORD, VertexSet
+from ..native.threads import ThreadPool
+from ..pages.provider import SourceFactory
+from ..program import BoundProgram, VertexProgram
+from ..program.functions import partial_dtype
+from ..program.monoids import largest
+from ..program.part import bind_on_part
+from ..runtime.machine import Machine
+from ..runtime.options import ANY, RunOptions
+from ..runtime.plan import RunPlan, plan
+from ..runtime.run import encoded
+
+Array = npt.NDArray[Any]
+
+MODES = (PULL, NOTIFY_PULL, PUSH)
+"""The directions of an iteration that parts do by themselves, superstep by superstep."""
+
+
+class Counts(NamedTuple):
+    """What a superstep of one part did, or the sum over all parts.
+
+    Attributes
+    ----------
+    active, active_edges : int
+        Own vertices that are active, and the sum of their out-degrees in the undivided graph.
+    partials : ndarray or None
+        Partial sums of the program's `aggregate` over own vertices, in a fixed order; None if it has none.
+    total : ndarray, shape (1,), or None
+        Of a sum over all parts: the program's total.
+    edges : int
+        Edges gathered or followed.
+    seconds : float
+        The time that it took; of several parts, the longest.
+    record : Iteration or None
+        Of one part: the record of its superstep; None before the first.
+    """
+
+    active: int
+    active_edges: int
+    partials: Array | None = None
+    total: Array | None = None
+    edges: int = 0
+    seconds: float = 0.0
+    record: events.Iteration | None = None
+
+
+class Changed(NamedTuple):
+    """What one part tells another after a superstep, of the vertices that the other one mirrors, in their order.
+
+    Attributes
+    ----------
+    values : ndarray of the values' dtype
+        The values of all of them.
+    changed : ndarray of bool
+        Whose values the other part does not have yet.
+    active : ndarray of bool
+        Which of them are active.
+    """
+
+    values: Array
+    changed: Array
+    active: Array
+
+
+class PartRun:
+    """One program on one part.
+
+    The order of calls is `connect`, `open`, then for every other part `outgoing` and `incoming`, `step`, and so on, and
+    `report` after an exchange. All runs are synchronous.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        With vertices given by their numbers in the undivided graph (`program.part.by_numbers`).
+    part : Part
+    options : RunOptions
+        Those of the run over the undivided graph.
+    threads : int, optional
+        By default, every core that this process may use.
+    listener : callable
+        Receives the progress of compilation.
+
+    Raises
+    ------
+    ParameterError
+        If the options ask for a mode in which parts cannot run.
+    ProgramError, GraphError
+        As binding does.
+    """
+
+    # wide: what a run on one machine is made of, for one part.
+    def __init__(
+        self, program: VertexProgram, part: Part, options: RunOptions, threads: int | None = None,
+        listener: events.Listener = events.ignore,
+    ) -> None:  # fmt: skip
+        check_options(options)
+        self.part = part.on(encoded(part.graph, options))
+        self.bound = bind_on_part(program, self.part.graph)
+        self._options, self._threads, self._listener = options, threads, listener
+        self._sends: dict[int, Array] = {}
+        self._sent: dict[int, Array] = {}
+        self._stack = ExitStack()
+        self._done = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the part owns no vertices. It then has no edges and no mirrors."""
+        return self.part.own[0] == self.part.own[1]
+
+    def connect(self, part: int, wanted: Array) -> None:
+        """Learn which own vertices another `part` mirrors: its `Part.wanted` of this part."""
+        self._sends[part] = self.part.local(wanted)
+
+    def open(self) -> Counts:
+        """Make initial values and the first frontier, of own vertices and of mirrors; nothing needs to be sent."""
+        if self.is_empty:
+            return self._nothing()
+        graph, bound, machine = self.part.graph, self.bound, Machine.here()
+        self._plan = plan_of(bound, self.part, self._options, self._threads, machine)
+        pool = self._stack.enter_context(ThreadPool(self._plan.threads, self._plan.spins))
+        sources = self._stack.enter_context(SourceFactory(graph, bound.reads_edge_values))
+        self._executor = executor = CpuExecutor(bound, graph, pool, self._listener)
+        executor.modes = tuple(mode for mode in executor.modes if mode in MODES)
+        place = self.part.place
+        self._scheduler = Scheduler(self._plan.schedule, place.n, place.m, bound, executor.capabilities)
+        self._state = state = executor.open(self._plan, sources)
+        if not state.thresholds.dtype.names:
+            state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
+        self._begin()
+        return self._counts(None if bound.total is None else executor.first_partials)
+
+    def _begin(self) -> None:
+        """After a state has been made or loaded: the mirrors of all parts have the values that this one has."""
+        state = self._state
+        if state.next_values is not state.values:
+            state.next_values[:] = state.values
+        self._sent = {part: state.values[places] for part, places in self._sends.items()}
+
+    def total(self, counts: Sequence[Counts]) -> Counts:
+        """Sum the counts of all parts, which are in the order of these."""
+        total = None
+        if self.bound.total is not None:
+            partials = [each.partials for each in counts if each.partials is not None and len(each.partials)]
+            kind = partial_dtype(self.bound.total)
+            total = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(self.bound.total)
+        return Counts(
+            sum(each.active for each in counts), sum(each.active_edges for each in counts), None, total,
+            sum(each.edges for each in counts), max((each.seconds for each in counts), default=0.0),
+        )  # fmt: skip
+
+    def ends(self, totals: Counts, done: int) -> bool:
+        """Whether the run ends after `done` supersteps: no vertex is active, or the program has converged."""
+        n = self.part.place.n
+        return totals.active == 0 or (done > 0 and has_converged(self.bound.program, totals.total, n))
+
+    def step(self, totals: Counts) -> Counts:
+        """Do a superstep over the own vertices; it decides how by the `totals`, as every other part does."""
+        if self.is_empty:
+            return self._nothing()
+        state, executor, started = self._state, self._executor, time.perf_counter()
+        if totals.total is not None and state.total is not None:
+            state.total[:] = totals.total
+        frontier = active_in(state.frontier, 0, len(state.values))
+        offsets = self.part.graph._arrays.out_edges.offsets
+        state.active_count, state.active_edges = len(frontier), int((offsets[frontier + 1] - offsets[frontier]).sum())
+        seen = self._scheduler.observe(totals.active, totals.active_edges)
+        decision = self._scheduler.decide(seen)._replace(ahead=None)
+        read = executor.source.bytes_read
+        result = executor.step(state, decision)
+        pages = result.pages
+        state.advance(0, 0, sum(page.changeable for page in pages))
+        partials = None if self.bound.total is None else np.concatenate([page.partials for page in pages])
+        counts = self._counts(partials)
+        seconds = time.perf_counter() - started
+        record = record_of(self._done, decision, result, seconds, totals, seen.f)
+        record = record._replace(from_disk=executor.source.bytes_read - read)
+        self._done += 1
+        return counts._replace(edges=record.edges, seconds=seconds, record=record)
+
+    def _counts(self, partials: Array | None) -> Counts:
+        """The counts of own vertices, with their degrees in the undivided graph."""
+        active = active_in(self._state.frontier, *self.part.own)
+        return Counts(len(active), int(self.part.place.out_degrees[active].sum()), partials)
+
+    def _nothing(self) -> Counts:
+        """The counts of a part without vertices."""
+        return Counts(0, 0, None if self.bound.total is None else np.zeros(0, partial_dtype(self.bound.total)))
+
+    def outgoing(self, part: int) -> Changed:
+        """What another `part` needs to know after a superstep. The values count as sent."""
+        places, state = self._sends.get(part), self._state if not self.is_empty else None
+        if places is None or state is None:
+            return Changed(np.zeros(0, self.bound.value), *np.zeros((2, 0), np.bool_))
+        values = state.values[places]
+        if "prepare" in self.bound.arguments:  # it has rewritten the mirrors' values there, too
+            changed = np.ones(len(values), np.bool_)
+        else:
+            width = values.dtype.itemsize // 4
+            now, before = (each.view(np.uint32).reshape(-1, width) for each in (values, self._sent[part]))
+            changed = (now != before).any(axis=1)
+        self._sent[part] = values
+        active = (state.frontier.bits[places // WORD] >> (places % WORD).astype(np.uint64)) & np.uint64(1)
+        return Changed(values, changed, active.astype(np.bool_))
+
+    def incoming(self, part: int, told: Changed) -> None:
+        """Put what another `part` told at its mirrors. Only values that `told.changed` marks are read."""
+        first, last = self.part.mirrors(part)
+        if first == last:
+            return
+        state = self._state
+        for values in (state.values, state.next_values):
+            values[first:last][told.changed] = told.values[told.changed]
+        put(state.frontier, first, told.active)
+
+    def report(self) -> Array:
+        """The reported values of the own vertices, in their order. Vertices in them are given by number."""
+        if self.is_empty:
+            return np.zeros(0, self.bound.reports)
+        first, last = self.part.own
+        return self._executor.report(self._state)[first:last]
+
+    def save(self) -> dict[str, Array]:
+        """The state after an exchange, as named arrays; `load` continues from it. They are copies."""
+        if self.is_empty:
+            return {}
+        state = self._state
+        numbers = np.array([self._done, state.changeable], np.int64)
+        return {"values": state.values.copy(), "frontier": state.frontier.bits.copy(), "numbers": numbers}
+
+    def load(self, saved: Mapping[str, Array]) -> None:
+        """Continue from a state that `save` has returned, of a run that has been opened in the same way."""
+        if self.is_empty:
+            return
+        state = self._state
+        state.values[:], state.frontier.bits[:] = saved["values"], saved["frontier"]
+        self._done, state.changeable = map(int, saved["numbers"])
+        self._executor.load(state)
+        self._begin()
+
+    def close(self) -> None:
+        """Release memory, pages and threads."""
+        self._stack.close()
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse options with which parts cannot run."""
+    if options.mode in (PULL_TILED, COMPONENTS):
+        raise ParameterError(
+            f"mode={options.mode!r} is for one machine; on parts, choose from {ANY}, {', '.join(MODES)}"
+        )
+    if options.sync is False:
+        raise ParameterError("sync=False is for one machine; parts run superstep by superstep, so leave it out")
+    if options.lists is not None:
+        raise ParameterError(f"engine={options.engine!r} works on one GPU; on parts, use engine='auto'")
+
+
+def plan_of(bound: BoundProgram, part: Part, options: RunOptions, threads: int | None, machine: Machine) -> RunPlan:
+    """The plan of a run on a part: as on one machine, but synchronous, on the CPU, one superstep at a time.
+
+    Sums of floats that depend on their order are pulled only: notified vertices' lists are cut where those of other
+    parts end.
+    """
+    asked = replace(options, sync=True, device=CPU, threads=threads, checkpoint=None)
+    chosen = plan(bound, part.graph, asked, machine)
+    only_pulls = options.mode == ANY and not any_order(bound)
+    schedule = replace(
+        chosen.schedule, mode=PULL if only_pulls else chosen.schedule.mode, components=False, tiles=False
+    )
+    return replace(chosen, chains=False, deltas=False, schedule=replace(schedule, pass_bytes=0, buckets=False))
+
+
+def any_order(bound: BoundProgram) -> bool:
+    """Whether sums and totals have the same bits in any order."""
+    kinds = [bound.accumulator[name] for name in bound.accumulator.names or ()] or [bound.accumulator]
+    return bound.program.sum.idempotent or (bound.program.sum.is_named and all(kind.kind in "iu" for kind in kinds))
+
+
+def record_of(number: int, decision: Decision, result: StepResult, seconds: float, totals: Counts, f: float) -> Any:
+    """The record of a superstep of one part; `totals` are those of all parts at its beginning."""
+    pages = result.pages
+    skipped = sum(page.skipped for page in pages)
+    edges = result.followed + sum(page.edges for page in pages)
+    return events.Iteration(
+        number, decision.mode, f, totals.active, edges, len(pages) - skipped, skipped, seconds, why=decision.why
+    )
+
+
+def active_in(active: VertexSet, first: int, last: int) -> Array:
+    """The vertices of a set that are in [first, last), ascending."""
+    words = first // WORD + np.flatnonzero(active.bits[first // WORD : -(-last // WORD)])
+    found: Array = members(words, active.bits[words])
+    return found[np.searchsorted(found, first) : np.searchsorted(found, last)]
+
+
+def put(active: VertexSet, first: int, is_active: Array) -> None:
+    """Make the vertices from `first` on members of a set or not, as `is_active` says of each."""
+    words = slice(first // WORD, -(-(first + len(is_active)) // WORD))
+    mask = np.unpackbits(active.bits[words].view(np.uint8), bitorder="little")
+    begin = first - words.start * WORD
+    mask[begin : begin + len(is_active)] = is_active
+    active.bits[words] = np.packbits(mask, bitorder="little").view(np.uint64)
+    active.loosen()

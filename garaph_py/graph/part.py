@@ -1,0 +1,160 @@
+"""`Part`: some of a graph's vertices with all their in-edges, as a graph of its own.
+
+A part *owns* a range of the vertices of the undivided graph. The sources of its in-edges that other parts own are its
+*mirrors*. Its graph numbers both in the order of the undivided graph, so lists of edges stay in order, the own vertices
+are a range here too, and the mirrors that another part owns are one. Mirrors have no in-edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GraphError
+from ..native.threads import ThreadPool
+from .adjacency import Adjacency
+from .arrays import GraphArrays
+from .graph import Graph
+from .ids import IntegerIds
+from .place import Place, pieces_within
+from .transpose import reversed_edges
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where a graph is cut into parts.
+
+    Attributes
+    ----------
+    vertices : ndarray of int64, shape (parts + 1,)
+        Part p owns the vertices from ``vertices[p]`` up to ``vertices[p + 1]``.
+    pieces : ndarray of int64, shape (k, 2)
+        First edge and first vertex of each piece of work into which one machine divides the graph, and its end: so
+        sums of floats have the same bits (`Place.pieces`).
+    """
+
+    vertices: Array
+    pieces: Array
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        return len(self.vertices) - 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a graph.
+
+    Attributes
+    ----------
+    graph : Graph
+        The own vertices and the mirrors, with the in-edges of the own ones. The ids are the numbers that the vertices
+        have in the undivided graph.
+    place : Place
+        What the undivided graph knows of these vertices.
+    """
+
+    graph: Graph
+    place: Place = field(repr=False)
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """First and last of the own vertices, as the part's graph numbers them."""
+        return self.place.own
+
+    @cached_property
+    def bounds(self) -> Array:
+        """For each part p, its vertices here are those from ``bounds[p]`` up to ``bounds[p + 1]``."""
+        return np.searchsorted(self.place.numbers, self.place.cuts)
+
+    def mirrors(self, part: int) -> tuple[int, int]:
+        """First and last of the mirrors that another `part` owns, as the part's graph numbers them."""
+        return int(self.bounds[part]), int(self.bounds[part + 1])
+
+    def wanted(self, part: int) -> Array:
+        """The mirrors that another `part` owns: uint32, by their numbers in the undivided graph, ascending."""
+        first, last = self.mirrors(part)
+        return self.place.numbers[first:last]
+
+    def local(self, numbers: Array) -> Array:
+        """How the part's graph numbers own vertices or mirrors, which are given by their `numbers`.
+
+        Raises
+        ------
+        GraphError
+            If it has not all of them.
+        """
+        found = np.searchsorted(self.place.numbers, numbers)
+        if not np.array_equal(self.place.numbers[np.minimum(found, len(self.place.numbers) - 1)], numbers):
+            raise GraphError(f"part {self.place.part} has not all vertices that another part asks for; partition again")
+        return found
+
+    def arrays(self) -> dict[str, Array]:
+        """The part as named arrays, of which `of` makes it again; its edges must be in memory, and are raw there."""
+        into = self.graph._arrays.in_edges
+        edges = {"offsets": into.offsets, "sources": into.neighbours}
+        if into.values is not None:
+            edges["values"] = into.values
+        return edges | self.place.arrays()
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array], threads: int | None = None) -> Part:
+        """The part that `arrays` describe."""
+        into = Adjacency(arrays["offsets"], arrays["sources"], arrays.get("values"))
+        return made(into, Place.of(arrays), threads)
+
+    def on(self, graph: Graph) -> Part:
+        """The same part, with the same edges in another form: `graph` has them packed, or on disk."""
+        return replace(self, graph=graph._replace(place=self.place))
+
+
+def made(into: Adjacency, place: Place, threads: int | None = None) -> Part:
+    """The part with these in-edges; their reverse is made here."""
+    with ThreadPool(threads) as pool:
+        out = reversed_edges(into, len(into.offsets) - 1, pool)
+    return Part(Graph(GraphArrays(into, out, IntegerIds(place.numbers.astype(np.int64)), place=place)), place)
+
+
+def part_of(graph: Graph, cuts: Cuts, part: int, threads: int | None = None) -> Part:
+    """Cut one part out of a graph in memory.
+
+    Raises
+    ------
+    GraphError
+        If the edges are on disk, and do not fit in memory.
+    """
+    arrays = graph._arrays
+    first, last = map(int, cuts.vertices[part : part + 2])
+    offsets = arrays.in_edges.offsets
+    first_edge, last_edge = int(offsets[first]), int(offsets[last])
+    sources, values = arrays.in_edges.part(first_edge, last_edge)
+    numbers, local = numbered(sources, first, last, graph.n)
+    own = int(np.searchsorted(numbers, first))
+    local_offsets = np.zeros(len(numbers) + 1, np.int64)
+    local_offsets[own : own + last - first + 1] = offsets[first : last + 1] - first_edge
+    local_offsets[own + last - first + 1 :] = last_edge - first_edge
+    place = Place(
+        part, graph.n, graph.m, graph.directed, cuts.vertices, numbers,
+        np.diff(offsets)[numbers], np.diff(arrays.out_edges.offsets)[numbers],
+        pieces_within(cuts.pieces, (first_edge, first), (last_edge, last)) - (first_edge, first - own),
+    )  # fmt: skip
+    return made(Adjacency(local_offsets, local, values), place, threads)
+
+
+def numbered(sources: Array, first: int, last: int, n: int) -> tuple[Array, Array]:
+    """The numbers of a part's vertices, ascending, and its `sources` as their places among these."""
+    is_there = np.zeros(n, np.bool_)
+    is_there[sources] = True
+    is_there[first:last] = True
+    numbers = np.flatnonzero(is_there).astype(np.uint32)
+    places = np.empty(n, np.uint32)
+    places[numbers] = np.arange(len(numbers), dtype=np.uint32)
+    return numbers, places[sources]

@@ -1,0 +1,97 @@
+"""Kills random workers of a cluster on this machine at random times, and compares the answers with one machine's.
+
+    python scripts/kill_workers.py --kills 200 --workers 3
+
+In turns, PageRank, shortest paths and connected components run on the cluster; a moment after each begins, one worker is
+killed (SIGKILL), and sometimes a second one. Its nanny starts another. The command fails at the first answer that has
+other bits than that of one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import random
+import signal
+import threading
+import time
+
+import distributed
+import numpy as np
+
+import garaph_py as gp
+
+SECOND = 0.25
+"""The chance that a second worker is killed in a run."""
+
+
+class Killer:
+    """Kills workers of a cluster."""
+
+    def __init__(self, cluster: distributed.LocalCluster, chance: random.Random) -> None:
+        self._cluster, self._chance, self.kills = cluster, chance, 0
+
+    def after(self, seconds: float) -> threading.Timer:
+        """Kill a worker after so many seconds."""
+        timer = threading.Timer(seconds, self._kill)
+        timer.start()
+        return timer
+
+    def _kill(self) -> None:
+        nannies = [worker for worker in self._cluster.workers.values() if worker.pid]
+        if nannies:
+            try:
+                os.kill(self._chance.choice(nannies).pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.kills += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--scale", type=int, default=16, help="of the R-MAT graph")
+    parser.add_argument("--seconds", type=float, default=3600, help="stop after so long")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    logging.disable(logging.ERROR)  # Dask logs every death
+    chance, began = random.Random(given.seed), time.perf_counter()
+    graph = gp.rmat(given.scale, 16, seed=1)
+    both = graph.symmetrized()
+    cases = [(gp.apps.PageRank(), graph), (gp.apps.SSSP(source=3), graph), (gp.apps.ConnectedComponents(), both)]
+    expected = [gp.run(program, over, options=gp.Options(sync=True)).values for program, over in cases]
+    with (
+        distributed.LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        killer, right, hit, usual = Killer(cluster, chance), [0] * len(cases), 0, {}
+        turn = 0
+        while killer.kills < given.kills and time.perf_counter() - began < given.seconds:
+            number = turn % len(cases)
+            program, over = cases[number]
+            client.wait_for_workers(given.workers)
+            timers = []
+            if number in usual:
+                count = 1 + (chance.random() < SECOND)
+                timers = [killer.after(chance.uniform(0, usual[number])) for _ in range(count)]
+            started = time.perf_counter()
+            result = gp.run(program, over, cluster=client)
+            usual.setdefault(number, time.perf_counter() - started)
+            for timer in timers:
+                timer.join()
+            if not np.array_equal(result.values, expected[number]):
+                raise SystemExit(f"{result.program}: wrong after {killer.kills} kills (seed {given.seed}, turn {turn})")
+            right[number] += 1
+            hit += result.stats.note is not None
+            turn += 1
+        kills = killer.kills
+    names = ", ".join(f"{type(program).__name__} {count}" for (program, _), count in zip(cases, right, strict=True))
+    print(
+        f"{kills} kills in {time.perf_counter() - began:.0f} s; right answers: {names}; runs that lost a worker: {hit}"
+    )
+
+
+if __name__ == "__main__":
+    main()
