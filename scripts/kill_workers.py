@@ -2,9 +2,9 @@
 
     python scripts/kill_workers.py --kills 200 --workers 3
 
-In turns, PageRank, shortest paths and connected components run on the cluster; a moment after each begins, one worker is
-killed (SIGKILL), and sometimes a second one. Its nanny starts another. The command fails at the first answer that has
-other bits than that of one machine.
+PageRank, shortest paths and connected components run on the cluster in turns. A moment after each begins, a worker is
+killed (SIGKILL), and sometimes a second one; its nanny starts another. The command fails at the first answer whose bits
+are not those of one machine.
 """
 
 from __future__ import annotations

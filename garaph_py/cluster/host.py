@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple, Protocol
 
-from .messages import Changed, Message, encode
+from .messages import Message, encode
+from .part_run import Changed
 from .superstep import Arrived, Copied, Copy, Finish, Instruction, Ready, Report, Send, Step, Supersteps
 
 COPY_RATE = 1e9

@@ -90,9 +90,8 @@ def received(program: SentProgram) -> VertexProgram:
                 "the program imports, or send it there with client.upload_file(...)"
             ) from error
     kind, given = vars(module)[program.name], dict(program.parameters)
-    made: VertexProgram = kind(
-        **{field.name: given.pop(field.name) for field in dataclasses.fields(kind) if field.init}
-    )
+    names = [field.name for field in dataclasses.fields(kind) if field.init]
+    made: VertexProgram = kind(**{name: given.pop(name) for name in names})
     for name, value in given.items():
         object.__setattr__(made, name, value)  # what `for_graph` has set
     return made

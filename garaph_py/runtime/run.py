@@ -178,7 +178,8 @@ def execute(
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
     if cluster is not None:
-        return importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event)
+        result: Result = importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event)
+        return result
     Record(options.trace, options.report)  # refuses files that cannot be written
     graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug)

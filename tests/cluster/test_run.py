@@ -48,7 +48,10 @@ def graph():
     return gp.rmat(10, 16, seed=3)
 
 
-@pytest.mark.parametrize("name", ["PageRank", "BFS", "SSSP", "ConnectedComponents"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("PageRank", "SSSP", "ConnectedComponents")]
+
+
+@pytest.mark.parametrize("name", ["BFS", *SLOW])
 def test_a_cluster_has_the_answers_of_one_machine(client, graph, name):
     program = getattr(gp.apps, name)(**({"source": 5} if name in ("BFS", "SSSP") else {}))
     graph = graph.symmetrized() if name == "ConnectedComponents" else graph
@@ -84,6 +87,7 @@ def test_an_address_does_as_well(client, graph):
     np.testing.assert_array_equal(result.values, gp.run(gp.apps.BFS(source=5), graph).values)
 
 
+@pytest.mark.slow
 def test_what_a_worker_raises_comes_here(client, graph):
     class Fails(Halves):
         def converged(self, total, n):
@@ -108,7 +112,7 @@ def test_what_a_worker_raises_comes_here(client, graph):
         ({"options": gp.Options(sync=False)}, "sync=False"),
         (
             {"options": gp.Options(encoding="packed")},
-            "encoding='packed' cannot be used with cluster: it is for runs on one",
+            "encoding='packed' cannot be used",
         ),
     ],
 )
