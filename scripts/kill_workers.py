@@ -24,6 +24,8 @@ import garaph_py as gp
 
 SECOND = 0.25
 """The chance that a second worker is killed in a run."""
+RESTART_SECONDS = 15
+"""How long to wait until there are two workers again; a nanny here takes some three seconds to start one."""
 
 
 class Killer:
@@ -62,31 +64,35 @@ def main() -> None:
     both = graph.symmetrized()
     cases = [(gp.apps.PageRank(), graph), (gp.apps.SSSP(source=3), graph), (gp.apps.ConnectedComponents(), both)]
     expected = [gp.run(program, over, options=gp.Options(sync=True)).values for program, over in cases]
-    with (
-        distributed.LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        killer, right, hit, usual = Killer(cluster, chance), [0] * len(cases), 0, {}
-        turn = 0
-        while killer.kills < given.kills and time.perf_counter() - began < given.seconds:
-            number = turn % len(cases)
-            program, over = cases[number]
-            client.wait_for_workers(given.workers)
-            timers = []
-            if number in usual:
-                count = 1 + (chance.random() < SECOND)
-                timers = [killer.after(chance.uniform(0, usual[number])) for _ in range(count)]
-            started = time.perf_counter()
-            result = gp.run(program, over, cluster=client)
-            usual.setdefault(number, time.perf_counter() - started)
-            for timer in timers:
-                timer.join()
-            if not np.array_equal(result.values, expected[number]):
-                raise SystemExit(f"{result.program}: wrong after {killer.kills} kills (seed {given.seed}, turn {turn})")
-            right[number] += 1
-            hit += result.stats.note is not None
-            turn += 1
-        kills = killer.kills
+    right, hit, usual, kills, turn = [0] * len(cases), 0, {}, 0, 0
+    while kills < given.kills and time.perf_counter() - began < given.seconds:
+        with (
+            distributed.LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            killer = Killer(cluster, chance)
+            while kills + killer.kills < given.kills and time.perf_counter() - began < given.seconds:
+                try:
+                    client.wait_for_workers(2, timeout=RESTART_SECONDS)
+                except TimeoutError:
+                    break  # nannies do not start workers that were killed while they started: take a new cluster
+                number = turn % len(cases)
+                program, over = cases[number]
+                timers = []
+                if number in usual:
+                    count = 1 + (chance.random() < SECOND)
+                    timers = [killer.after(chance.uniform(0, usual[number])) for _ in range(count)]
+                started = time.perf_counter()
+                result = gp.run(program, over, cluster=client)
+                usual.setdefault(number, time.perf_counter() - started)
+                for timer in timers:
+                    timer.join()
+                if not np.array_equal(result.values, expected[number]):
+                    raise SystemExit(f"{result.program}: wrong in turn {turn} (seed {given.seed})")
+                right[number] += 1
+                hit += result.stats.note is not None
+                turn += 1
+            kills += killer.kills
     names = ", ".join(f"{type(program).__name__} {count}" for (program, _), count in zip(cases, right, strict=True))
     print(
         f"{kills} kills in {time.perf_counter() - began:.0f} s; right answers: {names}; runs that lost a worker: {hit}"

@@ -204,12 +204,12 @@ class Conductor:
             for address in lost:
                 self.failures.append(address)
                 log.warning("the worker %s has gone; its parts move to others", address)
+            self._place(alive)
             try:
                 replies = await self._each(self._members, "halt", lambda address: {})
             except GoneError:
                 continue
             copies = dict(zip(self._members, replies, strict=True))
-            self._place(alive)
             return common(copies.values(), self._parts.count), copies
 
     def _place(self, alive: Mapping[str, WorkerFacts]) -> None:

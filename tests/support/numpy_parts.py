@@ -128,6 +128,9 @@ class LocalWorkers:
     def kill(self, address):
         self.hostings.pop(address, None)
 
+    def host(self, address, parts):
+        return Hosting(self._make, mirrors, parts, address, self.call)
+
     async def workers(self):
         return {address: WorkerFacts(0, 1) for address in self.hostings}
 
@@ -140,7 +143,7 @@ class LocalWorkers:
         self.asked.append(what)
         data = unpack(pack(data))
         if what == "prepare":
-            self.hostings[address] = Hosting(self._make, mirrors, data["parts"], address, self.call)
+            self.hostings[address] = self.host(address, **data)
             return None
         reply = await getattr(self.hostings[address], what)(**data)
         if address not in self.hostings:
