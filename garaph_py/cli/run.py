@@ -201,6 +201,8 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
 
       garaph run PageRank graph/ --memory 3GiB --explain
+
+      garaph run PageRank graph/ --cluster tcp://scheduler:8786
     """
     from ..executor.gpu.device import find as find_device
     from ..io.formats import ColumnNames
@@ -214,6 +216,8 @@ def run(
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output, raw_names)
+    if explain and cluster is not None:
+        raise ParameterError("--explain is about a run on this machine; leave --cluster out")
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     columns = ColumnNames(source_column, target_column, weight_column)
@@ -233,8 +237,6 @@ def run(
             loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             if explain:
-                if cluster is not None:
-                    raise ParameterError("--explain is about a run on this machine; leave --cluster out")
                 print_plan(chosen, loaded, options, as_json)
                 return
             result = runtime.execute(chosen, loaded, options, progress, request, cluster)

@@ -11,6 +11,7 @@ import concurrent.futures
 import contextlib
 import logging
 import queue
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,10 @@ log = logging.getLogger("garaph_py")
 
 OP = "garaph_py"
 """The name of the operation that garaph_py adds to a worker's."""
+RUNS = "garaph_py_runs"
+"""The attribute of a worker that has its runs. They outlive the plugin, which each client registers anew."""
+ATTEMPTS = 5
+"""How often the client tries to register the plugin while workers go."""
 LOCAL = "local:"
 """The beginning of a cluster's name that asks for workers on this machine."""
 ANY_PORT = ":0"
@@ -46,7 +51,8 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
     name = OP
 
     def setup(self, worker: distributed.Worker) -> None:
-        self._worker, self._runs = worker, dict[str, Hosting]()
+        self._worker = worker
+        self._runs: dict[str, Hosting] = vars(worker).setdefault(RUNS, {})
         worker.handlers[OP] = self.answer
 
     def teardown(self, worker: distributed.Worker) -> None:
@@ -170,14 +176,31 @@ def connected(cluster: Any) -> Iterator[distributed.Client]:
             client = cluster
         else:
             client = stack.enter_context(client_of(cluster, stack))
+        register(client)
+        yield client
+
+
+def register(client: distributed.Client) -> None:
+    """Add garaph_py's operation to all workers, also to later ones. A worker may go meanwhile: then again.
+
+    Raises
+    ------
+    ClusterError
+        If workers cannot import garaph_py.
+    """
+    for left in reversed(range(ATTEMPTS)):
         try:
             client.register_plugin(GaraphWorker(), name=OP)
+            return
+        except OSError as error:
+            if not left:
+                raise ClusterError(f"the workers do not answer: {error}; see their logs") from error
+            time.sleep(LISTEN_SECONDS)
         except Exception as error:
             raise ClusterError(
                 f"the workers cannot import garaph_py {VERSION}: {type(error).__name__}: {error}; install this version "
                 "on all of them"
             ) from error
-        yield client
 
 
 def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:

@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
 from garaph_py.errors import ClusterError, ParameterError, ProgramError
+from tests.support.command import garaph
 
 distributed = pytest.importorskip("distributed")
 
@@ -80,6 +82,28 @@ def test_iterations_are_heard_and_say_what_was_sent(client, graph):
     assert all(one.sent > 0 and one.edges == graph.m for one in result.stats.iterations)
     assert "MiB sent" in str(result.stats)
     assert result.stats.threads == 2
+
+
+def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
+    gp.save(graph, tmp_path / "graph")
+    address = client.scheduler.address
+    asked = "run", "BFS", tmp_path / "graph", "--source", 5, "--cluster", address, "--json", "--quiet"
+    assert garaph(monkeypatch, *asked) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["iterations"][0]["sent"] > 0
+    assert garaph(monkeypatch, *asked, "--explain") == 1
+    assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_run(client, graph):
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gp.run(gp.apps.PageRank(stop="never"), graph, cluster=client, iterations=10**6, on_event=interrupt)
+    alone = gp.run(gp.apps.BFS(source=5), graph)
+    np.testing.assert_array_equal(gp.run(gp.apps.BFS(source=5), graph, cluster=client).values, alone.values)
 
 
 def test_an_address_does_as_well(client, graph):
