@@ -194,7 +194,12 @@ class Conductor:
         """
         while True:
             self._epoch += 1
-            alive = await self._wait_for_workers()
+            alive = await wait_for_workers(self._cluster, WAIT_SECONDS)
+            if not alive:
+                raise ClusterError(
+                    f"all workers have gone, and none came back in {WAIT_SECONDS:.0f} s; see their logs, which say "
+                    "why, and run again"
+                )
             lost = [address for address in self._members if address not in alive]
             self._fruitless = 0 if lost else self._fruitless + 1
             if self._fruitless > MOST_FRUITLESS:
@@ -220,17 +225,6 @@ class Conductor:
                 least = min(load, key=lambda one: load[one])
                 self._addresses[part] = least
                 load[least] += 1 / alive[least].threads
-
-    async def _wait_for_workers(self) -> dict[str, WorkerFacts]:
-        """The workers that there are; waits for one if there is none."""
-        for _ in range(int(WAIT_SECONDS / ALIVE_SECONDS)):
-            if alive := await self._cluster.workers():
-                return alive
-            await asyncio.sleep(ALIVE_SECONDS)
-        raise ClusterError(
-            f"all workers have gone, and none came back in {WAIT_SECONDS:.0f} s; see their logs, which say why, and "
-            "run again"
-        )
 
     async def _ask(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         (reply,) = await self._each([address], what, lambda _: data)
@@ -265,6 +259,15 @@ class Conductor:
                 if gone := [one for one in {*self._members, *self._addresses} if one not in alive]:
                     raise GoneError(", ".join(gone))
         return [task.result() for task in tasks]
+
+
+async def wait_for_workers(cluster: Cluster, seconds: float) -> dict[str, WorkerFacts]:
+    """The workers that there are, as soon as there is one; none if there is none after so many seconds."""
+    for _ in range(int(seconds / ALIVE_SECONDS)):
+        if alive := await cluster.workers():
+            return alive
+        await asyncio.sleep(ALIVE_SECONDS)
+    return {}
 
 
 def common(copies: Iterable[Mapping[int, list[int]]], parts: int) -> int | None:

@@ -24,7 +24,7 @@ from ..program.part import by_numbers
 from ..runtime.options import ANY, RunOptions, check_run_options
 from ..runtime.result import result_of
 from ..runtime.verify import verifier_of
-from .client import Cluster, Conductor
+from .client import Cluster, Conductor, wait_for_workers
 from .cuts import cut
 from .memory import check_memory
 from .prepare import counts_of
@@ -35,6 +35,8 @@ Array = npt.NDArray[Any]
 
 SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
 """Options that the workers get."""
+START_SECONDS = 10
+"""How long a run waits for the first worker: they may be about to start."""
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
@@ -141,7 +143,7 @@ async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard
 ) -> tuple[Array, Conductor, int]:
     """Place the parts, one at each worker, and run; the reported values, what happened, and the number of threads."""
-    workers = await cluster.workers()
+    workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
     addresses = list(workers)
