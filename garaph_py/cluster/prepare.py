@@ -38,6 +38,7 @@ class HostedRun:
         self._program, self._part, self._options, self._sends = program, part, options, sends
         self._run = self._new()
         self._is_new = True  # no superstep was done since the state was made or loaded, so that all mirrors are right
+        self._counts: Counts | None = None
         self.converged = False
 
     def _new(self) -> PartRun:
@@ -53,9 +54,10 @@ class HostedRun:
 
     def open(self) -> Counts:
         """Make the initial state."""
-        self._run.close()
-        self._run, self._is_new = self._new(), True
-        self._counts = self._run.open()
+        if self._counts is not None:  # it was opened before
+            self._run.close()
+            self._run = self._new()
+        self._is_new, self._counts = True, self._run.open()
         return self._counts
 
     def step(self, counts: Sequence[Counts]) -> Counts:
@@ -84,6 +86,7 @@ class HostedRun:
 
     def save(self) -> dict[str, Any]:
         """A copy of the state, with its counts."""
+        assert self._counts is not None
         return {"state": self._run.save(), "counts": tuple(self._counts)}
 
     def load(self, saved: Mapping[str, Any]) -> Counts:
