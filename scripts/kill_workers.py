@@ -41,12 +41,11 @@ class Killer:
         return timer
 
     def _kill(self) -> None:
-        nannies = [worker for worker in self._cluster.workers.values() if worker.pid]
-        if nannies:
-            try:
-                os.kill(self._chance.choice(nannies).pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
+        """Kill one of the workers that are up, unless it is the only one."""
+        there = self._cluster.scheduler.workers
+        nannies = [nanny for nanny in self._cluster.workers.values() if nanny.worker_address in there]
+        if len(nannies) > 1:
+            os.kill(self._chance.choice(nannies).pid, signal.SIGKILL)
             self.kills += 1
 
 

@@ -55,9 +55,6 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
         self._runs: dict[str, Hosting] = vars(worker).setdefault(RUNS, {})
         worker.handlers[OP] = self.answer
 
-    def teardown(self, worker: distributed.Worker) -> None:
-        worker.handlers.pop(OP, None)
-
     async def answer(self, run: str, what: str, data: Any) -> dict[str, Any]:
         """Do what is asked, and return the reply or an error as plain data."""
         try:
