@@ -118,6 +118,10 @@ class DeviceMemoryError(DeviceError):
     """The GPU's memory, or the part of it that the run may use, is too small."""
 
 
+class ClusterError(GaraphError):
+    """A cluster cannot carry out a run, or no longer. The message says why and, after a semicolon, what to do."""
+
+
 class Interrupted(GaraphError):
     """The user interrupted the work. What had been done is kept; the message says where."""
 

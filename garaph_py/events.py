@@ -93,6 +93,8 @@ class Iteration(NamedTuple):
     waited : int
         In a superstep of several that the CPU did in one call, with priorities: the vertices that waited for later
         buckets and were looked at, to open the next one.
+    sent : int
+        Bytes of values that the workers of a cluster sent to one another after it.
     """
 
     number: int
@@ -114,6 +116,7 @@ class Iteration(NamedTuple):
     compile_seconds: float = 0.0
     partitions: Any = None
     waited: int = 0
+    sent: int = 0
 
     @property
     def ended(self) -> float:
@@ -132,7 +135,7 @@ class Iteration(NamedTuple):
 
 COLUMNS = (
     "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
-    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "waited", "why",
+    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "waited", "sent", "why",
 )  # fmt: skip
 """The columns of a table of iterations, in order."""
 

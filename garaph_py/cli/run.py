@@ -179,6 +179,10 @@ def run(
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,
+    cluster: Annotated[
+        str | None,
+        Option(metavar="ADDRESS|local:N", help="Run on a Dask cluster: a scheduler's address, or N workers here."),
+    ] = None,
     explain: Annotated[
         bool,
         Option("--explain", help="Say what stays where, what is read, and how long it may take; do not run."),
@@ -214,6 +218,8 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
 
       garaph run PageRank graph/ --memory 3GiB --explain
+
+      garaph run PageRank graph/ --cluster tcp://scheduler:8786
     """
     from ..executor.gpu.device import find as find_device
     from ..io.formats import ColumnNames
@@ -234,9 +240,12 @@ def run(
             {
                 "--source": source, "--trace": trace, "--report": report, "--checkpoint": checkpoint,
                 "--checkpoint-every": checkpoint_every, "--resume": resume, "--explain": explain, "--debug": debug,
+                "--cluster": cluster,
             }
         )  # fmt: skip
         chosen, write = many.program_for(kind, given, many_sources), many.writer(output, raw_names)
+    if explain and cluster is not None:
+        raise ParameterError("--explain is about a run on this machine; leave --cluster out")
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     columns = ColumnNames(source_column, target_column, weight_column)
@@ -263,7 +272,7 @@ def run(
             if many_sources is not None:
                 table = many.run(chosen, loaded, many_sources, options, progress)
             else:
-                result = runtime.execute(chosen, loaded, options, progress, request)
+                result = runtime.execute(chosen, loaded, options, progress, request, cluster)
         if many_sources is not None:
             if write is not None:
                 write(table, output)

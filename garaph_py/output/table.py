@@ -31,6 +31,8 @@ FROM_DISK = (("MiB read", 9, lambda row: show_number(row.from_disk / 2**20)),)
 """One more column, for graphs whose edges stay on disk."""
 SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),)
 """One more column, for runs in which CPU and GPU shared iterations."""
+SENT = (("MiB sent", 9, lambda row: show_number(row.sent / 2**20)),)
+"""One more column, for runs on a cluster."""
 
 
 def table(rows: list[Iteration]) -> str:
@@ -38,6 +40,8 @@ def table(rows: list[Iteration]) -> str:
     columns = ALWAYS
     if any(row.from_disk for row in rows):
         columns += FROM_DISK
+    if any(row.sent for row in rows):
+        columns += SENT
     if used_gpu(rows):
         columns += WITH_GPU
     if any(row.alpha is not None for row in rows):

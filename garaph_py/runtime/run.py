@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ from .verify import verifier_of
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
 """Advice for arguments of `Options` that are given to `run`."""
 DEFAULTS = Options()
+ON_CLUSTER = "garaph_py.cluster.run"
+"""The module that runs programs on a cluster. It is of a layer above, and needs Dask, which is an extra."""
 
 
 @partial(explained, elsewhere=OF_OPTIONS)
@@ -67,6 +70,7 @@ def run(
     report: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    cluster: Any = None,
     options: Options | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Result:
@@ -117,6 +121,9 @@ def run(
     resume : bool
         Continue from the newest checkpoint in that directory, if there is one. `Result.stats` then covers the
         iterations of this run only.
+    cluster : distributed.Client or str, optional
+        Run on the workers of a Dask cluster: a client, the address of a scheduler, or ``"local:4"`` for four workers on
+        this machine. Needs the extra `dask`; see "On a cluster" in the documentation.
     options : Options, optional
         Everything else that can be chosen: ``options=gp.Options(mode="push", sync=True)``.
     on_event : callable, optional
@@ -143,13 +150,15 @@ def run(
         If `verify` finds the answer wrong.
     DamagedCheckpointError
         If all checkpoints from which the run could resume are damaged.
+    ClusterError
+        If the cluster cannot carry out the run, or no worker is left.
     """
     chosen = joined(
         options, iterations=iterations, device=device, gpus=gpus, threads=threads, verify=verify, debug=debug,
         report=report, checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
     check_listener(on_event)
-    return execute(program, graph, chosen, on_event)
+    return execute(program, graph, chosen, on_event, cluster=cluster)
 
 
 def joined(options: Options | None, **given: Any) -> RunOptions:
@@ -171,9 +180,13 @@ def execute(
     options: RunOptions,
     on_event: events.Listener = events.ignore,
     request: Mapping[str, Any] | None = None,
+    cluster: Any = None,
 ) -> Result:
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
+    if cluster is not None:
+        result: Result = importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event)
+        return result
     Record(options.trace, options.report)  # refuses files that cannot be written
     graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug)

@@ -1,0 +1,280 @@
+"""`Conductor`: the client's side of a run: places parts, begins epochs, watches the workers, and collects the answer.
+
+The client takes no part in supersteps. When a worker goes, the client begins a new epoch: it asks the workers that are
+left of which supersteps they have copies, places the parts that were lost, and has all go on from the newest superstep
+of which every part has a copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
+
+from ..errors import ClusterError
+from .superstep import Report
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+PIECE = 1 << 26
+"""Bytes of an array that are sent at once: 64 MiB, so that scheduler and worker need little memory beside it."""
+ALIVE_SECONDS = 0.2
+"""How often the client asks the scheduler which workers there are."""
+WAIT_SECONDS = 60.0
+"""How long the client waits for a worker if none is left: as long as a batch system may take to start one again."""
+
+MOST_FRUITLESS = 20
+"""How many calls in a row may fail although all workers are there: for some seconds after a worker has gone, others
+may still try to reach it."""
+
+
+class GoneError(OSError):
+    """A worker that a call needs has gone."""
+
+
+class WorkerFacts(NamedTuple):
+    """A worker, as the scheduler knows it.
+
+    Attributes
+    ----------
+    memory : int
+        Its memory limit in bytes; 0 if it has none.
+    threads : int
+    """
+
+    memory: int
+    threads: int
+
+
+class Cluster(Protocol):
+    """The workers, as the client reaches them."""
+
+    async def workers(self) -> dict[str, WorkerFacts]:
+        """The workers that there are, by address."""
+
+    async def call(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
+        """Ask a worker (`worker.ASKED`, or ``"prepare"``), and return its reply.
+
+        Raises
+        ------
+        GoneError
+            If the worker cannot be reached.
+        GaraphError
+            That the worker has raised.
+        """
+
+
+class Parts(Protocol):
+    """The parts of the graph, as the client can send them."""
+
+    count: int
+
+    def arrays(self, part: int) -> dict[str, Array]:
+        """The arrays of a part."""
+
+
+Heard = Callable[[int, tuple[Report, ...]], None]
+"""``heard(superstep, reports)`` is told once what all parts have reported after each superstep, in order."""
+
+
+class Conductor:
+    """One run on a cluster.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    parts : Parts
+    prepared : dict
+        What each worker gets first, by name: the program, options and so on.
+    heard : callable
+    """
+
+    def __init__(self, cluster: Cluster, parts: Parts, prepared: Mapping[str, Any], heard: Heard) -> None:
+        self._cluster, self._parts, self._prepared, self._heard = cluster, parts, prepared, heard
+        self._epoch = 0
+        self._addresses: list[str] = []  # by part
+        self._members: list[str] = []  # workers that were prepared and are there
+        self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
+        self._fruitless = 0  # failures in a row after which no worker had gone
+        self._next = 0  # the next superstep of which the client has to hear
+        self.finished, self.converged = 0, False
+        self.failures: list[str] = []
+
+    async def run(self, addresses: list[str]) -> list[Array]:
+        """Run with the parts at these workers; return the reported values of each part.
+
+        Raises
+        ------
+        ClusterError
+            If no worker is left.
+        GaraphError
+            That a worker has raised.
+        """
+        self._addresses = list(addresses)
+        superstep: int | None = None
+        copies: dict[str, dict[int, list[int]]] = {}
+        while True:
+            try:
+                await self._send_parts()
+                await self._load(superstep, copies)
+                await self._watch()
+                return await self._collect()
+            except GoneError:
+                await asyncio.sleep(ALIVE_SECONDS)
+                superstep, copies = await self._recover()
+
+    async def close(self) -> None:
+        """Have all workers forget the run."""
+        alive = await self._cluster.workers()
+        there = [address for address in self._members if address in alive]
+        await asyncio.gather(*(self._cluster.call(address, "close", {}) for address in there), return_exceptions=True)
+
+    async def _send_parts(self) -> None:
+        """Prepare workers, and send parts that are not where they should be, one after the other."""
+        for address in dict.fromkeys(self._addresses):
+            if address not in self._members:
+                await self._ask(address, "prepare", dict(self._prepared))
+                self._members.append(address)
+        for part, address in enumerate(self._addresses):
+            if (address, part) in self._has:
+                continue
+            for name, array in self._parts.arrays(part).items():
+                await self._send_array(address, part, name, array)
+            self._has.add((address, part))
+
+    async def _send_array(self, address: str, part: int, name: str, array: Array) -> None:
+        step = max(1, PIECE * len(array) // max(1, array.nbytes))
+        for first in range(0, max(1, len(array)), step):
+            piece = array[first : first + step]
+            await self._ask(address, "array", {
+                "part": part, "name": name, "content": piece, "length": len(array), "first": first,
+            })  # fmt: skip
+
+    async def _load(self, superstep: int | None, copies: Mapping[str, Mapping[int, list[int]]]) -> None:
+        """Connect the parts, have each in the state after the superstep, and begin the epoch."""
+        here = list(dict.fromkeys(self._addresses))
+        neighbours = {address: here[(i + 1) % len(here)] for i, address in enumerate(here)}
+        await self._each(here, "connect", lambda address: {
+            "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
+        })  # fmt: skip
+        if superstep is not None:
+            for part, address in enumerate(self._addresses):
+                if superstep not in copies.get(address, {}).get(part, ()):
+                    holder = next(one for one, kept in copies.items() if superstep in kept.get(part, ()))
+                    await self._ask(address, "fetch", {"part": part, "superstep": superstep, "address": holder})
+        await self._each(here, "load", lambda address: {"epoch": self._epoch, "superstep": superstep})
+        await self._each(here, "go", lambda address: {})
+
+    async def _watch(self) -> None:
+        """Pass on what the parts report, until all have finished."""
+        ended: dict[int, tuple[int, bool]] = {}
+        here = list(dict.fromkeys(self._addresses))
+        while len(ended) < self._parts.count:
+            for reply in await self._each(here, "news", lambda address: {"since": self._next}):
+                for superstep, reports in reply["records"]:
+                    if superstep == self._next:
+                        self._heard(superstep, tuple(Report(*report) for report in reports))
+                        self._next += 1
+                ended.update(reply["finished"])
+        self.finished, self.converged = max(ended.values())
+
+    async def _collect(self) -> list[Array]:
+        """The reported values of each part."""
+        return [await self._ask(address, "report", {"part": part}) for part, address in enumerate(self._addresses)]
+
+    async def _recover(self) -> tuple[int | None, dict[str, dict[int, list[int]]]]:
+        """Begin a new epoch without the workers that have gone.
+
+        Returns the superstep from which all go on, and the supersteps of which workers have copies.
+        """
+        while True:
+            self._epoch += 1
+            alive = await wait_for_workers(self._cluster, WAIT_SECONDS)
+            if not alive:
+                raise ClusterError(
+                    f"all workers have gone, and none came back in {WAIT_SECONDS:.0f} s; see their logs, which say "
+                    "why, and run again"
+                )
+            lost = [address for address in self._members if address not in alive]
+            self._fruitless = 0 if lost else self._fruitless + 1
+            if self._fruitless > MOST_FRUITLESS:
+                raise ClusterError("workers do not reach each other; see that no firewall is between them")
+            self._members = [address for address in self._members if address in alive]
+            self._has = {(address, part) for address, part in self._has if address in alive}
+            for address in lost:
+                self.failures.append(address)
+                log.warning("the worker %s has gone; its parts move to others", address)
+            self._place(alive)
+            try:
+                replies = await self._each(self._members, "halt", lambda address: {})
+            except GoneError:
+                continue
+            copies = dict(zip(self._members, replies, strict=True))
+            return common(copies.values(), self._parts.count), copies
+
+    def _place(self, alive: Mapping[str, WorkerFacts]) -> None:
+        """Give each part that was lost to the worker with the fewest parts per thread."""
+        load = {address: self._addresses.count(address) / facts.threads for address, facts in alive.items()}
+        for part, address in enumerate(self._addresses):
+            if address not in alive:
+                least = min(load, key=lambda one: load[one])
+                self._addresses[part] = least
+                load[least] += 1 / alive[least].threads
+
+    async def _ask(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
+        (reply,) = await self._each([address], what, lambda _: data)
+        return reply
+
+    async def _each(self, addresses: Iterable[str], what: str, data: Callable[[str], Mapping[str, Any]]) -> list[Any]:
+        """Ask several workers at once; the replies in their order.
+
+        Raises
+        ------
+        GoneError
+            Once one of all members has gone.
+        """
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(self._cluster.call(address, what, data(address))) for address in addresses]
+        try:
+            return await self._while_alive(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _while_alive(self, tasks: list[asyncio.Task[Any]]) -> list[Any]:
+        """The results of calls, unless a worker goes meanwhile: a call to one that has gone may take long to fail."""
+        pending = set(tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, timeout=ALIVE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+            if pending:
+                alive = await self._cluster.workers()
+                if gone := [one for one in {*self._members, *self._addresses} if one not in alive]:
+                    raise GoneError(", ".join(gone))
+        return [task.result() for task in tasks]
+
+
+async def wait_for_workers(cluster: Cluster, seconds: float) -> dict[str, WorkerFacts]:
+    """The workers that there are, as soon as there is one; none if there is none after so many seconds."""
+    for _ in range(int(seconds / ALIVE_SECONDS)):
+        if alive := await cluster.workers():
+            return alive
+        await asyncio.sleep(ALIVE_SECONDS)
+    return {}
+
+
+def common(copies: Iterable[Mapping[int, list[int]]], parts: int) -> int | None:
+    """The newest superstep of which every part has a copy somewhere; None if there is none."""
+    kept: dict[int, set[int]] = {part: set() for part in range(parts)}
+    for one in copies:
+        for part, supersteps in one.items():
+            kept[part].update(supersteps)
+    everywhere = set.intersection(*kept.values())
+    return max(everywhere) if everywhere else None

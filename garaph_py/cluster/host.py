@@ -1,0 +1,275 @@
+"""`PartHost`: carries out the instructions of one part's state machine in a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, NamedTuple, Protocol
+
+from .messages import Message, encode
+from .part_run import Changed
+from .superstep import Arrived, Copied, Copy, Finish, Instruction, Ready, Report, Send, Step, Supersteps
+
+COPY_RATE = 1e9
+"""Bytes per second at which a copy is expected to be made, before the first one has been timed."""
+RETRY_SECONDS = 0.05, 1.0
+"""The shortest and the longest wait before a message that did not arrive is sent again."""
+
+
+class Runs(Protocol):
+    """What a host needs of a program that is bound to a part (`part_run.PartRun`)."""
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of a copy of the state."""
+
+    def open(self) -> Any:
+        """Make the initial state; return its counts."""
+
+    def step(self, counts: Sequence[Any]) -> Any:
+        """Do a superstep; `counts` are those of all parts after the one before. Return the counts after it."""
+
+    def ends(self, counts: Sequence[Any], superstep: int) -> bool:
+        """Whether the run ends after so many supersteps: every part gets the same answer."""
+
+    def outgoing(self, part: int) -> Changed:
+        """What to tell another part after the last superstep."""
+
+    def incoming(self, part: int, message: Message) -> None:
+        """Put what another part has told in place."""
+
+    def save(self) -> dict[str, Any]:
+        """A copy of the state, after all messages are in place."""
+
+    def load(self, saved: dict[str, Any]) -> Any:
+        """Go on from a copy; return the counts after its superstep."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run that has ended did so by itself, and not by its limit."""
+
+    def report(self) -> Any:
+        """The reported values of the part's own vertices."""
+
+    def close(self) -> None:
+        """Give back memory and threads."""
+
+
+class Letter(NamedTuple):
+    """A message on its way from part to part."""
+
+    epoch: int
+    superstep: int
+    sender: int
+    receiver: int
+    report: Report
+    message: Message
+
+
+Post = Callable[[Letter], Awaitable[None]]
+Keep = Callable[[int, int, dict[str, Any]], Awaitable[None]]
+
+
+class PartHost:
+    """One part in a worker: its program, its state machine, and its messages.
+
+    Parameters
+    ----------
+    run : Runs
+        The program that is bound to the part.
+    part, parts : int
+        The part's number, and how many there are.
+    engine : Executor
+        The thread that computes for all parts of the worker, one at a time.
+    post : coroutine function
+        ``await post(letter)`` delivers a letter to the part that it names, or raises `OSError`.
+    keep : coroutine function
+        ``await keep(part, superstep, saved)`` has this worker and its neighbour keep a copy, or raises `OSError`.
+    notify : callable
+        ``notify()`` is called when the part has finished or failed.
+
+    Attributes
+    ----------
+    records : dict
+        What all parts have reported after each superstep, for the client.
+    finished : tuple of int and bool, or None
+        The supersteps that were done when the run ended, and whether it has converged; None before.
+    failure : Exception or None
+        Why this part cannot go on.
+    """
+
+    def __init__(  # wide: all that a part is connected with
+        self, run: Runs, part: int, parts: int, engine: Executor, post: Post, keep: Keep, notify: Callable[[], None]
+    ) -> None:
+        self._notify = notify
+        self._run, self._part, self._parts = run, part, parts
+        self._engine, self._post, self._keep = engine, post, keep
+        self._machine: Supersteps | None = None
+        self._letters: dict[tuple[int, int], Message] = {}
+        self._outgoing: dict[int, Message] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reported, self._copy_seconds = 0.0, run.state_bytes / COPY_RATE
+        self.records: dict[int, tuple[Report, ...]] = {}
+        self.finished: tuple[int, bool] | None = None
+        self.failure: Exception | None = None
+
+    async def load(self, epoch: int, superstep: int, saved: dict[str, Any] | None, copies: bool) -> None:
+        """Make the state of a copy, or the initial state; take the epoch's letters from now on.
+
+        Other parts may begin the epoch before this one does.
+        """
+        loop = asyncio.get_running_loop()
+        self._counts = await loop.run_in_executor(self._engine, self._load, saved)
+        self.finished = None
+        self._machine = Supersteps(self._part, self._parts, epoch, superstep, self._ends, copies)
+
+    def go(self) -> None:
+        """Begin the epoch for which the state was loaded."""
+        assert self._machine is not None
+        self._reported = time.perf_counter()
+        self._obey(self._machine.handle(Ready(self._report(self._counts))))
+
+    def halt(self) -> None:
+        """End the epoch: forget messages, and send no more."""
+        self._machine = None
+        self._letters.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    def arrive(self, letter: Letter) -> None:
+        """Take a letter."""
+        machine = self._machine
+        arrived = Arrived(letter.epoch, letter.superstep, letter.sender, letter.report)
+        if machine is None or not machine.expects(arrived):
+            return
+        self._letters[letter.superstep, letter.sender] = letter.message
+        self._obey(machine.handle(arrived))
+
+    async def report(self) -> Any:
+        """The reported values of the part's own vertices."""
+        return await asyncio.get_running_loop().run_in_executor(self._engine, self._run.report)
+
+    def close(self) -> None:
+        """Stop, and free the part's memory once the engine is done with it."""
+        self.halt()
+        self._engine.submit(self._run.close)
+
+    def _ends(self, reports: Sequence[Report], superstep: int) -> bool:
+        return self._run.ends([report.counts for report in reports], superstep)
+
+    def _report(self, counts: Any) -> Report:
+        assert self._machine is not None
+        now = time.perf_counter()
+        seconds, self._reported = now - self._reported, now
+        sent = sum(message.nbytes for message in self._outgoing.values())
+        return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent)
+
+    def _obey(self, instructions: Sequence[Instruction]) -> None:
+        """Carry out instructions, each in a task of its own."""
+        copy = None
+        for instruction in instructions:
+            if isinstance(instruction, Send):
+                self._send(instruction)
+            elif isinstance(instruction, Copy):
+                copy = instruction
+            elif isinstance(instruction, Step):
+                self.records[instruction.superstep - 1] = instruction.reports
+                self._start(self._step(instruction, copy))
+            else:
+                self.records[instruction.superstep] = instruction.reports
+                self._start(self._finish(instruction))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            self._notify()
+
+    def _send(self, send: Send) -> None:
+        """Send the messages of a superstep."""
+        machine = self._machine
+        assert machine is not None
+        for receiver, message in self._outgoing.items():
+            letter = Letter(machine.epoch, send.superstep, self._part, receiver, send.report, message)
+            self._start(self._deliver(letter))
+        self._outgoing = {}
+
+    async def _deliver(self, letter: Letter) -> None:
+        """Send a letter again and again, until it arrives or the epoch ends."""
+        wait, longest = RETRY_SECONDS
+        while True:
+            try:
+                await self._post(letter)
+                return
+            except OSError:
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, longest)
+
+    async def _step(self, step: Step, copy: Copy | None) -> None:
+        """Do a superstep, unless the epoch ends meanwhile."""
+        machine, loop = self._machine, asyncio.get_running_loop()
+        messages = self._messages(step.superstep - 1)
+        counts, saved = await loop.run_in_executor(self._engine, self._compute, step, messages, copy is not None)
+        if self._machine is not machine:
+            return  # halted meanwhile
+        assert machine is not None
+        if copy is not None:
+            self._start(self._copy(machine, copy.superstep, saved))
+        self._obey(machine.handle(Ready(self._report(counts))))
+
+    async def _finish(self, finish: Finish) -> None:
+        messages = self._messages(finish.superstep)
+        await asyncio.get_running_loop().run_in_executor(self._engine, self._put, messages)
+        self.finished = finish.superstep, self._run.converged
+        self._notify()
+
+    async def _copy(self, machine: Supersteps, superstep: int, saved: dict[str, Any]) -> None:
+        started = time.perf_counter()
+        try:
+            await self._keep(self._part, superstep, saved)
+        except OSError:
+            return  # the neighbour has gone: the client will notice, and begin a new epoch
+        self._copy_seconds = max(self._copy_seconds, time.perf_counter() - started)
+        if machine is self._machine:
+            machine.handle(Copied(superstep))
+
+    def _messages(self, superstep: int) -> dict[int, Message]:
+        """The messages of a superstep, by sender; they are forgotten."""
+        others = (part for part in range(self._parts) if part != self._part)
+        return {part: self._letters.pop((superstep, part)) for part in others}
+
+    # In the engine's thread:
+
+    def _load(self, saved: dict[str, Any] | None) -> Any:
+        counts = self._run.open()
+        if saved is not None:
+            counts = self._run.load(saved)
+        self._encode()
+        return counts
+
+    def _put(self, messages: Mapping[int, Message]) -> None:
+        for part, message in messages.items():
+            self._run.incoming(part, message)
+
+    def _compute(self, step: Step, messages: Mapping[int, Message], copy: bool) -> tuple[Any, dict[str, Any]]:
+        """Put messages in place, copy the state if asked, and do a superstep."""
+        self._put(messages)
+        started = time.perf_counter()
+        saved = self._run.save() if copy else {}
+        if copy:
+            self._copy_seconds = time.perf_counter() - started
+        counts = self._run.step([report.counts for report in step.reports])
+        self._encode()
+        return counts, saved
+
+    def _encode(self) -> None:
+        """Make the messages of the superstep that was done."""
+        others = (part for part in range(self._parts) if part != self._part)
+        self._outgoing = {part: encode(self._run.outgoing(part)) for part in others}

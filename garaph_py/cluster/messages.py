@@ -1,0 +1,131 @@
+"""What one part tells another after a superstep: which of the other's mirrors have changed, and to what.
+
+A message goes over the vertices that its receiver mirrors, in ascending order; a position is an index into these. If
+not all of them are sent, their positions go along: as a list, or as a bitmap where that takes fewer bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ClusterError
+from .part_run import Changed
+
+Array = npt.NDArray[Any]
+
+ALL, LIST, BITMAP = "all", "list", "bitmap"
+"""How a message says which vertices it has."""
+POSITION = np.dtype("<u4")
+"""A position in a list."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A `Changed` in plain buffers.
+
+    Attributes
+    ----------
+    how : str
+        How `where` says which vertices are sent: ``"all"``, ``"list"`` or ``"bitmap"``.
+    where, values, active : ndarray of uint8
+        Their positions; their values; and a bitmap of those that are active, empty if all are.
+    """
+
+    how: str
+    where: Array
+    values: Array
+    active: Array
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes to send, without what the transport adds."""
+        return self.where.nbytes + self.values.nbytes + self.active.nbytes
+
+
+def encode(changed: Changed) -> Message:
+    """The shortest message from which the receiver learns all that has changed."""
+    sent = changed.changed | changed.active
+    length, count = len(sent), int(np.count_nonzero(sent))
+    if count == length:
+        how, where, values, active = ALL, nothing(), changed.values, changed.active
+    else:
+        positions = np.flatnonzero(sent)
+        values, active = changed.values[positions], changed.active[positions]
+        how = LIST if count * POSITION.itemsize <= bitmap_bytes(length) else BITMAP
+        where = positions.astype(POSITION).view(np.uint8) if how == LIST else np.packbits(sent, bitorder="little")
+    all_active = bool(active.all())
+    return Message(how, where, as_bytes(values), nothing() if all_active else np.packbits(active, bitorder="little"))
+
+
+def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
+    """What a message says of the vertices that the receiver mirrors. Values that were not sent are 0.
+
+    Parameters
+    ----------
+    message : Message
+    length : int
+        How many vertices the receiver mirrors of the sender.
+    dtype : dtype
+        The type of a value.
+
+    Raises
+    ------
+    ClusterError
+        If sizes or positions are not those of a valid message.
+    """
+    positions = positions_of(message, length)
+    count = len(positions)
+    check(message.values.nbytes == count * dtype.itemsize, f"{message.values.nbytes} bytes of values for {count}")
+    if message.active.nbytes:
+        check(message.active.nbytes == bitmap_bytes(count), f"{message.active.nbytes} bytes of active bits for {count}")
+        active = bits(message.active, count)
+    else:
+        active = np.ones(count, bool)
+    values, is_sent, is_active = np.zeros(length, dtype), np.zeros(length, bool), np.zeros(length, bool)
+    values[positions], is_sent[positions], is_active[positions] = message.values.view(dtype), True, active
+    return Changed(values, is_sent, is_active)
+
+
+def positions_of(message: Message, length: int) -> Array:
+    """The positions that a message has, ascending."""
+    where = message.where
+    if message.how == ALL:
+        check(where.nbytes == 0, "positions beside all values")
+        return np.arange(length)
+    if message.how == BITMAP:
+        check(where.nbytes == bitmap_bytes(length), f"a bitmap of {where.nbytes} bytes for {length} mirrors")
+        return np.flatnonzero(bits(where, length))
+    check(message.how == LIST, f"the unknown encoding {message.how!r:.20}")
+    check(where.nbytes % POSITION.itemsize == 0, f"a list of {where.nbytes} bytes")
+    positions = where.view(POSITION).astype(np.int64)
+    check(bool(np.all(positions[1:] > positions[:-1])), "positions out of order")
+    check(not len(positions) or int(positions[-1]) < length, f"a position beyond its {length} mirrors")
+    return positions
+
+
+def check(holds: bool, problem: str) -> None:
+    """Refuse a message that has a `problem`."""
+    if not holds:
+        raise ClusterError(f"a worker's message has {problem}; use the same version of garaph_py on all workers")
+
+
+def as_bytes(array: Array) -> Array:
+    """The bytes of an array, not copied if it is contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def nothing() -> Array:
+    return np.empty(0, np.uint8)
+
+
+def bits(bitmap: Array, count: int) -> Array:
+    """The first bits of a bitmap, as booleans."""
+    return np.unpackbits(bitmap, count=count, bitorder="little").view(bool)
+
+
+def bitmap_bytes(count: int) -> int:
+    return -(-count // 8)

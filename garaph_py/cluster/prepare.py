@@ -1,0 +1,147 @@
+"""Makes a worker's `Hosting` from what the client sends first, and the parts from their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..graph.part import Part
+from ..graph.place import Place
+from ..program import VertexProgram
+from ..runtime.options import RunOptions
+from .messages import Message, decode
+from .part_run import Changed, Counts, PartRun
+from .source import SentProgram, received
+from .superstep import Report
+from .worker import Call, Hosting
+
+Array = npt.NDArray[Any]
+
+
+class HostedRun:
+    """A `PartRun` as a `PartHost` needs it (`host.Runs`): with messages, limits, and copies that have the counts.
+
+    Parameters
+    ----------
+    program : VertexProgram
+    part : Part
+    options : RunOptions
+    sends : dict of int to ndarray
+        The numbers of own vertices that other parts mirror, by part.
+    """
+
+    def __init__(self, program: VertexProgram, part: Part, options: RunOptions, sends: Mapping[int, Array]) -> None:
+        self._program, self._part, self._options, self._sends = program, part, options, sends
+        self._run = self._new()
+        self._is_new = True  # no superstep was done since the state was made or loaded, so that all mirrors are right
+        self._counts: Counts | None = None
+        self.converged = False
+
+    def _new(self) -> PartRun:
+        run = PartRun(self._program, self._part, self._options, self._options.threads)
+        for part, numbers in self._sends.items():
+            run.connect(part, numbers)
+        return run
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of a copy of the state."""
+        return len(self._part.place.numbers) * self._run.bound.value.itemsize
+
+    def open(self) -> Counts:
+        """Make the initial state."""
+        if self._counts is not None:  # it was opened before
+            self._run.close()
+            self._run = self._new()
+        self._is_new, self._counts = True, self._run.open()
+        return self._counts
+
+    def step(self, counts: Sequence[Counts]) -> Counts:
+        """Do a superstep."""
+        self._counts, self._is_new = self._run.step(self._run.total([Counts(*each) for each in counts])), False
+        return self._counts
+
+    def ends(self, counts: Sequence[Counts], superstep: int) -> bool:
+        """Whether the run has converged, or reached its limit."""
+        self.converged = self._run.ends(self._run.total([Counts(*each) for each in counts]), superstep)
+        limit = self._options.iterations
+        return self.converged or (limit is not None and superstep >= limit)
+
+    def outgoing(self, part: int) -> Changed:
+        """What to tell another part."""
+        if self._is_new:
+            return Changed(np.zeros(0, self._run.bound.value), *np.zeros((2, 0), np.bool_))
+        return self._run.outgoing(part)
+
+    def incoming(self, part: int, message: Message) -> None:
+        """Put what another part has told in place."""
+        if self._is_new:
+            return
+        first, last = self._part.mirrors(part)
+        self._run.incoming(part, decode(message, last - first, self._run.bound.value))
+
+    def save(self) -> dict[str, Any]:
+        """A copy of the state, with its counts."""
+        assert self._counts is not None
+        return {"state": self._run.save(), "counts": tuple(self._counts)}
+
+    def load(self, saved: Mapping[str, Any]) -> Counts:
+        """Go on from a copy."""
+        self._run.load(saved["state"])
+        self._counts, self._is_new = Counts(*saved["counts"]), True
+        return self._counts
+
+    def report(self) -> Array:
+        """The reported values of the own vertices."""
+        return self._run.report()
+
+    def close(self) -> None:
+        """Give back memory and threads."""
+        self._run.close()
+
+
+def counts_of(report: Report) -> Counts:
+    """The counts in a report, with the record of the superstep."""
+    counts = Counts(*report.counts)
+    return counts if counts.record is None else counts._replace(record=events.Iteration(*counts.record))
+
+
+def hosting(
+    address: str, threads: int, call: Call, program: tuple[Any, ...], options: Mapping[str, Any], parts: int
+) -> Hosting:
+    """The worker's side of a run.
+
+    Parameters
+    ----------
+    address : str
+        The worker's.
+    threads : int
+        How many it has.
+    call : coroutine function
+        How it asks other workers.
+    program : tuple
+        A `SentProgram`; its vertices are numbers of the undivided graph.
+    options : dict
+        The options of the run that are not their defaults.
+    parts : int
+        How many parts the graph has.
+    """
+    chosen = RunOptions(**{**options, "threads": threads})
+    sent = SentProgram(*program)
+
+    def make(part: int, arrays: dict[str, Array], sends: dict[int, Array]) -> HostedRun:
+        return HostedRun(received(sent), Part.of(arrays, threads), chosen, sends)
+
+    return Hosting(make, mirrors, parts, address, call)
+
+
+def mirrors(arrays: dict[str, Array]) -> dict[int, Array]:
+    """The numbers of a part's mirrors, by the part that owns them."""
+    place = Place.of(arrays)
+    bounds = np.searchsorted(place.numbers, place.cuts)
+    found = {owner: place.numbers[bounds[owner] : bounds[owner + 1]] for owner in range(place.parts)}
+    return {owner: numbers for owner, numbers in found.items() if owner != place.part and len(numbers)}

@@ -1,0 +1,183 @@
+"""`run`: runs a vertex program on a Dask cluster: cuts the graph, one part for each worker, and joins the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..errors import ClusterError, ParameterError
+from ..executor.modes import CPU
+from ..graph import Graph
+from ..graph.part import Cuts, part_of
+from ..output.history import History
+from ..output.result import Result
+from ..output.stats import Stats
+from ..program import BoundProgram, VertexProgram, bind, oriented
+from ..program.part import by_numbers
+from ..runtime.options import ANY, RunOptions, check_run_options
+from ..runtime.result import result_of
+from ..runtime.verify import verifier_of
+from .client import Cluster, Conductor, wait_for_workers
+from .cuts import cut
+from .memory import check_memory
+from .prepare import counts_of
+from .source import sent
+from .superstep import Report
+
+Array = npt.NDArray[Any]
+
+SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
+"""Options that the workers get."""
+START_SECONDS = 10
+"""How long a run waits for the first worker: they may be about to start."""
+NO_SENSE = {
+    "threads": "each worker uses the threads that Dask gave it",
+    "debug": "it runs the program in this process",
+    "trace": "workers keep no timeline",
+    "report": "workers keep no timeline",
+    "checkpoint": "the workers keep copies of each other's state in memory",
+}
+"""Why some of the others make no sense on a cluster."""
+
+
+NONE = events.Iteration(0, "", 0.0, 0, 0, 0, 0, 0.0)
+"""The record of a part without vertices."""
+
+
+class GraphParts:
+    """The parts of a graph in memory, each made when it is sent; a `client.Parts`.
+
+    Parameters
+    ----------
+    graph : Graph
+    cuts : Cuts
+    """
+
+    def __init__(self, graph: Graph, cuts: Cuts) -> None:
+        self.count = cuts.parts
+        self._graph, self._cuts = graph, cuts
+
+    def arrays(self, part: int) -> dict[str, Array]:
+        """The arrays of a part."""
+        return part_of(self._graph, self._cuts, part).arrays()
+
+
+class Heard:
+    """Makes the records of iterations from what the parts report.
+
+    Parameters
+    ----------
+    put : callable
+        Receives each record.
+
+    Attributes
+    ----------
+    history : History
+    seconds : float
+        The time of all supersteps.
+    """
+
+    def __init__(self, put: Callable[[events.Iteration], None]) -> None:
+        self.history, self.seconds, self._put = History(), 0.0, put
+
+    def __call__(self, superstep: int, reports: tuple[Report, ...]) -> None:
+        if superstep == 0:
+            return  # before the first iteration
+        records = [counts_of(report).record or NONE for report in reports]
+        seconds = max(report.seconds for report in reports)
+        record = records[0]._replace(
+            edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
+            pages_skipped=sum(each.pages_skipped for each in records), seconds=seconds, started=self.seconds,
+            from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
+        )  # fmt: skip
+        self.seconds += seconds
+        self.history.add(record)
+        self._put(record)
+
+
+def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any, on_event: events.Listener) -> Result:
+    """Run a vertex program on a cluster, as `runtime.run` does on one machine.
+
+    Raises
+    ------
+    ParameterError
+        If Dask is not installed, an option makes no sense on a cluster, or `cluster` is none.
+    ClusterError
+        If the cluster cannot carry out the run.
+    """
+    check_options(options)
+    try:
+        from . import dask
+    except ImportError as error:
+        raise ParameterError(
+            f"cluster= needs Dask: {error}; install it with `pip install 'garaph_py[dask]'`, here and on the workers"
+        ) from None
+    graph = oriented(program, graph)
+    bound = bind(program, graph)
+    check_run_options(options, bound, graph)
+    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
+    heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
+    heard = Heard(heard_events.put)
+    with dask.connected(cluster) as client:
+        workers = dask.DaskCluster(client, secrets.token_hex(16))
+        work = conduct(workers, bound, graph, prepared, heard)
+        values, conductor, threads = dask.wait(client, work, heard_events, on_event)
+    lost = conductor.failures
+    note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
+    stats = Stats(heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=graph.encoding)
+    result = result_of(bound, graph.ids, values, stats)
+    if options.verify:
+        on_event(events.Step("verifying", 0, 0, "edges"))
+        verifier_of(program)(graph, result)
+    return result
+
+
+async def conduct(
+    cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard
+) -> tuple[Array, Conductor, int]:
+    """Place the parts, one at each worker, and run; the reported values, what happened, and the number of threads."""
+    workers = await wait_for_workers(cluster, START_SECONDS)
+    if not workers:
+        raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
+    addresses = list(workers)
+    cuts = cut(graph, len(addresses))
+    check_memory(graph, cuts, bound, [facts.memory for facts in workers.values()])
+    conductor = Conductor(cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts}, heard)
+    try:
+        reported = await conductor.run(addresses)
+    finally:
+        await conductor.close()
+    return np.concatenate(reported), conductor, sum(facts.threads for facts in workers.values())
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse options that make no sense on a cluster.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if value == field.default or field.name in SENDABLE or field.name == "verify":
+            continue
+        why = NO_SENSE.get(field.name, "it is for runs on one machine")
+        raise ParameterError(f"{field.name}={value!r} cannot be used with cluster: {why}; leave it out")
+    if options.sync is False:
+        raise ParameterError(
+            "sync=False (--async) cannot be used with cluster: supersteps are synchronous; leave it out"
+        )
+    if options.device not in (ANY, CPU):
+        raise ParameterError(f"device={options.device!r} cannot be used with cluster: workers use CPUs; leave it out")
+
+
+def sendable(options: RunOptions) -> dict[str, Any]:
+    """The options that the workers get."""
+    return {name: getattr(options, name) for name in SENDABLE if getattr(options, name) != getattr(RunOptions, name)}

@@ -1,0 +1,198 @@
+"""`Hosting`: the parts of one run that a worker has, the copies that it keeps, and what it does when it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .host import Letter, PartHost, Runs
+from .messages import Message
+from .superstep import Report
+
+Array = npt.NDArray[Any]
+Make = Callable[[int, dict[str, Array], dict[int, Array]], Runs]
+Mirrors = Callable[[dict[str, Array]], dict[int, Array]]
+Call = Callable[[str, str, Any], Awaitable[Any]]
+"""``await call(address, what, data)`` asks another worker, and returns its reply; raises `OSError` if it has gone."""
+
+NEWS_SECONDS = 0.2
+"""The longest that `Hosting.news` waits: so often a person sees progress, and the client asks again."""
+KEPT = 2
+"""Copies of a part that a worker keeps: one may still be incomplete elsewhere (`superstep.Supersteps`)."""
+
+
+class Hosting:
+    """The parts of one run in one worker.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(part, arrays, sends)`` binds the program to the part that the arrays hold; it gets the numbers of its own
+        vertices that other parts mirror, by part.
+    mirrors : callable
+        ``mirrors(arrays)`` returns the numbers of the mirrors that the arrays of a part have, by the part that owns
+        them.
+    parts : int
+        How many parts there are.
+    address : str
+        This worker's.
+    call : coroutine function
+    """
+
+    def __init__(self, make: Make, mirrors: Mirrors, parts: int, address: str, call: Call) -> None:
+        self._make, self._mirrors, self._parts = make, mirrors, parts
+        self._address, self._call = address, call
+        self._engine = ThreadPoolExecutor(1, thread_name_prefix="garaph-cluster")
+        self._arrays: dict[int, dict[str, Array]] = {}
+        self._sends: dict[int, dict[int, Array]] = {}
+        self._hosts: dict[int, PartHost] = {}
+        self._addresses: dict[int, str] = {}
+        self._neighbour: str | None = None
+        self._copies: dict[int, dict[int, dict[str, Any]]] = {}
+        self._news = asyncio.Event()  # a part has finished or failed
+
+    # What the client asks:
+
+    async def array(self, part: int, name: str, content: Any, length: int, first: int) -> None:
+        """Take a piece of an array of a part: `content` begins at its row `first`."""
+        arrays = self._arrays.setdefault(part, {})
+        if first == 0:
+            arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
+        arrays[name][first : first + len(content)] = content
+
+    async def connect(self, addresses: Sequence[str], neighbour: str | None) -> None:
+        """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors."""
+        self._addresses, self._neighbour = dict(enumerate(addresses)), neighbour
+        self._arrays = {part: arrays for part, arrays in self._arrays.items() if self._is_here(part)}
+        for part in [part for part in self._hosts if not self._is_here(part)]:
+            self._hosts.pop(part).close()
+        told = [
+            self._ask(owner, "mirror", {"part": owner, "by": part, "numbers": numbers})
+            for part, arrays in self._arrays.items()
+            for owner, numbers in self._mirrors(arrays).items()
+        ]
+        await asyncio.gather(*told)
+
+    async def load(self, epoch: int, superstep: int | None) -> None:
+        """Have all parts in the state after a superstep, of which there are copies here; None: at the beginning."""
+        for part, arrays in self._arrays.items():
+            if part not in self._hosts:
+                run = await self._in_engine(self._make, part, arrays, self._sends.get(part, {}))
+                self._hosts[part] = PartHost(
+                    run, part, self._parts, self._engine, self._post, self._keep, self._news.set
+                )
+            saved = None if superstep is None else self._copies[part][superstep]
+            await self._hosts[part].load(epoch, superstep or 0, saved, self._neighbour is not None)
+        self._copies = {
+            part: {superstep: copies[superstep]} for part, copies in self._copies.items() if superstep in copies
+        }
+
+    async def go(self) -> None:
+        """Begin the epoch."""
+        for host in self._hosts.values():
+            host.go()
+
+    async def halt(self) -> dict[int, list[int]]:
+        """End the epoch; return of which supersteps there are copies, by part."""
+        for host in self._hosts.values():
+            host.halt()
+        await self._in_engine(int)
+        return {part: list(copies) for part, copies in self._copies.items()}
+
+    async def fetch(self, part: int, superstep: int, address: str) -> None:
+        """Get a copy from another worker."""
+        self._remember(part, superstep, await self._call(address, "give", {"part": part, "superstep": superstep}))
+
+    async def news(self, since: int) -> dict[str, Any]:
+        """What all parts have reported since a superstep, and which parts here have ended. Waits a while for news."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), NEWS_SECONDS)
+        self._news.clear()
+        records: dict[int, tuple[Report, ...]] = {}
+        for host in self._hosts.values():
+            if host.failure is not None:
+                raise host.failure
+            for old in [superstep for superstep in host.records if superstep < since]:
+                del host.records[old]
+            records.update(host.records)
+        finished = {part: host.finished for part, host in self._hosts.items() if host.finished is not None}
+        return {"records": sorted(records.items()), "finished": finished}
+
+    async def report(self, part: int) -> Array:
+        """The reported values of a part's own vertices."""
+        reported: Array = await self._hosts[part].report()
+        return reported
+
+    async def close(self) -> None:
+        """Free everything."""
+        for host in self._hosts.values():
+            host.close()
+        self._hosts.clear()
+        self._arrays.clear()
+        self._copies.clear()
+        await self._in_engine(int)
+        self._engine.shutdown(wait=False)
+
+    # What other workers ask:
+
+    async def mirror(self, part: int, by: int, numbers: Array) -> None:
+        """Learn which of a part's own vertices another part mirrors."""
+        self._sends.setdefault(part, {})[by] = numbers
+
+    async def letter(self, head: tuple[int, int, int, int], report: Sequence[Any], message: Sequence[Any]) -> None:
+        """Take a letter. One of an earlier epoch may be for a part that is not here any more."""
+        letter = Letter(*head, Report(*report), Message(*message))
+        if letter.receiver in self._hosts:
+            self._hosts[letter.receiver].arrive(letter)
+
+    async def keep(self, part: int, superstep: int, saved: dict[str, Any]) -> None:
+        """Keep a copy for another worker."""
+        self._remember(part, superstep, saved)
+
+    async def give(self, part: int, superstep: int) -> dict[str, Any]:
+        """A copy that is kept here."""
+        return self._copies[part][superstep]
+
+    # What the parts here ask:
+
+    async def _post(self, letter: Letter) -> None:
+        if letter.receiver in self._hosts:
+            self._hosts[letter.receiver].arrive(letter)
+            return
+        message = letter.message
+        await self._ask(letter.receiver, "letter", {
+            "head": tuple(letter[:4]), "report": tuple(letter.report),
+            "message": (message.how, message.where, message.values, message.active),
+        })  # fmt: skip
+
+    async def _keep(self, part: int, superstep: int, saved: dict[str, Any]) -> None:
+        self._remember(part, superstep, saved)
+        if self._neighbour is not None:
+            await self._call(self._neighbour, "keep", {"part": part, "superstep": superstep, "saved": saved})
+
+    async def _ask(self, part: int, what: str, data: Any) -> None:
+        await self._call(self._addresses[part], what, data)
+
+    def _is_here(self, part: int) -> bool:
+        return self._addresses.get(part) == self._address
+
+    def _remember(self, part: int, superstep: int, saved: dict[str, Any]) -> None:
+        copies = self._copies.setdefault(part, {})
+        copies[superstep] = saved
+        for old in sorted(copies)[:-KEPT]:
+            del copies[old]
+
+    async def _in_engine(self, function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._engine, function, *arguments)
+
+
+ASKED = (
+    "array", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror", "letter", "keep", "give",
+)  # fmt: skip
+"""The methods of `Hosting` that the client and other workers may call."""

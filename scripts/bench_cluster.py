@@ -1,0 +1,114 @@
+"""How much longer does a cluster on this machine take than a plain run? Times `gp.run(..., cluster=)` beside `gp.run`.
+
+    python scripts/bench_cluster.py [--scale 22] [--rounds 3] [--exchange]
+
+Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
+iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of whole calls, which
+also send the graph to the workers, and the median of the rounds' ratios. First calls, which compile, are not timed.
+
+With --exchange, two workers send each other values of every size from 1 KB to 64 MB, 20 times each, and the command
+prints the times and the line that fits them best: seconds = latency + bytes / bandwidth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+import distributed
+import numpy as np
+
+import garaph_py as gp
+
+ITERATIONS = 10
+SIZES = [1 << k for k in range(10, 27, 2)]
+REPEATS = 20
+WAYS = {"one worker, two threads": (1, 2), "two workers, one thread each": (2, 1)}
+
+
+def local(workers: int, threads: int) -> Any:
+    """A cluster on this machine."""
+    return distributed.LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=":0")
+
+
+def timed(graph: gp.Graph, **how: Any) -> tuple[float, float]:
+    """The seconds of the iterations, and of the whole call."""
+    started = time.perf_counter()
+    options = gp.Options(sync=True)
+    result = gp.run(gp.apps.PageRank(stop="never"), graph, iterations=ITERATIONS, options=options, **how)
+    return result.stats.seconds, time.perf_counter() - started
+
+
+def compare(graph: gp.Graph, rounds: int) -> None:
+    """Print a row for each kind of cluster."""
+    print("| | iterations: least, median (s) | whole call: least, median (s) | ratio of iterations | of calls |")
+    print("|---|---|---|---|---|")
+    for name, (workers, threads) in WAYS.items():
+        with local(workers, threads) as cluster, distributed.Client(cluster) as client:
+            timed(graph), timed(graph, cluster=client)
+            pairs = [(timed(graph), timed(graph, cluster=client)) for _ in range(rounds)]
+        for label, which in (("plain, two threads", 0), (name, 1)):
+            cells = []
+            for kind in (0, 1):
+                seconds = [pair[which][kind] for pair in pairs]
+                cells.append(f"{min(seconds):.2f}, {statistics.median(seconds):.2f}")
+            for kind in (0, 1):
+                ratio = statistics.median(pair[1][kind] / pair[0][kind] for pair in pairs)
+                cells.append(f"{ratio:.2f}" if which else "")
+            print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+async def exchanged(nbytes: int, other: str, dask_worker: Any = None) -> list[float]:
+    """On a worker: the seconds of sending so many bytes to another, which sends as many back, several times."""
+    from distributed.protocol import to_serialize
+
+    seconds, content = [], np.zeros(nbytes, np.uint8)
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        await dask_worker.rpc(other).echo_of_bench(content=to_serialize(content))
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def add_echo(dask_worker: Any = None) -> None:
+    """On a worker: add the operation that sends back what it gets."""
+    from distributed.protocol import to_serialize
+
+    async def echo(content: Any) -> dict[str, Any]:
+        return {"content": to_serialize(content)}
+
+    dask_worker.handlers["echo_of_bench"] = echo
+
+
+def exchange() -> None:
+    """Print the times of exchanges, and the line that fits them."""
+    with local(2, 1) as cluster, distributed.Client(cluster) as client:
+        client.run(add_echo)
+        one, other = client.scheduler_info()["workers"]
+        medians = []
+        for nbytes in SIZES:
+            seconds = client.run(exchanged, nbytes, other, workers=[one])[one]
+            medians.append(statistics.median(seconds))
+            print(f"{nbytes:>10,} bytes each way: {min(seconds) * 1e3:8.2f} ms least, {medians[-1] * 1e3:8.2f} median")
+    latency = medians[0]
+    sizes, times = np.array(SIZES, float), np.array(medians)
+    per_byte = float((sizes * (times - latency)).sum() / (sizes**2).sum())
+    print(f"seconds = {latency * 1e3:.2f} ms + bytes each way / {1 / per_byte / 1e9:.2f} GB/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=int, default=22, help="of the R-MAT graph, with 16 edges per vertex")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--exchange", action="store_true")
+    given = parser.parse_args()
+    if given.exchange:
+        exchange()
+    else:
+        compare(gp.rmat(given.scale, 16, seed=1), given.rounds)
+
+
+if __name__ == "__main__":
+    main()

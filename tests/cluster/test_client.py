@@ -1,0 +1,120 @@
+import asyncio
+import random
+
+import numpy as np
+import pytest
+
+from garaph_py.cluster import client as client_module
+from garaph_py.cluster.client import Conductor, common
+from garaph_py.errors import ClusterError
+from tests.support.numpy_parts import LocalWorkers, NumpyParts, NumpyRun, least
+
+N = 200
+SOURCES = np.concatenate([np.arange(1, N), np.arange(0, N, 7)])
+TARGETS = np.concatenate([np.arange(0, N - 1), np.arange(0, N, 7)[::-1]])
+
+
+class EagerCopies(NumpyRun):
+    """Its copies are expected to cost nothing, so that there are many."""
+
+    state_bytes = 0
+
+
+def run(workers, parts, heard=lambda superstep, reports: None):
+    """The answer, and the conductor."""
+
+    async def work():
+        conductor = Conductor(workers, NumpyParts(N, SOURCES, TARGETS, parts), {"parts": parts}, heard)
+        there = list(await workers.workers())
+        try:
+            reported = await conductor.run([there[part % len(there)] for part in range(parts)])
+        finally:
+            await conductor.close()
+        return np.concatenate(reported), conductor
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize(("workers", "parts"), [(1, 1), (1, 3), (2, 2), (3, 5)])
+def test_parts_find_the_answer_together(workers, parts):
+    expected, steps = least(N, SOURCES, TARGETS)
+    answer, conductor = run(LocalWorkers(workers), parts)
+    np.testing.assert_array_equal(answer, expected)
+    assert conductor.finished == steps + 1
+
+
+def test_every_superstep_is_heard_once():
+    heard = []
+    _, conductor = run(LocalWorkers(2), 3, lambda superstep, reports: heard.append((superstep, len(reports))))
+    assert heard == [(superstep, 3) for superstep in range(conductor.finished + 1)]
+
+
+def test_arrays_are_sent_in_pieces(monkeypatch):
+    monkeypatch.setattr(client_module, "PIECE", 64)
+    workers = LocalWorkers(2)
+    answer, _ = run(workers, 2)
+    np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+    assert workers.asked.count("array") > 20
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_killed_workers_change_no_answer(seed, monkeypatch):
+    """Workers die at random calls; some come back under another name."""
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+    chance, left = random.Random(seed), [3]
+
+    async def after(address, what):
+        await asyncio.sleep(0)
+        if left[0] and chance.random() < 0.02:
+            left[0] -= 1
+            workers.kill(chance.choice(sorted(workers.hostings)))
+            if not workers.hostings or chance.random() < 0.5:
+                workers.add()
+
+    workers = LocalWorkers(3, EagerCopies, after)
+    answer, conductor = run(workers, 4)
+    np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+    assert len(conductor.failures) <= 3
+
+
+def test_the_run_goes_on_from_a_copy(monkeypatch):
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+    heard = []
+
+    async def after(address, what):
+        if what == "letter" and workers.asked.count("keep") > 8 and "worker 1" in workers.hostings:
+            workers.kill("worker 1")
+
+    workers = LocalWorkers(3, EagerCopies, after)
+    answer, conductor = run(workers, 3, lambda superstep, reports: heard.append(superstep))
+    np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+    assert conductor.failures == ["worker 1"]
+    assert heard == list(range(conductor.finished + 1))
+
+
+def test_no_worker_left(monkeypatch):
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.01)
+    monkeypatch.setattr(client_module, "WAIT_SECONDS", 0.05)
+
+    async def after(address, what):
+        if what == "go":
+            workers.hostings.clear()
+
+    workers = LocalWorkers(2, after=after)
+    with pytest.raises(ClusterError, match="all workers have gone"):
+        run(workers, 2)
+
+
+def test_what_a_part_raises_ends_the_run():
+    class Fails(NumpyRun):
+        def step(self, counts):
+            raise ClusterError("the step failed")
+
+    with pytest.raises(ClusterError, match="the step failed"):
+        run(LocalWorkers(2, Fails), 2)
+
+
+def test_newest_superstep_that_all_have():
+    assert common([{0: [3, 5], 1: [3]}, {1: [5], 2: [3, 5]}], 3) == 5
+    assert common([{0: [3, 5]}, {1: [3], 2: [3, 5]}], 3) == 3
+    assert common([{0: [3, 5]}, {2: [3, 5]}], 3) is None

@@ -1,0 +1,80 @@
+"""Programs over parts, with the client, the state machine and the messages of a cluster, on workers of this process."""
+
+import asyncio
+import queue
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.cluster import client as client_module
+from garaph_py.cluster.cuts import cut
+from garaph_py.cluster.prepare import HostedRun, hosting, mirrors
+from garaph_py.cluster.run import Heard, conduct, sendable
+from garaph_py.cluster.source import sent
+from garaph_py.graph.part import part_of
+from garaph_py.program import bind
+from garaph_py.program.part import by_numbers
+from garaph_py.runtime.options import RunOptions
+from tests.support.numpy_parts import LocalWorkers
+
+
+class Workers(LocalWorkers):
+    """Workers that run vertex programs."""
+
+    def host(self, address, **prepared):
+        return hosting(address, 1, self.call, **prepared)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return gp.rmat(10, 8, seed=5)
+
+
+def run(program, graph, workers, **options):
+    """The reported values, and the iterations."""
+    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(RunOptions(**options))}
+    heard = Heard(queue.SimpleQueue().put)
+    values, _, _ = asyncio.run(conduct(workers, bind(program, graph), graph, prepared, heard))
+    return values, heard.history.records()
+
+
+def test_parts_give_one_machine_s_answer(graph):
+    program = gp.apps.BFS(source=5)
+    values, iterations = run(program, graph, Workers(3))
+    alone = gp.run(program, graph, options=gp.Options(sync=True))
+    np.testing.assert_array_equal(values, alone.values)
+    assert [one.active for one in iterations] == [one.active for one in alone.stats.iterations]
+
+
+def test_the_limit_on_iterations_holds(graph):
+    values, iterations = run(gp.apps.BFS(source=5), graph, Workers(2), iterations=2)
+    np.testing.assert_array_equal(values, gp.run(gp.apps.BFS(source=5), graph, iterations=2).values)
+    assert len(iterations) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_workers_change_no_bit(graph, seed, monkeypatch):
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+    monkeypatch.setattr(HostedRun, "state_bytes", 0)  # copies after nearly every superstep
+    chance, left = np.random.default_rng(seed), [2]
+
+    async def after(address, what):
+        if left[0] and what in ("letter", "keep", "connect", "news") and chance.random() < 0.05:
+            left[0] -= 1
+            workers.kill(str(chance.choice(sorted(workers.hostings))))
+            workers.add()
+
+    workers = Workers(3, after=after)
+    values, _ = run(gp.apps.PageRank(), graph, workers)
+    np.testing.assert_array_equal(values, gp.run(gp.apps.PageRank(), graph, options=gp.Options(sync=True)).values)
+
+
+def test_mirrors_are_those_of_the_part(graph):
+    cuts = cut(graph, 3)
+    part = part_of(graph, cuts, 1)
+    found = mirrors(part.arrays())
+    assert sorted(found) == [0, 2]
+    for owner in (0, 2):
+        np.testing.assert_array_equal(found[owner], part.wanted(owner))

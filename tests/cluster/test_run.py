@@ -1,0 +1,192 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+import garaph_py.cluster
+from garaph_py import events
+from garaph_py.errors import ClusterError, ParameterError, ProgramError
+from tests.support.command import garaph
+
+distributed = pytest.importorskip("distributed")
+
+
+class Halves(gp.VertexProgram):
+    """A program of a user, in a file that no worker can import."""
+
+    start: gp.VertexId
+    weight: gp.PerVertex = 1.0
+
+    value = np.float64
+    sum = gp.add
+
+    def init(self, id, n):
+        return float(1) if id == self.start else float(1) / n
+
+    def gather(self, src, src_id):
+        return src / 2 if src_id % 2 else src
+
+    def apply(self, acc, weight, in_degree):
+        return acc * weight / (in_degree + 1)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers, each a process of its own with one thread."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return gp.rmat(10, 16, seed=3)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("PageRank", "SSSP", "ConnectedComponents")]
+
+
+@pytest.mark.parametrize("name", ["BFS", *SLOW])
+def test_a_cluster_has_the_answers_of_one_machine(client, graph, name):
+    program = getattr(gp.apps, name)(**({"source": 5} if name in ("BFS", "SSSP") else {}))
+    graph = graph.symmetrized() if name == "ConnectedComponents" else graph
+    alone = gp.run(program, graph, options=gp.Options(sync=True))
+    result = gp.run(program, graph, cluster=client, verify=True)
+    np.testing.assert_array_equal(result.values, alone.values)
+    assert result.stats.converged
+    assert result.program == name
+    assert result.top(3) == alone.top(3)
+
+
+def test_a_user_s_class_goes_as_source(client):
+    graph = gp.from_edges(["a", "b", "c", "a", "d"], ["b", "c", "d", "c", "a"])
+    program = Halves(start="c", weight={"b": 3.0})
+    result = gp.run(program, graph, cluster=client, iterations=5)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, iterations=5).values)
+    assert not result.stats.converged
+    assert len(result.stats.iterations) == 5
+
+
+def test_iterations_are_heard_and_say_what_was_sent(client, graph):
+    heard = []
+    result = gp.run(gp.apps.PageRank(), graph, cluster=client, iterations=4, on_event=heard.append)
+    assert [one for one in heard if isinstance(one, events.Iteration)] == result.stats.iterations
+    assert [one.number for one in result.stats.iterations] == [0, 1, 2, 3]
+    assert all(one.sent > 0 and one.edges == graph.m for one in result.stats.iterations)
+    assert "MiB sent" in str(result.stats)
+    assert result.stats.threads == 2
+
+
+def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
+    gp.save(graph, tmp_path / "graph")
+    address = client.scheduler.address
+    asked = "run", "BFS", tmp_path / "graph", "--source", 5, "--cluster", address, "--json", "--quiet"
+    assert garaph(monkeypatch, *asked) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["iterations"][0]["sent"] > 0
+    assert garaph(monkeypatch, *asked, "--explain") == 1
+    assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_run(client, graph):
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gp.run(gp.apps.PageRank(stop="never"), graph, cluster=client, iterations=10**6, on_event=interrupt)
+    alone = gp.run(gp.apps.BFS(source=5), graph)
+    np.testing.assert_array_equal(gp.run(gp.apps.BFS(source=5), graph, cluster=client).values, alone.values)
+
+
+def test_an_address_does_as_well(client, graph):
+    result = gp.run(gp.apps.BFS(source=5), graph, cluster=client.scheduler.address)
+    np.testing.assert_array_equal(result.values, gp.run(gp.apps.BFS(source=5), graph).values)
+
+
+@pytest.mark.slow
+def test_what_a_worker_raises_comes_here(client, graph):
+    class Fails(Halves):
+        def converged(self, total, n):
+            raise ValueError("no answer today")
+
+        def aggregate(self, new):
+            return new
+
+    with pytest.raises((ClusterError, ProgramError, ValueError), match="no answer today"):
+        gp.run(Fails(start=5), graph, cluster=client)
+    gp.run(gp.apps.BFS(source=5), graph, cluster=client)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"threads": 2}, "threads=2 cannot be used with cluster: each worker uses the threads"),
+        ({"debug": True}, "debug=True cannot be used with cluster"),
+        ({"report": "report.html"}, "report='report.html' cannot be used with cluster"),
+        ({"checkpoint": "somewhere"}, "checkpoint='somewhere' cannot be used with cluster"),
+        ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
+        ({"options": gp.Options(sync=False)}, "sync=False"),
+        (
+            {"options": gp.Options(encoding="packed")},
+            "encoding='packed' cannot be used",
+        ),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(graph, options, named):
+    with pytest.raises(ParameterError, match=named):
+        gp.run(gp.apps.PageRank(), graph, cluster="tcp://127.0.0.1:1", **options)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [(3, "cluster=3: give a distributed.Client"), ("local:none", "write local:N"), ("local:0", "write local:N")],
+)
+def test_what_is_no_cluster_is_refused(graph, cluster, problem):
+    with pytest.raises(ParameterError, match=problem):
+        gp.run(gp.apps.PageRank(), graph, cluster=cluster)
+
+
+def test_without_dask(graph, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "garaph_py.cluster.dask", raising=False)
+    monkeypatch.delattr(garaph_py.cluster, "dask", raising=False)
+    with pytest.raises(ParameterError, match=r"cluster= needs Dask: .*pip install 'garaph_py\[dask\]'"):
+        gp.run(gp.apps.PageRank(), graph, cluster="local:2")
+
+
+def test_nothing_else_imports_dask():
+    script = (
+        "import sys, garaph_py as gp; from garaph_py import cli; from garaph_py.cli import commands; "
+        "gp.run(gp.apps.BFS(source=0), gp.from_edges([0], [1]), debug=True); "
+        "assert not {'dask', 'distributed'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["PageRank", "SSSP", "ConnectedComponents"])
+def test_a_killed_worker_changes_no_answer(name, graph):
+    """A worker is killed once the third iteration is heard of. Its nanny starts another one."""
+    program = getattr(gp.apps, name)(**({"source": 5} if name == "SSSP" else {}))
+    graph = graph.symmetrized() if name == "ConnectedComponents" else graph
+    expected = gp.run(program, graph, options=gp.Options(sync=True)).values
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+
+        def kill(event):
+            if isinstance(event, events.Iteration) and event.number == 2:
+                os.kill(pids[1], signal.SIGKILL)
+
+        result = gp.run(program, graph, cluster=client, on_event=kill)
+        np.testing.assert_array_equal(result.values, expected)
