@@ -21,8 +21,8 @@ Array = npt.NDArray[Any]
 LIMIT_SHARE = 0.8
 """The share of its memory limit at which Dask pauses a worker (`distributed.worker.memory.pause`)."""
 PROCESS = 300 << 20
-"""Bytes of a worker's process before it has a part: Python, Dask, Numba and compiled functions; 284 MiB were measured
-after a run over a small graph (2026-11-26)."""
+"""Bytes of a worker's process beside its part: Python, Dask, Numba and compiled functions, and what messages take for a
+moment. A worker had 125 MiB after runs of three programs over a small graph (2026-11-26)."""
 PLACE_BYTES = 4 + 8 + 8
 """Bytes that a part keeps for each of its vertices beside edges and values: its number and its two degrees."""
 STATE_ARRAYS = 2

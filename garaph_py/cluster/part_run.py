@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,9 +184,7 @@ class PartRun:
         state, executor, started = self._state, self._executor, time.perf_counter()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
-        frontier = active_in(state.frontier, 0, len(state.values))
-        offsets = self.part.graph._arrays.out_edges.offsets
-        state.active_count, state.active_edges = len(frontier), int((offsets[frontier + 1] - offsets[frontier]).sum())
+        state.active_count, state.active_edges = self._active_here()
         executor.invalidate_cache()  # mirrors have become active since its last push
         seen = self._scheduler.observe(totals.active, totals.active_edges)
         decision = self._scheduler.decide(seen)._replace(ahead=None)
@@ -201,10 +200,26 @@ class PartRun:
         self._done += 1
         return counts._replace(edges=record.edges, seconds=seconds, record=record)
 
+    def _active_here(self) -> tuple[int, int]:
+        """How many vertices of the part and mirrors are active, and how many of the part's edges lead from them."""
+        frontier, n = self._state.frontier, len(self._state.values)
+        if has_all(frontier, 0, n):
+            return n, self.part.graph.m
+        active, offsets = active_in(frontier, 0, n), self.part.graph._arrays.out_edges.offsets
+        return len(active), int((offsets[active + 1] - offsets[active]).sum())
+
     def _counts(self, partials: Array | None) -> Counts:
         """The counts of own vertices, with their degrees in the undivided graph."""
-        active = active_in(self._state.frontier, *self.part.own)
-        return Counts(len(active), int(self.part.place.out_degrees[active].sum()), partials)
+        frontier, (first, last), degrees = self._state.frontier, self.part.own, self.part.place.out_degrees
+        if has_all(frontier, first, last):
+            return Counts(last - first, self._own_degrees, partials)
+        active = active_in(frontier, first, last)
+        return Counts(len(active), int(degrees[active].sum()), partials)
+
+    @cached_property
+    def _own_degrees(self) -> int:
+        """The sum of the out-degrees of all own vertices in the undivided graph."""
+        return int(self.part.place.out_degrees[slice(*self.part.own)].sum())
 
     def _nothing(self) -> Counts:
         """The counts of a part without vertices."""
@@ -314,6 +329,17 @@ def active_in(active: VertexSet, first: int, last: int) -> Array:
     words = first // WORD + np.flatnonzero(active.bits[first // WORD : -(-last // WORD)])
     found: Array = members(words, active.bits[words])
     return found[np.searchsorted(found, first) : np.searchsorted(found, last)]
+
+
+def has_all(active: VertexSet, first: int, last: int) -> bool:
+    """Whether all vertices in [first, last) are in a set."""
+    begin, end = -(-first // WORD), last // WORD  # the whole words
+    if begin >= end:
+        return len(active_in(active, first, last)) == last - first
+    if not (active.bits[begin:end] == ~np.uint64(0)).all():
+        return False
+    ends = len(active_in(active, first, begin * WORD)) + len(active_in(active, end * WORD, last))
+    return ends == last - first - (end - begin) * WORD
 
 
 def put(active: VertexSet, first: int, is_active: Array) -> None:

@@ -15,6 +15,8 @@ def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
     if len(partials) == 1 and len(partials[0]) == 1:
         return partials[0]
     total, column = np.zeros(1, dtype), np.concatenate(partials)
+    if not len(column):  # a graph without vertices
+        return total
     if not dtype.names:
         total[0] = np.cumsum(column)[-1]
         return total

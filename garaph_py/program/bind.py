@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GaraphError, GraphError, ParameterError, ProgramError
+from ..errors import GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
-from ..graph.adjacency import type_name
 from ..graph.place import Place
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .orientation import check_gathers
+from .vertex_data import vertex_data
 from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
@@ -429,60 +429,6 @@ def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, An
     for name, _, value in columns:
         record[name] = value
     return record
-
-
-def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None) -> Array | None:
-    """The `PerVertex` parameters `names` as one array of structures; None if there are none."""
-    if not names:
-        return None
-    dtype = real or np.dtype(np.int64)
-    data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
-    defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
-    for name in names:
-        column = vertex_numbers(program, name, defaults[name], graph, dtype)
-        with np.errstate(over="ignore"):
-            data[name] = column
-        if (np.isinf(data[name]) & np.isfinite(column)).any():
-            raise ParameterError(
-                f"{type(program).__name__}({name}=...): a number does not fit {dtype}, the type that the program "
-                "computes in"
-            )
-    return data
-
-
-def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Graph, dtype: DType) -> Array:
-    """The `PerVertex` parameter `name` as numbers that `dtype` can stand for: of shape (n,), or () for all vertices.
-
-    Vertices that a mapping leaves out get the number `elsewhere`.
-    """
-    where = f"{type(program).__name__}({name}=...)"
-    try:
-        column = vertex_column(getattr(program, name), elsewhere, graph)
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, GaraphError):
-            raise
-        raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
-    if column.shape not in ((), (graph.n,)):
-        raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
-    if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
-        raise ParameterError(f"{where} has type {type_name(column.dtype)}, but the program computes in {dtype}")
-    return column
-
-
-def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
-    """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
-
-    Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
-    """
-    if not hasattr(given, "keys"):
-        return np.asarray(given)
-    given = dict(given)
-    if not isinstance(elsewhere, NUMBERS):
-        raise ValueError("a mapping needs a default for the other vertices")
-    column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)
-    for vertex, number in given.items():
-        column[graph.ids.index(vertex)] = number
-    return column
 
 
 _records: dict[tuple[str, ...], Any] = {}

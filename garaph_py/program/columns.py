@@ -108,7 +108,7 @@ def records(columns: Sequence[Array]) -> Array:
     first = columns[0]
     fields: list[tuple[str, Array]] = []
     for name in first.dtype.names or ():
-        if all(column is first or np.array_equal(column[name], first[name]) for column in columns[1:]):
+        if all(is_same(column[name], first[name]) for column in columns[1:]):
             fields.append((f"{SHARED}_{name}", first[name]))
         else:
             fields += [(f"c{c}_{name}", column[name]) for c, column in enumerate(columns)]
@@ -116,6 +116,11 @@ def records(columns: Sequence[Array]) -> Array:
     for name, part in fields:
         made[name] = part
     return made
+
+
+def is_same(column: Array, first: Array) -> bool:
+    """Whether two arrays of one type and shape have the same numbers; those that share their memory need no look."""
+    return column.__array_interface__ == first.__array_interface__ or np.array_equal(column, first)
 
 
 def column_of(rows: Array, dtype: DType, column: int) -> Array:

@@ -19,10 +19,11 @@ from ..graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.place import Place
 from ..native import u32_at
-from .bind import BoundProgram, bind_as_is, parameters, vertex_column
+from .bind import BoundProgram, bind_as_is, parameters
 from .define import define
 from .fields import PerVertex, VertexId, hints
 from .signatures import offered
+from .vertex_data import vertex_column
 from .vertex_program import VertexProgram
 
 N, NUMBERS = "undivided_n", "undivided_numbers"

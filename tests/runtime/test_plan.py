@@ -379,7 +379,7 @@ def test_options_have_the_defaults_of_run():
     of_run = inspect.signature(gp.run).parameters
     front = set(defaults) - {field.name for field in dataclasses.fields(gp.Options)}
     assert {name: defaults[name] for name in front} == {name: of_run[name].default for name in front}
-    assert set(of_run) - front == {"program", "graph", "options", "on_event"}
+    assert set(of_run) - front == {"program", "graph", "options", "on_event", "cluster"}
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_options_have_the_defaults_of_run():
     [
         ({"mode": "push"}, r"run has no argument mode; write options=gp\.Options\(mode=\.\.\.\)$"),
         ({"itertions": 3}, r"run has no argument itertions; did you mean iterations\?$"),
-        ({"colour": "red"}, r"run has no argument colour; see help\(gp\.run\)$"),
+        ({"shade": "red"}, r"run has no argument shade; see help\(gp\.run\)$"),
         ({"options": {"mode": "push"}}, r"options=\{'mode': 'push'\}: write options=gp\.Options\(\.\.\.\)$"),
     ],
 )

@@ -1,0 +1,80 @@
+"""The parameters of a program that have a number for each vertex, as one array for kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GaraphError, ParameterError
+from ..graph import Graph
+from ..graph.adjacency import type_name
+from .fields import NUMBERS
+from .vertex_program import VertexProgram
+
+Array = npt.NDArray[Any]
+DType = np.dtype[Any]
+
+
+def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None) -> Array | None:
+    """The `PerVertex` parameters `names` as one array of structures; None if there are none.
+
+    A single parameter that is an array of the right type already is not copied.
+    """
+    if not names:
+        return None
+    dtype = real or np.dtype(np.int64)
+    kind = np.dtype([(name, dtype) for name in names])
+    defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
+    columns = [vertex_numbers(program, name, defaults[name], graph, dtype) for name in names]
+    first = columns[0]
+    if len(names) == 1 and first.dtype == dtype and first.shape and first.flags.c_contiguous:
+        return first.view(kind)
+    data = np.zeros(graph.n, kind)
+    for name, column in zip(names, columns, strict=True):
+        with np.errstate(over="ignore"):
+            data[name] = column
+        narrows = column.dtype.kind == "f" and column.dtype.itemsize > dtype.itemsize
+        if narrows and (np.isinf(data[name]) & np.isfinite(column)).any():
+            raise ParameterError(
+                f"{type(program).__name__}({name}=...): a number does not fit {dtype}, the type that the program "
+                "computes in"
+            )
+    return data
+
+
+def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Graph, dtype: DType) -> Array:
+    """The `PerVertex` parameter `name` as numbers that `dtype` can stand for: of shape (n,), or () for all vertices.
+
+    Vertices that a mapping leaves out get the number `elsewhere`.
+    """
+    where = f"{type(program).__name__}({name}=...)"
+    try:
+        column = vertex_column(getattr(program, name), elsewhere, graph)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GaraphError):
+            raise
+        raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
+    if column.shape not in ((), (graph.n,)):
+        raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
+    if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
+        raise ParameterError(f"{where} has type {type_name(column.dtype)}, but the program computes in {dtype}")
+    return column
+
+
+def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
+    """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
+
+    Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
+    """
+    if not hasattr(given, "keys"):
+        return np.asarray(given)
+    given = dict(given)
+    if not isinstance(elsewhere, NUMBERS):
+        raise ValueError("a mapping needs a default for the other vertices")
+    column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)
+    for vertex, number in given.items():
+        column[graph.ids.index(vertex)] = number
+    return column
