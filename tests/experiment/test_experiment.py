@@ -134,7 +134,12 @@ def test_rounds_are_interleaved_and_shuffled(spec_of: Any) -> None:
 
 def test_everything_that_run_takes_can_be_set() -> None:
     parameters = {*inspect.signature(gp.run).parameters, *inspect.signature(gp.Options).parameters}
-    assert {"program", "graph", *kinds.OF_RUN, *kinds.REFUSED} == parameters - {"options", "on_event", "unknown", "cluster"}
+    assert {"program", "graph", *kinds.OF_RUN, *kinds.REFUSED} == parameters - {
+        "options",
+        "on_event",
+        "unknown",
+        "cluster",
+    }
     assert not kinds.OF_RUN.keys() & kinds.REFUSED.keys()
     assert set(kinds.CHOICES) <= {*kinds.OF_RUN, *kinds.OF_READ}
     assert kinds.OF_RUN["device"].choices is DEVICES
