@@ -146,7 +146,7 @@ def play_parts(
     return {
         "graph": run.graph, "program": run.workload.traits.name, "device": device, "parts": count,
         "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine),
-        "seconds": done.seconds, "waits_for": done.waits_for,
+        "seconds": done.seconds, "waits_for": done.waits_for, "extrapolated": done.extrapolated,
         "supersteps": [vars(one) for one in done.supersteps],
     }  # fmt: skip
 
@@ -165,6 +165,7 @@ def show_parts(runs: list[dict[str, Any]]) -> None:
             f"{show_number(run['mirrors'] / 1e6) + ' M':>9}{show_bytes(run['part_bytes']):>10}{count:>11}"
             f"{each:>9.4g}{run['seconds']:>9.4g}  {run['waits_for']}{' *' * (not run['fits'])}"
         )
+    show_extrapolated(dict.fromkeys(one for run in runs for one in run["extrapolated"]))
     if not all(run["fits"] for run in runs):
         say("* a part takes more memory than the machine has; take more parts, or on_disks = true")
 

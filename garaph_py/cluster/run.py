@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..errors import ClusterError, ParameterError
+from ..errors import ClusterError, GraphError, ParameterError
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.part import Cuts, part_of
@@ -109,10 +109,17 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
     ------
     ParameterError
         If Dask is not installed, an option makes no sense on a cluster, or `cluster` is none.
+    GraphError
+        If the graph's edges are on disk.
     ClusterError
         If the cluster cannot carry out the run.
     """
     check_options(options)
+    if graph.on_disk:
+        raise GraphError(
+            "a cluster gets its parts from this process, which needs the graph in memory, and its edges are on disk; "
+            "open it with more memory (gp.open(path, memory=...), --memory), or run it here, from disk"
+        )
     try:
         from . import dask
     except ImportError as error:

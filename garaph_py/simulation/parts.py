@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..experiment import toml
 from ..graph.shape import Shape
 from ..runtime.options import RunOptions
+from .assess import extrapolations
 from .machine import Machine
 from .mirrors import rmat_mirrors
 from .simulate import simulate
@@ -90,12 +91,15 @@ class PartsRun:
         Memory of each part: its edges, if they are in memory, and two values, an offset and a degree for each of its
         vertices and mirrors.
     supersteps : list of Superstep
+    extrapolated : list of str
+        What of the work was simulated beyond what was measured of the machine.
     """
 
     parts: int
     mirrors: float
     part_bytes: float
     supersteps: list[Superstep]
+    extrapolated: list[str]
 
     @property
     def seconds(self) -> float:
@@ -148,15 +152,15 @@ def simulate_parts(
     """
     part = part_of(workload, parts, mirrors)
     room = None if gpu_memory is None else gpu_memory - part.fixed
-    computed = [one.seconds for one in simulate(part, machine, options, room).iterations]
+    played = simulate(part, machine, options, room)
     supersteps = [
-        superstep(workload, activity, seconds, network, parts, mirrors)
-        for activity, seconds in zip(workload.activities, computed, strict=True)
+        superstep(workload, activity, one.seconds, network, parts, mirrors)
+        for activity, one in zip(workload.activities, played.iterations, strict=True)
     ]
     per_vertex = 2 * workload.traits.value_bytes + 2 * 8
     edges = 0.0 if workload.on_disks else part.edges * workload.edge_bytes
     part_bytes = edges + part.vertices * per_vertex
-    return PartsRun(parts, mirrors, part_bytes, supersteps)
+    return PartsRun(parts, mirrors, part_bytes, supersteps, extrapolations(machine, part, played))
 
 
 def part_of(workload: Workload, parts: int, mirrors: float) -> Workload:

@@ -12,6 +12,7 @@ import garaph_py.cluster
 from garaph_py import events
 from garaph_py.errors import ClusterError, ParameterError, ProgramError
 from tests.support.command import garaph
+from tests.support.stored_graphs import opened
 
 distributed = pytest.importorskip("distributed")
 
@@ -190,3 +191,11 @@ def test_a_killed_worker_changes_no_answer(name, graph):
 
         result = gp.run(program, graph, cluster=client, on_event=kill)
         np.testing.assert_array_equal(result.values, expected)
+
+
+def test_a_graph_on_disk_is_refused(tmp_path):
+    gp.save(gp.rmat(10, 16), tmp_path / "g")
+    graph = opened(tmp_path / "g", 1 << 17)
+    assert graph.on_disk
+    with pytest.raises(gp.errors.GraphError, match="needs the graph in memory, and its edges are on disk"):
+        gp.run(gp.apps.BFS(0), graph, cluster="local:2")
