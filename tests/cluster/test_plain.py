@@ -1,9 +1,12 @@
-import msgpack
 import numpy as np
 import pytest
 
 from garaph_py.cluster.plain import pack, unpack
 from garaph_py.errors import ClusterError
+
+msgpack = pytest.importorskip("msgpack")  # which Dask brings
+pytestmark = pytest.mark.slow  # the quick tests do without Dask
+
 
 VALUES = [
     3, "text", None, True, 2.5, (1, ("a", None)), {"names": 1, "x": (2,)}, {3: "by part"}, np.arange(5),

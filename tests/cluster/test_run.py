@@ -15,6 +15,7 @@ from tests.support.command import garaph
 from tests.support.stored_graphs import opened
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.slow  # the quick tests do without Dask
 
 
 class Halves(gp.VertexProgram):
