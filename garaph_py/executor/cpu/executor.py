@@ -179,10 +179,16 @@ class CpuExecutor(StepByParts):
         return state
 
     def _first_runs(self) -> tuple[Array, Array]:
-        """First and last vertices of the runs that make initial values: with a total, those that pull, too."""
-        if self.bound.total is None and self._arrays.place is None:
+        """First and last vertices of the runs that make initial values.
+
+        With a total, they are the pieces of the whole graph in one page, of which parts of it have some: so it does not
+        depend on the pages that a run has, nor on the parts.
+        """
+        arrays = self._arrays
+        if self.bound.total is None and arrays.place is None:
             return self._runs.of_vertices()
-        runs = [self._runs.of_page(page)[2:] for page in self.pages] or [(np.zeros(0, np.int64),) * 2]
+        pages = [Page(0, 0, arrays.n, 0, arrays.m)] if arrays.place is None and arrays.n else self.pages
+        runs = [self._runs.of_page(page)[2:] for page in pages] or [(np.zeros(0, np.int64),) * 2]
         first, last = map(np.concatenate, zip(*runs, strict=True))
         return first, last
 
