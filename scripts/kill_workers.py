@@ -16,6 +16,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import distributed
 import numpy as np
@@ -45,8 +46,9 @@ class Killer:
         there = self._cluster.scheduler.workers
         nannies = [nanny for nanny in self._cluster.workers.values() if nanny.worker_address in there]
         if len(nannies) > 1:
-            os.kill(self._chance.choice(nannies).pid, signal.SIGKILL)
-            self.kills += 1
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(self._chance.choice(nannies).pid, signal.SIGKILL)
+                self.kills += 1
 
 
 def main() -> None:
