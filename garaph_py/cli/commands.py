@@ -45,6 +45,7 @@ def settings(
         raise typer.BadParameter(f"{log!r} is no level; choose debug, info or warning", param_hint="--log")
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine("%(name)s: %(message)s"))
+    handler.setLevel(level)  # loggers of other packages may have levels of their own, as Dask's
     logging.basicConfig(level=level, handlers=[handler])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal's encoding lacks
