@@ -14,6 +14,7 @@ from ..graph.part import Cuts
 from ..program import BoundProgram
 from ..system.sizes import show_bytes
 from .cuts import MOST_PARTS, cut
+from .mirrors import mirror_counts
 from .worker import KEPT
 
 Array = npt.NDArray[Any]
@@ -35,17 +36,9 @@ def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram) -> Array:
     """Bytes that each part takes in a worker: edges in both directions, values, copies, and messages."""
     arrays = graph._arrays.in_edges
     edge = 4 + (0 if arrays.values is None else arrays.values.itemsize)
-    needed = np.zeros(cuts.parts, np.int64)
-    for part in range(cuts.parts):
-        first, last = map(int, cuts.vertices[part : part + 2])
-        first_edge, last_edge = (int(arrays.offsets[vertex]) for vertex in (first, last))
-        is_there = np.zeros(graph.n, np.bool_)
-        is_there[arrays.part(first_edge, last_edge)[0]] = True
-        is_there[first:last] = True
-        vertices = int(np.count_nonzero(is_there))
-        value = bound.value.itemsize
-        of_vertex = 2 * 8 + PLACE_BYTES + (STATE_ARRAYS + COPIES + 1) * value
-        needed[part] = 2 * (last_edge - first_edge) * edge + vertices * of_vertex
+    edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + mirror_counts(graph, cuts)
+    of_vertex = 2 * 8 + PLACE_BYTES + (STATE_ARRAYS + COPIES + 1) * bound.value.itemsize
+    needed: Array = 2 * edges * edge + vertices * of_vertex
     return needed
 
 

@@ -142,6 +142,5 @@ def hosting(
 def mirrors(arrays: dict[str, Array]) -> dict[int, Array]:
     """The numbers of a part's mirrors, by the part that owns them."""
     place = Place.of(arrays)
-    bounds = np.searchsorted(place.numbers, place.cuts)
-    found = {owner: place.numbers[bounds[owner] : bounds[owner + 1]] for owner in range(place.parts)}
-    return {owner: numbers for owner, numbers in found.items() if owner != place.part and len(numbers)}
+    found = {owner: place.wanted(owner) for owner in range(place.parts) if owner != place.part}
+    return {owner: numbers for owner, numbers in found.items() if len(numbers)}

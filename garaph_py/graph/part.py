@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,19 +69,13 @@ class Part:
         """First and last of the own vertices, as the part's graph numbers them."""
         return self.place.own
 
-    @cached_property
-    def bounds(self) -> Array:
-        """For each part p, its vertices here are those from ``bounds[p]`` up to ``bounds[p + 1]``."""
-        return np.searchsorted(self.place.numbers, self.place.cuts)
-
     def mirrors(self, part: int) -> tuple[int, int]:
         """First and last of the mirrors that another `part` owns, as the part's graph numbers them."""
-        return int(self.bounds[part]), int(self.bounds[part + 1])
+        return self.place.of_part(part)
 
     def wanted(self, part: int) -> Array:
         """The mirrors that another `part` owns: uint32, by their numbers in the undivided graph, ascending."""
-        first, last = self.mirrors(part)
-        return self.place.numbers[first:last]
+        return self.place.wanted(part)
 
     def local(self, numbers: Array) -> Array:
         """How the part's graph numbers own vertices or mirrors, which are given by their `numbers`.

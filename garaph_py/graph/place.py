@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,21 @@ class Place:
     @property
     def own(self) -> tuple[int, int]:
         """First and last of the own vertices, as the part's graph numbers them."""
-        first, last = np.searchsorted(self.numbers, self.cuts[self.part : self.part + 2]).tolist()
-        return first, last
+        return self.of_part(self.part)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """For each part p, its vertices here are those from ``bounds[p]`` up to ``bounds[p + 1]``."""
+        return np.searchsorted(self.numbers, self.cuts)
+
+    def of_part(self, part: int) -> tuple[int, int]:
+        """First and last of the vertices here that a part owns, as this part's graph numbers them."""
+        return int(self.bounds[part]), int(self.bounds[part + 1])
+
+    def wanted(self, part: int) -> Array:
+        """The vertices here that a part owns: uint32, by their numbers in the undivided graph, ascending."""
+        first, last = self.of_part(part)
+        return self.numbers[first:last]
 
     @property
     def nbytes(self) -> int:
