@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,19 +78,6 @@ def run(
         program, graph, sources, iterations=options.iterations, device=options.device, threads=options.threads,
         verify=options.verify, options=others, on_event=progress,
     )  # fmt: skip
-
-
-def writer(output: Path | None, raw_names: bool) -> Any:
-    """The function that writes a table to `output`, by its suffix. Refuses an unknown suffix, before the run."""
-    from ..output.many import ResultTable
-
-    if output is None:
-        return None
-    to_csv = partial(ResultTable.to_csv, raw=raw_names)
-    writers: dict[str, Any] = {".parquet": ResultTable.to_parquet, ".csv": to_csv, ".arrow": ResultTable.to_ipc}
-    if output.suffix not in writers:
-        raise ParameterError(f"--output {output}: with --sources the name must end in {', '.join(writers)}")
-    return writers[output.suffix]
 
 
 def print_table(table: ResultTable, heading: str, count: int, smallest: bool, verified: bool) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..errors import ParameterError
 from ..system.files import check_distinct, check_place, is_same_file
@@ -33,6 +35,27 @@ def check_outputs(outputs: Mapping[str, Path | None], program: str, graph: Path)
             raise ParameterError(f"{option} {path}: is the program's file; name another file")
         check_apart(path, graph, f"{option} {path}")
     check_distinct(wanted)
+
+
+def writer(output: Path | None, raw_names: bool, many: bool) -> Any:
+    """The function that writes to `output`, by its suffix: a `Result`, or a `ResultTable` of `many` sources.
+
+    Refuses an unknown suffix, before the run.
+    """
+    from ..output.files import WRITERS
+    from ..output.many import ResultTable
+    from ..output.result import Result
+
+    if raw_names and (output is None or output.suffix != ".csv"):
+        raise ParameterError("--raw-names is only for --output FILE.csv")
+    if output is None:
+        return None
+    kind = ResultTable if many else Result
+    methods = {suffix: getattr(kind, name) for suffix, name in WRITERS.items() if hasattr(kind, name)}
+    if output.suffix not in methods:
+        needs = "with --sources the name" if many else "the name"
+        raise ParameterError(f"--output {output}: {needs} must end in {', '.join(methods)}")
+    return partial(methods[output.suffix], raw=True) if raw_names else methods[output.suffix]
 
 
 def check_apart(path: Path, graph: Path, name: str) -> None:

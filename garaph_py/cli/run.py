@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +30,7 @@ from .options import (
     Threads,
     WeightColumn,
 )  # fmt: skip
-from .outputs import check_outputs
+from .outputs import check_outputs, writer
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import print_json, say
@@ -225,6 +224,7 @@ def run(
     from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
+    from ..runtime.gpus import numbers_of
     from ..runtime.options import RunOptions
 
     outputs = {"output": output, "trace": trace, "report": report}
@@ -234,7 +234,7 @@ def run(
     given = parameters(kind, source, tolerance, parameter or [])
     many_sources = None if sources is None else many.sources_in(sources)
     if many_sources is None:
-        chosen, write = programs.build(kind, given), writer(output, raw_names)
+        chosen = programs.build(kind, given)
     else:
         many.check_alone(
             {
@@ -243,7 +243,8 @@ def run(
                 "--cluster": cluster,
             }
         )  # fmt: skip
-        chosen, write = many.program_for(kind, given, many_sources), many.writer(output, raw_names)
+        chosen = many.program_for(kind, given, many_sources)
+    write = writer(output, raw_names, many_sources is not None)
     if explain and cluster is not None:
         raise ParameterError("--explain is about a run on this machine; leave --cluster out")
     if top < 0:
@@ -257,8 +258,7 @@ def run(
         checkpoint_every=checkpoint_every, resume=resume, check=check, debug=debug,
     )  # fmt: skip
     if device == "gpu":  # if one is missing, fail before the graph is read, not after
-        asked = options.asked_gpus
-        for number in asked if isinstance(asked, tuple) else range(asked if isinstance(asked, int) else 1):
+        for number in numbers_of(options.asked_gpus, 1):
             find_device(number)
     started = time.perf_counter()
     request = None if checkpoint is None else Request.of(context).record()
@@ -372,18 +372,3 @@ def source_parameter(kind: type[VertexProgram]) -> str:
     """The parameter that ``--source`` sets: the only parameter that is a vertex, or else ``source``."""
     vertices = [name for name, hint in hints(kind).items() if hint == VertexId]
     return vertices[0] if len(vertices) == 1 else "source"
-
-
-def writer(output: Path | None, raw_names: bool) -> Any:
-    """The function that writes a result to `output`, by its suffix. Refuses an unknown suffix, before the run."""
-    from ..output.result import Result
-
-    if raw_names and (output is None or output.suffix != ".csv"):
-        raise ParameterError("--raw-names is only for --output FILE.csv")
-    if output is None:
-        return None
-    to_csv = partial(Result.to_csv, raw=raw_names)
-    writers: dict[str, Any] = {".parquet": Result.to_parquet, ".csv": to_csv, ".npy": Result.to_npy}
-    if output.suffix not in writers:
-        raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
-    return writers[output.suffix]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,13 @@ def parse_gpus(gpus: Any) -> Asked:
     if len(set(which)) < len(which):
         raise ParameterError(f"gpus={gpus!r}: a GPU is named twice; name each once")
     return which
+
+
+def numbers_of(asked: Asked, there: int) -> Sequence[int]:
+    """The numbers of the GPUs that are asked for: those named, the first so many, or else all that are `there`."""
+    if isinstance(asked, tuple):
+        return asked
+    return range(asked if isinstance(asked, int) else there)
 
 
 def is_one(asked: Asked) -> bool:

@@ -19,6 +19,7 @@ from ..graph.arrays import GraphArrays
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
+from .gpus import numbers_of
 from .machine import Machine
 from .options import (
     ANY,
@@ -228,9 +229,7 @@ def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
         raise ParameterError(
             f"gpus={asked}: the driver sees {there}, numbered from 0; ask for these, or use gpus='all'"
         )
-    if isinstance(asked, tuple):
-        return asked
-    return tuple(range(asked if isinstance(asked, int) else max(there, 1)))
+    return tuple(numbers_of(asked, max(there, 1)))
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

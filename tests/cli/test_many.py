@@ -75,6 +75,10 @@ def test_numbers_are_vertices(garaph: Shell, tmp_path: Path) -> None:
         (["BFS", "--sources", "a", "--resume"], "--resume is for one run"),
         (["BFS", "--sources", "a", "--async"], "run_many is synchronous"),
         (["BFS", "--sources", "a", "--output", "x.npy"], "must end in .parquet, .csv, .arrow"),
+        (
+            ["BFS", "--sources", "a", "--output", "x.parquet", "--raw-names"],
+            "--raw-names is only for --output FILE.csv",
+        ),
         (["ConnectedComponents", "--sources", "a"], "has no parameter that a source could be"),
     ],
 )
