@@ -57,6 +57,16 @@ def sink(count, heap, places, distances):
     return 0
 
 
+def next_edge(e, end, others, lengths):
+    """The neighbour of edge `e`, the shortest of the parallel edges to it, and the first edge behind these."""
+    w, length = np.int64(others[e]), lengths[e]
+    e += 1
+    while e < end and np.int64(others[e]) == w:
+        length = min(length, lengths[e])
+        e += 1
+    return w, length, e
+
+
 # wide: a compiled function takes its arrays one by one.
 def settle(source, offsets, others, lengths, distances, paths, heap, places, order):
     """Search from `source`: distances, how many shortest paths lead to each vertex, and the vertices, nearest first.
@@ -77,11 +87,7 @@ def settle(source, offsets, others, lengths, distances, paths, heap, places, ord
         e, end = offsets[v], offsets[v + 1]
         edges += end - e
         while e < end:
-            w, length = np.int64(others[e]), lengths[e]
-            e += 1
-            while e < end and np.int64(others[e]) == w:
-                length = min(length, lengths[e])
-                e += 1
+            w, length, e = next_edge(e, end, others, lengths)
             far = distances[v] + length
             if places[w] == UNSEEN:
                 distances[w], paths[w], heap[count] = far, paths[v], w
@@ -133,11 +139,7 @@ def add_dependencies(
         v = np.int64(order[at])
         total, e, end = 0.0, offsets[v], offsets[v + 1]
         while e < end:
-            w, length = np.int64(others[e]), lengths[e]
-            e += 1
-            while e < end and np.int64(others[e]) == w:
-                length = min(length, lengths[e])
-                e += 1
+            w, length, e = next_edge(e, end, others, lengths)
             if places[w] < places[v] and distances[v] + length == distances[w]:  # it was settled later
                 total += shares[w]
         dependency = paths[v] * total
