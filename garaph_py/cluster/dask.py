@@ -134,8 +134,8 @@ class DaskCluster:
             found = await self._client.scheduler.identity(n_workers=-1)
         except OSError as error:
             raise ClusterError(
-                f"the scheduler {self._client.scheduler.address} has gone: {error}; start it again, and the run: with "
-                "resume=True if it kept checkpoints"
+                f"the scheduler {self._client.scheduler.address} has gone: {error}; start it again, and then the run, "
+                "from its beginning"
             ) from error
         return {
             address: WorkerFacts(facts["memory_limit"] or 0, facts["nthreads"])
@@ -170,6 +170,8 @@ def connected(cluster: Any) -> Iterator[distributed.Client]:
         if isinstance(cluster, distributed.Client):
             if cluster.asynchronous:
                 raise ParameterError("cluster=: the client is asynchronous; give one that was made outside a coroutine")
+            if cluster.status == "closed":
+                raise ParameterError("cluster=: the client is closed; connect a new one to the scheduler")
             client = cluster
         else:
             client = stack.enter_context(client_of(cluster, stack))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
+from ..codec.arrays import RAW
 from ..errors import ClusterError, GraphError, ParameterError
 from ..executor.modes import CPU
 from ..graph import Graph
@@ -92,7 +93,8 @@ class Heard:
             return  # before the first iteration
         records = [counts_of(report).record or NONE for report in reports]
         seconds = max(report.seconds for report in reports)
-        record = records[0]._replace(
+        first = next((each for each in records if each is not NONE), NONE)
+        record = first._replace(
             edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
             pages_skipped=sum(each.pages_skipped for each in records), seconds=seconds, started=self.seconds,
             from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
@@ -138,7 +140,7 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
         values, conductor, threads = dask.wait(client, work, heard_events, on_event)
     lost = conductor.failures
     note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
-    stats = Stats(heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=graph.encoding)
+    stats = Stats(heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=RAW)
     result = result_of(bound, graph.ids, values, stats)
     if options.verify:
         on_event(events.Step("verifying", 0, 0, "edges"))

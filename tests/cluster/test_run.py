@@ -10,6 +10,9 @@ import pytest
 import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
+from garaph_py.cluster.part_run import Counts
+from garaph_py.cluster.run import Heard
+from garaph_py.cluster.superstep import Report
 from garaph_py.errors import ClusterError, ParameterError, ProgramError
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened
@@ -200,3 +203,24 @@ def test_a_graph_on_disk_is_refused(tmp_path):
     assert graph.on_disk
     with pytest.raises(gp.errors.GraphError, match="needs the graph in memory, and its edges are on disk"):
         gp.run(gp.apps.BFS(0), graph, cluster="local:2")
+
+
+def test_a_part_without_vertices_does_not_hide_what_the_others_did():
+    did = events.Iteration(0, "pull", 0.5, 7, 20, 1, 0, 0.25)
+    counts = Counts(0, 0), Counts(7, 9, record=did)
+    heard = []
+    Heard(heard.append)(1, tuple(Report(tuple(each), 0.5, 0.0, 0, 3) for each in counts))
+    assert heard == [did._replace(seconds=0.5, sent=6)]
+
+
+def test_packed_edges_are_raw_in_the_workers(client, graph):
+    result = gp.run(gp.apps.BFS(5), graph.packed(), cluster=client)
+    assert result.stats.encoding == "raw"
+    np.testing.assert_array_equal(result.values, gp.run(gp.apps.BFS(5), graph).values)
+
+
+def test_a_closed_client_is_refused(client):
+    with distributed.Client(client.scheduler.address, set_as_default=False) as closed:
+        pass
+    with pytest.raises(ParameterError, match="cluster=: the client is closed"):
+        gp.run(gp.apps.BFS(0), gp.from_edges([0], [1]), cluster=closed)
