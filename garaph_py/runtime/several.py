@@ -12,11 +12,12 @@ from ..system.sizes import show_seconds
 from .reckoning import ALL, EXPECTED, FRONTIER, Call, OnDevice, Rates, gpu_iterating
 
 PEER_LINK = 3.9e11
-"""Bytes per second that a GPU sends to another over a link between them: two H200s with NVLink copy 391 GB/s one way
-(the README of the wheels for a GPU host, 2026-11-21)."""
+"""Bytes per second that a GPU sends to another over a link between them: two H100s with NVLink copy 385 to 387 GB/s one
+way (`garaph devices`, 2026-11-26), two H200s 391."""
 MEETING = 3e-4
 """Time (s) that an iteration of several GPUs takes beyond its share of the edges: PageRank over R-MAT 20 took 0.7 to
-0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26)."""
+0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26). Since one thread
+launches on all GPUs it is some 0.15 ms; a longer time is on the safe side."""
 WORTH = 0.9
 """Several GPUs must be expected to take at most this part of one's time: estimates are no better."""
 
