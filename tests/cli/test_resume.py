@@ -93,7 +93,7 @@ def test_an_output_that_fails_does_not_lose_the_answer(shell, stored, full, tmp_
 def test_a_kill_between_two_outputs_does_not_either(stored, tmp_path):
     text = (
         "import os, signal, sys; from garaph_py import cli; from garaph_py.output.result import Result\n"
-        "Result.to_csv = lambda self, path, raw: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Result.to_csv = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "cli.main()"
     )
     command = [sys.executable, "-c", text, *RUN, "--output", "ranks.csv"]
