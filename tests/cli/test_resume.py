@@ -45,10 +45,10 @@ def full(monkeypatch):
     """A function that makes the disk full for files whose names end so, until it is called with None."""
     wanted, real = [], os.replace
 
-    def replace(source, target):
+    def replace(source, target, **folders):
         if any(str(target).endswith(suffix) for suffix in wanted):
             raise OSError(28, "No space left on device")
-        real(source, target)
+        real(source, target, **folders)
 
     monkeypatch.setattr(files.os, "replace", replace)
 
