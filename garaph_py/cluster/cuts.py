@@ -11,8 +11,7 @@ from ..errors import ParameterError
 from ..executor.cpu.runs import VERTEX_EDGES, piece_count, pieces_of
 from ..graph import Graph
 from ..graph.part import Cuts
-from ..pages.layout import layout
-from ..pages.memory_source import MEMORY_PAGE_EDGES
+from ..pages.memory_source import memory_layout
 
 Array = npt.NDArray[Any]
 
@@ -54,7 +53,7 @@ def cost_before(offsets: Array, vertices: Array) -> Array:
 def all_pieces(offsets: Array) -> Array:
     """The bounds of all pieces into which one machine divides the in-edges: int64, shape (k, 2), edge and vertex."""
     found = [np.zeros((1, 2), np.int64)]
-    for page in layout(offsets, MEMORY_PAGE_EDGES):
+    for page in memory_layout(offsets):
         count = piece_count(page.edges + VERTEX_EDGES * page.vertices)
         found.append(np.stack(pieces_of(offsets, page, VERTEX_EDGES, count), axis=1))
     return np.concatenate(found)

@@ -30,8 +30,7 @@ class MemoryPageSource:
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._sources, self._values = edges.neighbour_array, edges.value_array
         self._unit = math.lcm(*(array.unit for array in edges.arrays()))
-        bound = MEMORY_PAGE_EDGES if page_edges is None else page_edges
-        self._pages = layout(edges.offsets, bound) if pages is None else pages
+        self._pages = memory_layout(edges.offsets, page_edges) if pages is None else pages
 
     @property
     def pages(self) -> Sequence[Page]:
@@ -78,3 +77,8 @@ class MemoryPageSource:
         unit, values = self._unit, self._values
         first, last = page.first_edge // unit * unit, -(-page.last_edge // unit) * unit  # whole units
         return PageEdges(first, self._sources.slice(first, last), None if values is None else values.slice(first, last))
+
+
+def memory_layout(offsets: Array, page_edges: int | None = None) -> Sequence[Page]:
+    """The pages of edges in memory: at most `page_edges` edges each, by default `MEMORY_PAGE_EDGES`."""
+    return layout(offsets, MEMORY_PAGE_EDGES if page_edges is None else page_edges)

@@ -153,3 +153,10 @@ def test_odd_graphs(graph, parts):
     alone = gp.run(program, graph, device="cpu", iterations=3)
     values, _ = run_parts(program, graph, parts, RunOptions(device="cpu", iterations=3))
     assert values.tolist() == alone.values.tolist()
+
+
+def test_totals_of_a_graph_of_several_pages_have_the_same_bits(monkeypatch):
+    """Parts and one machine cut the edges where the pages of a graph in memory end."""
+    monkeypatch.setattr("garaph_py.pages.memory_source.MEMORY_PAGE_EDGES", 1 << 14)
+    graph, _ = rmat()
+    assert_same(gp.apps.PageRank(), graph, iterations=3)

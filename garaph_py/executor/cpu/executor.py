@@ -19,7 +19,7 @@ from ...native import PerCall, job, reuse
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page, within
 from ...pages.memory import tile_page_edges
-from ...pages.memory_source import MemoryPageSource
+from ...pages.memory_source import MemoryPageSource, memory_layout
 from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
@@ -181,13 +181,13 @@ class CpuExecutor(StepByParts):
     def _first_runs(self) -> tuple[Array, Array]:
         """First and last vertices of the runs that make initial values.
 
-        With a total, they are the pieces of the whole graph in one page, of which parts of it have some: so it does not
-        depend on the pages that a run has, nor on the parts.
+        With a total, they are the pieces of the whole graph in the pages that it has in memory, of which parts of it have
+        some: so it does not depend on the pages that a run has, nor on the parts.
         """
         arrays = self._arrays
         if self.bound.total is None and arrays.place is None:
             return self._runs.of_vertices()
-        pages = [Page(0, 0, arrays.n, 0, arrays.m)] if arrays.place is None and arrays.n else self.pages
+        pages = memory_layout(arrays.in_edges.offsets) if arrays.place is None else self.pages
         runs = [self._runs.of_page(page)[2:] for page in pages] or [(np.zeros(0, np.int64),) * 2]
         first, last = map(np.concatenate, zip(*runs, strict=True))
         return first, last
