@@ -181,8 +181,8 @@ class CpuExecutor(StepByParts):
     def _first_runs(self) -> tuple[Array, Array]:
         """First and last vertices of the runs that make initial values.
 
-        With a total, they are the pieces of the whole graph in the pages that it has in memory, of which parts of it have
-        some: so it does not depend on the pages that a run has, nor on the parts.
+        With a total, they are the pieces of the whole graph in the pages that it has in memory, of which parts of it
+        have some: so it does not depend on the pages that a run has, nor on the parts.
         """
         arrays = self._arrays
         if self.bound.total is None and arrays.place is None:
