@@ -128,6 +128,11 @@ class Conductor:
                 await asyncio.sleep(ALIVE_SECONDS)
                 superstep, copies = await self._recover()
 
+    @property
+    def addresses(self) -> list[str]:
+        """The worker that has each part."""
+        return self._addresses
+
     async def close(self) -> None:
         """Have all workers forget the run."""
         alive = await self._cluster.workers()

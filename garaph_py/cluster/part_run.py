@@ -162,14 +162,10 @@ class PartRun:
 
     def total(self, counts: Sequence[Counts]) -> Counts:
         """Sum the counts of all parts, which are in the order of these."""
-        total = None
-        if self.bound.total is not None:
-            partials = [each.partials for each in counts if each.partials is not None and len(each.partials)]
-            kind = partial_dtype(self.bound.total)
-            total = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(self.bound.total)
         return Counts(
-            sum(each.active for each in counts), sum(each.active_edges for each in counts), None, total,
-            sum(each.edges for each in counts), max((each.seconds for each in counts), default=0.0),
+            sum(each.active for each in counts), sum(each.active_edges for each in counts), None,
+            total_of(counts, self.bound.total), sum(each.edges for each in counts),
+            max((each.seconds for each in counts), default=0.0),
         )  # fmt: skip
 
     def ends(self, totals: Counts, done: int) -> bool:
@@ -279,6 +275,16 @@ class PartRun:
     def close(self) -> None:
         """Release memory, pages and threads."""
         self._stack.close()
+
+
+def total_of(counts: Sequence[Counts], dtype: np.dtype[Any] | None) -> Array | None:
+    """The program's total, shape (1,), from the counts of all parts; None if it has none, and so no `dtype` of it."""
+    if dtype is None:
+        return None
+    partials = [each.partials for each in counts if each.partials is not None and len(each.partials)]
+    kind = partial_dtype(dtype)
+    total: Array = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(dtype)
+    return total
 
 
 def check_options(options: RunOptions) -> None:

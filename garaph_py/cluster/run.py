@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import queue
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,39 +16,34 @@ from ..errors import ClusterError, GraphError, ParameterError
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.part import Cuts, part_of
-from ..output.history import History
+from ..output.record import Record
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.part import by_numbers
 from ..runtime.options import ANY, RunOptions, check_run_options
-from ..runtime.result import result_of
+from ..runtime.result import facts_of, result_of
 from ..runtime.verify import verifier_of
 from .client import Cluster, Conductor, wait_for_workers
 from .cuts import cut
+from .heard import Heard
 from .memory import check_memory
-from .prepare import counts_of
 from .source import sent
-from .superstep import Report
 
 Array = npt.NDArray[Any]
 
 SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
 """Options that the workers get."""
+HERE = ("verify", "trace", "report")
+"""Options that this process carries out."""
 START_SECONDS = 10
 """How long a run waits for the first worker: they may be about to start."""
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
-    "trace": "workers keep no timeline",
-    "report": "workers keep no timeline",
     "checkpoint": "the workers keep copies of each other's state in memory",
 }
 """Why some of the others make no sense on a cluster."""
-
-
-NONE = events.Iteration(0, "", 0.0, 0, 0, 0, 0, 0.0)
-"""The record of a part without vertices."""
 
 
 class GraphParts:
@@ -70,40 +64,6 @@ class GraphParts:
         return part_of(self._graph, self._cuts, part).arrays()
 
 
-class Heard:
-    """Makes the records of iterations from what the parts report.
-
-    Parameters
-    ----------
-    put : callable
-        Receives each record.
-
-    Attributes
-    ----------
-    history : History
-    seconds : float
-        The time of all supersteps.
-    """
-
-    def __init__(self, put: Callable[[events.Iteration], None]) -> None:
-        self.history, self.seconds, self._put = History(), 0.0, put
-
-    def __call__(self, superstep: int, reports: tuple[Report, ...]) -> None:
-        if superstep == 0:
-            return  # before the first iteration
-        records = [counts_of(report).record or NONE for report in reports]
-        seconds = max(report.seconds for report in reports)
-        first = next((each for each in records if each is not NONE), NONE)
-        record = first._replace(
-            edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
-            pages_skipped=sum(each.pages_skipped for each in records), seconds=seconds, started=self.seconds,
-            from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
-        )  # fmt: skip
-        self.seconds += seconds
-        self.history.add(record)
-        self._put(record)
-
-
 def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any, on_event: events.Listener) -> Result:
     """Run a vertex program on a cluster, as `runtime.run` does on one machine.
 
@@ -117,6 +77,7 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
         If the cluster cannot carry out the run.
     """
     check_options(options)
+    record = Record(options.trace, options.report)
     if graph.on_disk:
         raise GraphError(
             "a cluster gets its parts from this process, which needs the graph in memory, and its edges are on disk; "
@@ -133,7 +94,7 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
     check_run_options(options, bound, graph)
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
-    heard = Heard(heard_events.put)
+    heard = Heard(heard_events.put, record, bound.total)
     with dask.connected(cluster) as client:
         workers = dask.DaskCluster(client, secrets.token_hex(16))
         work = conduct(workers, bound, graph, prepared, heard)
@@ -142,6 +103,9 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
     note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
     stats = Stats(heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=RAW)
     result = result_of(bound, graph.ids, values, stats)
+    if record.spans is not None:
+        facts = facts_of(bound, graph, options, True, threads)
+        record.write(result, graph, (), facts | {"encoding": RAW, "workers": len(set(conductor.addresses))})
     if options.verify:
         on_event(events.Step("verifying", 0, 0, "edges"))
         verifier_of(program)(graph, result)
@@ -158,7 +122,10 @@ async def conduct(
     addresses = list(workers)
     cuts = cut(graph, len(addresses))
     check_memory(graph, cuts, bound, [facts.memory for facts in workers.values()])
-    conductor = Conductor(cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts}, heard)
+    conductor = Conductor(
+        cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts},
+        lambda superstep, reports: heard(superstep, reports, conductor.addresses),
+    )  # fmt: skip
     try:
         reported = await conductor.run(addresses)
     finally:
@@ -175,7 +142,7 @@ def check_options(options: RunOptions) -> None:
     """
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
-        if value == field.default or field.name in SENDABLE or field.name == "verify":
+        if value == field.default or field.name in SENDABLE or field.name in HERE:
             continue
         why = NO_SENSE.get(field.name, "it is for runs on one machine")
         raise ParameterError(f"{field.name}={value!r} cannot be used with cluster: {why}; leave it out")

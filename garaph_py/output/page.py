@@ -59,6 +59,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("to GPU", "bytes copied to the GPU", lambda row: show_bytes(row.to_device)),
     ("from GPU", "bytes copied back", lambda row: show_bytes(row.from_device)),
     ("from disk", "bytes read from disks", lambda row: show_bytes(row.from_disk)),
+    ("sent", "bytes that the workers of a cluster sent to one another", lambda row: show_bytes(row.sent)),
 )
 """The columns of the table: heading, explanation, and the text for an iteration."""
 TEXTS = ("mode", "why", "device")
@@ -169,6 +170,7 @@ def about(run: Recording) -> dict[str, str]:
         "Options": pairs(facts.get("options", {}), "="),
         "Machine": machine
         and f"{machine['cpu']}, {counted(machine['cores'], 'core')}, {show_bytes(machine['memory'])} of memory{gpu}",
+        "Workers": facts.get("workers"),
         "Versions": pairs(facts.get("versions", {}), " "),
         "Date": facts.get("when"),
     }

@@ -120,9 +120,10 @@ def checked(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts that a report shows, each of its type."""
     texts = {name: str(facts[name]) for name in ("command", "program", "graph", "when") if facts.get(name) is not None}
     named = {name: facts[name].items() for name in ("parameters", "options", "versions")}
-    machine = facts["machine"]
+    machine, workers = facts["machine"], facts.get("workers")
     return {
         **texts,
+        **({} if workers is None else {"workers": int(workers)}),
         **{name: {str(key): str(value) for key, value in given} for name, given in named.items()},
         "machine": {"cpu": str(machine["cpu"]), "cores": int(machine["cores"]), "memory": int(machine["memory"])},
     }
@@ -158,7 +159,7 @@ def iteration(event: Mapping[str, Any]) -> Iteration:
         max(number(event["dur"]) * 1e-6 - compiling, 0.0),
         str(details["device"]), int(details["to device"]), int(details["from device"]), number(event["ts"]) * 1e-6,
         str(details["why"]), None if alpha is None else number(alpha), int(details["from disk"]),
-        compile_seconds=compiling,
+        compile_seconds=compiling, sent=int(details.get("sent", 0)),  # not in traces of earlier versions
     )  # fmt: skip
 
 

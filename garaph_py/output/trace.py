@@ -59,7 +59,7 @@ def trace_events(
         details = {
             "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
             "device": row.device, "to device": row.to_device, "from device": row.from_device,
-            "from disk": row.from_disk, "compiling": row.compile_seconds,
+            "from disk": row.from_disk, "sent": row.sent, "compiling": row.compile_seconds,
         }  # fmt: skip
         if row.partitions is not None:
             details["partitions"] = counts_of(row.partitions)

@@ -14,7 +14,6 @@ from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
 from .options import RunOptions
-from .plan import RunPlan
 
 
 def result_of(bound: BoundProgram, ids: VertexIds, values: npt.NDArray[Any], stats: Stats) -> Result:
@@ -33,14 +32,14 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
     return ("value",) if reports == VertexId else ()
 
 
-def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPlan, threads: int) -> dict[str, Any]:
+def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> dict[str, Any]:
     """The facts that traces and reports have about the run, the program and the graph. Do not rename them: existing
     traces use these names."""
     return {
         "engine": options.engine,
         "mode": options.mode,
         "device": options.device,
-        "synchronous": plan.synchronous,
+        "synchronous": synchronous,
         "gpu_memory": options.gpu_bytes,
         "program": bound.name,
         "vertices": graph.n,

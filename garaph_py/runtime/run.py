@@ -230,7 +230,7 @@ def carry_out(
         seconds = ready - started, time.perf_counter() - started
         remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         if record.spans is not None:
-            facts = facts_of(bound, graph, options, chosen, result.stats.threads)
+            facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
             record.write(result, graph, parts.pool.spans(), facts)
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))

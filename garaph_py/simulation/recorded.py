@@ -223,6 +223,8 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
         raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}") from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
+    if "workers" in facts:
+        raise FormatError(path, "its run was on a cluster; record one on a single machine")
     if not in_supersteps(run.rows):
         raise FormatError(path, "its run found components in one iteration; record one with --async or --sync")
     return run

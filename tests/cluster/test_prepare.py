@@ -9,10 +9,12 @@ import pytest
 import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
+from garaph_py.cluster.heard import Heard
 from garaph_py.cluster.prepare import HostedRun, hosting, mirrors
-from garaph_py.cluster.run import Heard, conduct, sendable
+from garaph_py.cluster.run import conduct, sendable
 from garaph_py.cluster.source import sent
 from garaph_py.graph.part import part_of
+from garaph_py.output.record import Record
 from garaph_py.program import bind
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
@@ -34,7 +36,7 @@ def graph():
 def run(program, graph, workers, **options):
     """The reported values, and the iterations."""
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(RunOptions(**options))}
-    heard = Heard(queue.SimpleQueue().put)
+    heard = Heard(queue.SimpleQueue().put, Record(None, None))
     values, _, _ = asyncio.run(conduct(workers, bind(program, graph), graph, prepared, heard))
     return values, heard.history.records()
 

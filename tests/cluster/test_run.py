@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,10 +11,9 @@ import pytest
 import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
-from garaph_py.cluster.part_run import Counts
-from garaph_py.cluster.run import Heard
-from garaph_py.cluster.superstep import Report
-from garaph_py.errors import ClusterError, ParameterError, ProgramError
+from garaph_py.errors import ClusterError, FormatError, ParameterError, ProgramError
+from garaph_py.output.recording import read_recording
+from garaph_py.simulation.recorded import read_trace
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened
 
@@ -79,14 +79,27 @@ def test_a_user_s_class_goes_as_source(client):
     assert len(result.stats.iterations) == 5
 
 
-def test_iterations_are_heard_and_say_what_was_sent(client, graph):
-    heard = []
-    result = gp.run(gp.apps.PageRank(), graph, cluster=client, iterations=4, on_event=heard.append)
+def test_iterations_are_heard_and_recorded_and_say_what_was_sent(client, graph, tmp_path):
+    heard, trace, page = [], tmp_path / "trace.json", tmp_path / "report.html"
+    result = gp.run(
+        gp.apps.PageRank(), graph, cluster=client, iterations=4, on_event=heard.append, report=page,
+        options=gp.Options(trace=trace),
+    )  # fmt: skip
     assert [one for one in heard if isinstance(one, events.Iteration)] == result.stats.iterations
     assert [one.number for one in result.stats.iterations] == [0, 1, 2, 3]
     assert all(one.sent > 0 and one.edges == graph.m for one in result.stats.iterations)
     assert "MiB sent" in str(result.stats)
     assert result.stats.threads == 2
+    recorded = read_recording(trace)
+    assert [one.sent for one in recorded.stats.iterations] == [one.sent for one in result.stats.iterations]
+    assert Counter(span.track for span in recorded.spans) == {"part 0": 4, "part 1": 4}
+    assert {span.name for span in recorded.spans} == set(client.scheduler_info()["workers"])
+    gp.run(gp.apps.PageRank(), graph, iterations=4, options=gp.Options(trace=tmp_path / "alone.json"))
+    assert recorded.totals == read_recording(tmp_path / "alone.json").totals
+    assert ">part 1 (" in page.read_text()
+    assert "<dt>Workers</dt><dd>2</dd>" in page.read_text()
+    with pytest.raises(FormatError, match="its run was on a cluster"):
+        read_trace(trace)
 
 
 def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
@@ -135,7 +148,6 @@ def test_what_a_worker_raises_comes_here(client, graph):
     [
         ({"threads": 2}, "threads=2 cannot be used with cluster: each worker uses the threads"),
         ({"debug": True}, "debug=True cannot be used with cluster"),
-        ({"report": "report.html"}, "report='report.html' cannot be used with cluster"),
         ({"checkpoint": "somewhere"}, "checkpoint='somewhere' cannot be used with cluster"),
         ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
         ({"options": gp.Options(sync=False)}, "sync=False"),
@@ -203,14 +215,6 @@ def test_a_graph_on_disk_is_refused(tmp_path):
     assert graph.on_disk
     with pytest.raises(gp.errors.GraphError, match="needs the graph in memory, and its edges are on disk"):
         gp.run(gp.apps.BFS(0), graph, cluster="local:2")
-
-
-def test_a_part_without_vertices_does_not_hide_what_the_others_did():
-    did = events.Iteration(0, "pull", 0.5, 7, 20, 1, 0, 0.25)
-    counts = Counts(0, 0), Counts(7, 9, record=did)
-    heard = []
-    Heard(heard.append)(1, tuple(Report(tuple(each), 0.5, 0.0, 0, 3) for each in counts))
-    assert heard == [did._replace(seconds=0.5, sent=6)]
 
 
 def test_packed_edges_are_raw_in_the_workers(client, graph):

@@ -1,0 +1,82 @@
+"""`Heard`: what the client hears of supersteps, as the records of iterations and the timeline of the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import events
+from ..output.history import History
+from ..output.record import Record
+from .part_run import total_of
+from .prepare import counts_of
+from .superstep import Report
+
+NONE = events.Iteration(0, "", 0.0, 0, 0, 0, 0, 0.0)
+"""The record of a part without vertices."""
+
+
+class Heard:
+    """Makes the records of iterations from what the parts report.
+
+    A part reports how long each superstep took by its own clock. A superstep ends for all when the last part has done
+    it, and no part begins the next one before; so the clocks of the workers need not agree.
+
+    Parameters
+    ----------
+    put : callable
+        Receives each record.
+    record : Record
+        Receives the totals, and a span for each part and superstep, if somebody wants them. The first superstep begins
+        when the `record` does.
+    total : dtype, optional
+        The type of the program's total, if it has one.
+
+    Attributes
+    ----------
+    history : History
+    seconds : float
+        The time of all supersteps.
+    """
+
+    def __init__(
+        self, put: Callable[[events.Iteration], None], record: Record, total: np.dtype[Any] | None = None
+    ) -> None:
+        self.history, self.seconds = History(), 0.0
+        self._put, self._record, self._total = put, record, total
+        self._until: list[float] = []  # for each part, when it had done its last superstep
+
+    def __call__(self, superstep: int, reports: tuple[Report, ...], addresses: Sequence[str]) -> None:
+        """Take the parts' `reports` of a superstep, which they did in the workers at these `addresses`."""
+        if superstep == 0:
+            return  # before the first iteration
+        counts = [counts_of(report) for report in reports]
+        records = [each.record or NONE for each in counts]
+        self._until = [
+            max(until + report.seconds, self.seconds + each.seconds)
+            for until, report, each in zip(self._until or [0.0] * len(reports), reports, counts, strict=True)
+        ]
+        began, self.seconds = self.seconds, max(self._until)
+        first = next((each for each in records if each is not NONE), NONE)
+        iteration = first._replace(
+            edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
+            pages_skipped=sum(each.pages_skipped for each in records), seconds=self.seconds - began, started=began,
+            from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
+        )  # fmt: skip
+        self.history.add(iteration)
+        self._put(iteration)
+        if self._record.spans is not None:
+            self._record.total(iteration.number, total_of(counts, self._total))
+            self._record.spans += [
+                self._span(part, address, records[part], reports[part].sent)
+                for part, address in enumerate(addresses)
+                if records[part] is not NONE
+            ]
+
+    def _span(self, part: int, address: str, did: events.Iteration, sent: int) -> events.Span:
+        """What a part did in its last superstep; between two spans it waits for the others."""
+        end = self._record.began + self._until[part]
+        details = {"iteration": did.number, "edges": did.edges, "sent": sent}
+        return events.Span(f"part {part}", address, round((end - did.seconds) * 1e9), round(end * 1e9), details)

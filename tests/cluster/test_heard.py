@@ -1,0 +1,41 @@
+import garaph_py as gp
+from garaph_py import events
+from garaph_py.cluster.heard import Heard
+from garaph_py.cluster.part_run import Counts
+from garaph_py.cluster.superstep import Report
+from garaph_py.output.record import Record
+
+DID = events.Iteration(0, "pull", 0.5, 7, 20, 1, 0, 0.25)
+PLACES = "worker 0", "worker 1"
+
+
+def report(seconds, computing=0.0, record=None):
+    """A part's report of a superstep that took it so long, of which it computed so long."""
+    return Report(tuple(Counts(0, 0, seconds=computing, record=record)), seconds, 0.0, 0, 3)
+
+
+def test_a_part_without_vertices_does_not_hide_what_the_others_did():
+    heard = []
+    Heard(heard.append, Record(None, None))(1, (report(0.5), report(0.5, 0.25, DID)), PLACES)
+    assert heard == [DID._replace(seconds=0.5, sent=6)]
+
+
+def test_a_superstep_ends_with_the_last_part(tmp_path):
+    """The second part is slow, and then the first one, which has waited for it."""
+    record = Record(tmp_path / "trace.json", None)
+    heard = Heard(lambda iteration: None, record)
+    heard(1, (report(1.0, 1.0, DID), report(2.0, 2.0, DID)), PLACES)
+    did = DID._replace(number=1, seconds=2.0)
+    heard(2, (report(3.0, 2.0, did), report(0.5, 0.5, did)), PLACES)
+    assert [(row.started, row.seconds) for row in heard.history.records()] == [(0.0, 2.0), (2.0, 2.0)]
+    assert heard.seconds == 4.0
+    ends = [(span.track, span.name, round(span.end / 1e9 - record.began, 6)) for span in record.spans]
+    assert ends == [(f"part {part}", PLACES[part], end) for part, end in ((0, 1.0), (1, 2.0), (0, 4.0), (1, 2.5))]
+    assert record.spans[2].details == {"iteration": 1, "edges": 20, "sent": 3}
+
+
+def test_nobody_wants_a_timeline():
+    record = Record(None, None)
+    Heard(lambda iteration: None, record, gp.apps.PageRank.total)(1, (report(1.0, 1.0, DID),), PLACES)
+    assert record.spans is None
+    assert not record.totals
