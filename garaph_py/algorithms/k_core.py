@@ -57,7 +57,7 @@ def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) ->
     """
     check_in_memory(graph, "k_core")
     numbers, least = cores(graph, k, threads)
-    return graph.subgraph(graph.ids[numbers >= least], threads=threads)
+    return graph._induced(np.flatnonzero(numbers >= least), threads)
 
 
 def cores(graph: Graph, k: int | None, threads: int | None) -> tuple[Array, int]:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..graph import Graph
+from ..native import Kernel
 from ..system.arguments import explained
 from .in_memory import check_in_memory, in_memory
 from .k_core import check_k, cores
-from .simple import COUNT_NEIGHBOURS, simple_degrees
+
+
+def count_in_core(first, last, offsets, others, numbers, k, counts):
+    """Count, for each vertex of [first, last) with core number k, the other vertices in its list with k or more.
+
+    Lists ascend, so parallel edges follow one another; they count once.
+    """
+    for v in range(first, last):
+        if numbers[v] != k:
+            continue
+        before = np.int64(-1)
+        for e in range(offsets[v], offsets[v + 1]):
+            u = np.int64(others[e])
+            counts[v] += (u != before) & (u != v) & (numbers[u] >= k)
+            before = u
+    return 0
+
+
+COUNT_IN_CORE = Kernel("i64 i64 i64* u32* i64* i64 i64*", count_in_core)
 
 
 @explained
@@ -36,7 +57,7 @@ def k_corona(graph: Graph, *, k: int, threads: int | None = None) -> Graph:
 
     Notes
     -----
-    `core_number`, a count of neighbours, and `Graph.subgraph`.
+    `core_number`, a count of the neighbours of the k-shell, and `Graph.subgraph`.
 
     References
     ----------
@@ -52,8 +73,10 @@ def k_corona(graph: Graph, *, k: int, threads: int | None = None) -> Graph:
     check_in_memory(graph, "k_corona")
     check_k(k)
     numbers, _ = cores(graph, k, threads)
-    core = graph.subgraph(graph.ids[numbers >= k], threads=threads)
-    with in_memory(core, "k_corona", [COUNT_NEIGHBOURS], threads) as call:
-        counts = simple_degrees(call, [call.arrays.out_edges])
-    chosen = (counts == k) & (numbers[numbers >= k] == k)
-    return graph.subgraph(core.ids[chosen], threads=threads)
+    shell, counts = numbers == k, np.zeros(graph.n, np.int64)
+    if shell.any():  # so the kernel can take k
+        with in_memory(graph, "k_corona", [COUNT_IN_CORE], threads) as call:
+            edges = call.arrays.out_edges
+            arguments = edges.offsets, edges.neighbours, numbers, k, counts
+            call.on_vertices(COUNT_IN_CORE, *arguments, offsets=edges.offsets)
+    return graph._induced(np.flatnonzero(shell & (counts == k)), threads)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..graph import Graph
 from ..system.arguments import explained
 from .in_memory import check_in_memory
@@ -50,4 +52,4 @@ def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -
     """
     check_in_memory(graph, "k_crust")
     numbers, most = cores(graph, k, threads)
-    return graph.subgraph(graph.ids[numbers <= (most - 1 if k is None else most)], threads=threads)
+    return graph._induced(np.flatnonzero(numbers <= (most - 1 if k is None else most)), threads)

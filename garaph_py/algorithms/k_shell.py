@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..graph import Graph
 from ..system.arguments import explained
 from .in_memory import check_in_memory
@@ -50,4 +52,4 @@ def k_shell(graph: Graph, *, k: int | None = None, threads: int | None = None) -
     """
     check_in_memory(graph, "k_shell")
     numbers, number = cores(graph, k, threads)
-    return graph.subgraph(graph.ids[numbers == number], threads=threads)
+    return graph._induced(np.flatnonzero(numbers == number), threads)

@@ -16,9 +16,9 @@ from ..native.threads import ThreadPool
 from ..system.arguments import explained
 from .adjacency import Adjacency
 from .arrays import GraphArrays
-from .compress import compress
-from .edges import Batch, edge_batches, edge_schema, record_batch
+from .edges import edge_batches, edge_schema, record_batch
 from .ids import VertexIds
+from .subgraph import induced
 from .symmetrize import symmetrized
 from .words import in_words
 
@@ -329,17 +329,11 @@ class Graph:
         >>> graph.subgraph([10, 30]).edges().to_pydict()
         {'source': [10], 'target': [30]}
         """
-        kept = np.unique(self.ids.indices(ids))
-        among, numbers = np.zeros(self.n, np.bool_), np.zeros(self.n, np.uint32)
-        among[kept], numbers[kept] = True, np.arange(len(kept), dtype=np.uint32)
-        none = np.zeros(0, np.uint32)
-        parts = [Batch(none, none, None if self.edge_dtype is None else np.zeros(0, self.edge_dtype))]
-        for batch in edge_batches(self._arrays.in_edges, self.directed, ROWS):
-            found = batch.select(among[batch.sources] & among[batch.targets])
-            parts.append(Batch(numbers[found.sources], numbers[found.targets], found.values))
-        columns = [None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)]
-        into, out, names = compress(columns, self.ids.reordered(kept), directed=self.directed, threads=threads)
-        return Graph(GraphArrays(into, out, names))
+        return self._induced(np.unique(self.ids.indices(ids)), threads)
+
+    def _induced(self, kept: Array, threads: int | None) -> Graph:
+        """`subgraph` by internal ids, which ascend."""
+        return Graph(induced(self._arrays, kept, ROWS, threads))
 
     def neighbors(self, id: Any) -> Array:
         """The targets of a vertex's out-edges, by the user's ids, one for each edge; of all edges if undirected.

@@ -19,6 +19,10 @@ def test_networkx_has_the_same(both, k):
     assert ours.directed == both.ours.directed
 
 
+def test_of_a_shell_that_is_not_there():
+    assert k_corona(gp.from_edges([1], [2]), k=2**70).n == 0
+
+
 def test_bad_arguments_are_refused(tmp_path):
     with pytest.raises(gp.errors.ParameterError, match="give a whole number"):
         k_corona(gp.from_edges([1], [2]), k=1.5)
