@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
 from ..errors import ClusterError
+from .host import UNREACHABLE_SECONDS, GoneError, unreachable
 from .superstep import Report
 
 Array = npt.NDArray[Any]
@@ -27,14 +29,6 @@ ALIVE_SECONDS = 0.2
 """How often the client asks the scheduler which workers there are."""
 WAIT_SECONDS = 60.0
 """How long the client waits for a worker if none is left: as long as a batch system may take to start one again."""
-
-MOST_FRUITLESS = 20
-"""How many calls in a row may fail although all workers are there: for some seconds after a worker has gone, others
-may still try to reach it."""
-
-
-class GoneError(OSError):
-    """A worker that a call needs has gone."""
 
 
 class WorkerFacts(NamedTuple):
@@ -100,7 +94,7 @@ class Conductor:
         self._addresses: list[str] = []  # by part
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
-        self._fruitless = 0  # failures in a row after which no worker had gone
+        self._failing: float | None = None  # since when calls fail although all workers are there
         self._next = 0  # the next superstep of which the client has to hear
         self.finished, self.converged = 0, False
         self.failures: list[str] = []
@@ -124,9 +118,9 @@ class Conductor:
                 await self._load(superstep, copies)
                 await self._watch()
                 return await self._collect()
-            except GoneError:
+            except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
-                superstep, copies = await self._recover()
+                superstep, copies = await self._recover(gone)
 
     @property
     def addresses(self) -> list[str]:
@@ -172,8 +166,9 @@ class Conductor:
                 if superstep not in copies.get(address, {}).get(part, ()):
                     holder = next(one for one, kept in copies.items() if superstep in kept.get(part, ()))
                     await self._ask(address, "fetch", {"part": part, "superstep": superstep, "address": holder})
-        await self._each(here, "load", lambda address: {"epoch": self._epoch, "superstep": superstep})
+        await self._each(here, "load", lambda address: {"superstep": superstep})
         await self._each(here, "go", lambda address: {})
+        self._failing = None
 
     async def _watch(self) -> None:
         """Pass on what the parts report, until all have finished."""
@@ -192,7 +187,7 @@ class Conductor:
         """The reported values of each part."""
         return [await self._ask(address, "report", {"part": part}) for part, address in enumerate(self._addresses)]
 
-    async def _recover(self) -> tuple[int | None, dict[str, dict[int, list[int]]]]:
+    async def _recover(self, gone: GoneError) -> tuple[int | None, dict[str, dict[int, list[int]]]]:
         """Begin a new epoch without the workers that have gone.
 
         Returns the superstep from which all go on, and the supersteps of which workers have copies.
@@ -206,9 +201,11 @@ class Conductor:
                     "why, and run again"
                 )
             lost = [address for address in self._members if address not in alive]
-            self._fruitless = 0 if lost else self._fruitless + 1
-            if self._fruitless > MOST_FRUITLESS:
-                raise ClusterError("workers do not reach each other; see that no firewall is between them")
+            now = time.monotonic()
+            if lost or self._failing is None:
+                self._failing = now
+            elif now - self._failing > UNREACHABLE_SECONDS:
+                raise unreachable(gone)
             self._members = [address for address in self._members if address in alive]
             self._has = {(address, part) for address, part in self._has if address in alive}
             for address in lost:
@@ -217,7 +214,8 @@ class Conductor:
             self._place(alive)
             try:
                 replies = await self._each(self._members, "halt", lambda address: {})
-            except GoneError:
+            except GoneError as error:
+                gone = error
                 continue
             copies = dict(zip(self._members, replies, strict=True))
             return common(copies.values(), self._parts.count), copies
@@ -236,7 +234,7 @@ class Conductor:
         return reply
 
     async def _each(self, addresses: Iterable[str], what: str, data: Callable[[str], Mapping[str, Any]]) -> list[Any]:
-        """Ask several workers at once; the replies in their order.
+        """Ask several workers at once, in this epoch; the replies in their order.
 
         Raises
         ------
@@ -244,7 +242,10 @@ class Conductor:
             Once one of all members has gone.
         """
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(self._cluster.call(address, what, data(address))) for address in addresses]
+        tasks = [
+            loop.create_task(self._cluster.call(address, what, {"epoch": self._epoch, **data(address)}))
+            for address in addresses
+        ]
         try:
             return await self._while_alive(tasks)
         finally:

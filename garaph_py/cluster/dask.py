@@ -11,6 +11,7 @@ import concurrent.futures
 import contextlib
 import logging
 import queue
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,10 +22,12 @@ from distributed.protocol import to_serialize
 from .. import __version__ as VERSION
 from .. import errors
 from ..errors import ClusterError, GaraphError, ParameterError
-from .client import GoneError, WorkerFacts
+from .client import WorkerFacts
+from .host import GoneError
 from .plain import pack, unpack
 from .prepare import hosting
-from .worker import ASKED, Hosting
+from .runs import Runs
+from .worker import Hosting
 
 log = logging.getLogger("garaph_py")
 
@@ -40,6 +43,9 @@ ANY_PORT = ":0"
 """Where a cluster on this machine has its dashboard: at a port that is free."""
 LISTEN_SECONDS = 0.1
 """How often a waiting client looks for Ctrl-C."""
+END_SECONDS = 10.0
+"""How long a client that is interrupted waits for the workers to end its run: they finish their superstep first. After
+that they end it by themselves (`runs.QUIET_SECONDS`)."""
 
 
 class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
@@ -52,51 +58,64 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
 
     def setup(self, worker: distributed.Worker) -> None:
         self._worker = worker
-        self._runs: dict[str, Hosting] = vars(worker).setdefault(RUNS, {})
+        self._runs: Runs = vars(worker).setdefault(RUNS, Runs(self._hosting, self._is_there))
         worker.handlers[OP] = self.answer
 
-    async def answer(self, run: str, what: str, data: Any) -> dict[str, Any]:
-        """Do what is asked, and return the reply or an error as plain data."""
+    async def answer(
+        self, run: str, what: str, data: Any, client: str | None = None, version: str = VERSION
+    ) -> dict[str, Any]:
+        """Do what is asked, and return the reply or an error as plain data.
+
+        A client says which it is, and its version of garaph_py; other workers do not.
+        """
+        here = self._worker.address
         try:
-            reply = await self._do(run, what, unpack(data))
-        except OSError as error:
+            if version != VERSION:
+                raise ClusterError(
+                    f"the worker {here} has garaph_py {VERSION}, and the client {version}; install the same version on "
+                    "both, and start the worker again"
+                )
+            reply = await self._runs.do(run, what, unpack(data), client)
+        except GoneError as error:
             return {"gone": str(error)}
         except GaraphError as error:
             return {"error": [type(error).__name__, str(error)]}
         except MemoryError:
-            return {"error": ["ClusterError", f"the worker {self._worker.address} has too little memory; use more"]}
+            return {"error": ["ClusterError", f"the worker {here} has too little memory; use more"]}
         except Exception as error:  # a fault of ours, or of the user's program
             log.exception("%s failed", what)
-            problem = f"the worker {self._worker.address} failed: {type(error).__name__}: {error}; its log says where"
+            problem = f"the worker {here} failed: {type(error).__name__}: {error}; its log says where"
             return {"error": ["ClusterError", problem]}
         return {"reply": pack(reply, to_serialize)}
 
-    async def _do(self, run: str, what: str, data: Mapping[str, Any]) -> Any:
-        if what == "prepare":
-            for other in [other for other in self._runs if other == run]:
-                await self._runs.pop(other).close()
-            self._runs[run] = hosting(self._worker.address, self._worker.state.nthreads, self._caller(run), **data)
-            return None
-        if what not in ASKED or run not in self._runs:
-            if what == "close":
-                return None
-            raise ClusterError(f"{self._worker.address} has no such run; its parts have moved to other workers")
-        reply = await getattr(self._runs[run], what)(**data)
-        if what == "close":
-            del self._runs[run]
-        return reply
+    def _hosting(self, run: str, **prepared: Any) -> Hosting:
+        return hosting(self._worker.address, self._worker.state.nthreads, self._caller(run), **prepared)
+
+    async def _is_there(self, client: str) -> bool:
+        """Whether the scheduler is connected to a client. If it does not tell, it has gone, and the worker ends too."""
+        try:
+            found = await self._worker.scheduler.events(topic=client)
+        except OSError:
+            return True
+        actions = [event.get("action") for _, event in found if isinstance(event, dict)]
+        last = [action for action in actions if action in ("add-client", "remove-client")][-1:]
+        return bool(actions) and last != ["remove-client"]
 
     def _caller(self, run: str) -> Any:
         async def call(address: str, what: str, data: Mapping[str, Any]) -> Any:
             if address == self._worker.address:
-                return await self._do(run, what, data)
+                return await self._runs.do(run, what, data, None)
             ask = getattr(self._worker.rpc(address), OP)
-            return replied(await ask(run=run, what=what, data=pack(data, to_serialize)), address)
+            try:
+                answer = await ask(run=run, what=what, data=pack(data, to_serialize))
+            except OSError as error:
+                raise GoneError(f"the worker {self._worker.address} does not reach {address}: {error}") from error
+            return replied(answer)
 
         return call
 
 
-def replied(answer: Any, address: str) -> Any:
+def replied(answer: Mapping[str, Any]) -> Any:
     """What a worker has replied.
 
     Raises
@@ -106,8 +125,8 @@ def replied(answer: Any, address: str) -> Any:
     GaraphError
         What the worker has raised.
     """
-    if not isinstance(answer, dict) or "gone" in answer:
-        raise GoneError(address)
+    if "gone" in answer:
+        raise GoneError(answer["gone"])
     if "error" in answer:
         name, text = answer["error"]
         kind = getattr(errors, name, ClusterError)
@@ -145,9 +164,14 @@ class DaskCluster:
 
     async def call(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         """Ask a worker through the scheduler, and return its reply."""
-        message = {"op": OP, "run": self._run, "what": what, "data": pack(data, to_serialize)}
+        message = {
+            "op": OP, "run": self._run, "what": what, "data": pack(data, to_serialize),
+            "client": self._client.id, "version": VERSION,
+        }  # fmt: skip
         answers = await self._client.scheduler.broadcast(msg=message, workers=[address], on_error="ignore")
-        return replied(answers.get(address), address)
+        if not isinstance(answers.get(address), dict):
+            raise GoneError(f"the scheduler {self._client.scheduler.address} does not reach the worker {address}")
+        return replied(answers[address])
 
 
 @contextlib.contextmanager
@@ -224,9 +248,17 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
 def wait(client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], listener: Any) -> Any:
     """Run a coroutine in the client's thread, and pass on what it puts in `events` from this one; its result.
 
-    Ctrl-C ends the coroutine.
+    Ctrl-C ends the coroutine, and waits until it has ended, but not for long; a second one does not wait.
     """
-    future = asyncio.run_coroutine_threadsafe(work, client.loop.asyncio_loop)
+    ended = threading.Event()
+
+    async def whole() -> Any:
+        try:
+            return await work
+        finally:
+            ended.set()
+
+    future = asyncio.run_coroutine_threadsafe(whole(), client.loop.asyncio_loop)
     try:
         while True:
             finished, _ = concurrent.futures.wait([future], LISTEN_SECONDS)
@@ -236,4 +268,5 @@ def wait(client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], 
                 return future.result()
     except BaseException:
         future.cancel()
+        ended.wait(END_SECONDS)
         raise

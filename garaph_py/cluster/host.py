@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple, Protocol
 
+from ..errors import ClusterError
 from .messages import Message, encode
 from .part_run import Changed
 from .superstep import Arrived, Copied, Copy, Finish, Instruction, Ready, Report, Send, Step, Supersteps
@@ -16,6 +17,21 @@ COPY_RATE = 1e9
 """Bytes per second at which a copy is expected to be made, before the first one has been timed."""
 RETRY_SECONDS = 0.05, 1.0
 """The shortest and the longest wait before a message that did not arrive is sent again."""
+UNREACHABLE_SECONDS = 90.0
+"""How long a worker that is there may be out of reach of another. After 30 s without an answer a connection of Dask's
+fails (`distributed.comm.timeouts.tcp`), so by then the scheduler has long told if the worker has gone."""
+
+
+class GoneError(Exception):
+    """A worker that a call needs has gone, or cannot be reached. It is no `OSError`: a program may raise these."""
+
+
+def unreachable(gone: GoneError) -> ClusterError:
+    """The error that ends a run after failed calls to a worker that is there; `gone` is that of the last call."""
+    return ClusterError(
+        f"{gone}, and this for {UNREACHABLE_SECONDS:.0f} s; see that no firewall is between them, and that workers "
+        "listen where others reach them (`dask worker --interface`)"
+    )
 
 
 class Runs(Protocol):
@@ -84,9 +100,9 @@ class PartHost:
     engine : Executor
         The thread that computes for all parts of the worker, one at a time.
     post : coroutine function
-        ``await post(letter)`` delivers a letter to the part that it names, or raises `OSError`.
+        ``await post(letter)`` delivers a letter to the part that it names, or raises `GoneError`.
     keep : coroutine function
-        ``await keep(part, superstep, saved)`` has this worker and its neighbour keep a copy, or raises `OSError`.
+        ``await keep(part, superstep, saved)`` has this worker and its neighbour keep a copy, or raises `GoneError`.
     notify : callable
         ``notify()`` is called when the part has finished or failed.
 
@@ -122,7 +138,7 @@ class PartHost:
         """
         loop = asyncio.get_running_loop()
         self._counts = await loop.run_in_executor(self._engine, self._load, saved)
-        self.finished = None
+        self.finished = self.failure = None
         self._machine = Supersteps(self._part, self._parts, epoch, superstep, self._ends, copies)
 
     def go(self) -> None:
@@ -202,13 +218,21 @@ class PartHost:
         self._outgoing = {}
 
     async def _deliver(self, letter: Letter) -> None:
-        """Send a letter again and again, until it arrives or the epoch ends."""
-        wait, longest = RETRY_SECONDS
+        """Send a letter again and again, until it arrives or the epoch ends.
+
+        Raises
+        ------
+        ClusterError
+            If it has not arrived for `UNREACHABLE_SECONDS`.
+        """
+        (wait, longest), began = RETRY_SECONDS, time.monotonic()
         while True:
             try:
                 await self._post(letter)
                 return
-            except OSError:
+            except GoneError as gone:
+                if time.monotonic() - began > UNREACHABLE_SECONDS:
+                    raise unreachable(gone) from gone
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, longest)
 
@@ -234,7 +258,7 @@ class PartHost:
         started = time.perf_counter()
         try:
             await self._keep(self._part, superstep, saved)
-        except OSError:
+        except GoneError:
             return  # the neighbour has gone: the client will notice, and begin a new epoch
         self._copy_seconds = max(self._copy_seconds, time.perf_counter() - started)
         if machine is self._machine:

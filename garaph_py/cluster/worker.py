@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ClusterError
 from .host import Letter, PartHost, Runs
 from .messages import Message
 from .superstep import Report
@@ -19,7 +20,7 @@ Array = npt.NDArray[Any]
 Make = Callable[[int, dict[str, Array], dict[int, Array]], Runs]
 Mirrors = Callable[[dict[str, Array]], dict[int, Array]]
 Call = Callable[[str, str, Any], Awaitable[Any]]
-"""``await call(address, what, data)`` asks another worker, and returns its reply; raises `OSError` if it has gone."""
+"""``await call(address, what, data)`` asks another worker, and returns its reply; raises `GoneError` if it has gone."""
 
 NEWS_SECONDS = 0.2
 """The longest that `Hosting.news` waits: so often a person sees progress, and the client asks again."""
@@ -56,6 +57,26 @@ class Hosting:
         self._neighbour: str | None = None
         self._copies: dict[int, dict[int, dict[str, Any]]] = {}
         self._news = asyncio.Event()  # a part has finished or failed
+        self._epoch = 0  # the newest of which the client has told
+
+    async def do(self, what: str, data: Mapping[str, Any]) -> Any:
+        """Do what is asked: one of `ASKED`. What the client asks has an epoch: all but that of the newest is late.
+
+        Raises
+        ------
+        ClusterError
+            If it is late: the client has begun another epoch, and waits for no reply.
+        """
+        asked = dict(data)
+        if (epoch := asked.pop("epoch", None)) is not None:
+            self._epoch = max(self._epoch, epoch)
+            self._check(epoch)
+        return await getattr(self, what)(**asked)
+
+    def _check(self, epoch: int) -> None:
+        """Refuse what belongs to an epoch before the newest."""
+        if epoch < self._epoch:
+            raise ClusterError(f"a call of epoch {epoch} came in epoch {self._epoch}; it is ignored")
 
     # What the client asks:
 
@@ -79,16 +100,19 @@ class Hosting:
         ]
         await asyncio.gather(*told)
 
-    async def load(self, epoch: int, superstep: int | None) -> None:
+    async def load(self, superstep: int | None) -> None:
         """Have all parts in the state after a superstep, of which there are copies here; None: at the beginning."""
-        for part, arrays in self._arrays.items():
+        epoch = self._epoch
+        for part, arrays in list(self._arrays.items()):
             if part not in self._hosts:
                 run = await self._in_engine(self._make, part, arrays, self._sends.get(part, {}))
+                self._check(epoch)
                 self._hosts[part] = PartHost(
                     run, part, self._parts, self._engine, self._post, self._keep, self._news.set
                 )
             saved = None if superstep is None else self._copies[part][superstep]
             await self._hosts[part].load(epoch, superstep or 0, saved, self._neighbour is not None)
+            self._check(epoch)
         self._copies = {
             part: {superstep: copies[superstep]} for part, copies in self._copies.items() if superstep in copies
         }

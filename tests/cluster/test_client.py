@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from garaph_py.cluster import client as client_module
+from garaph_py.cluster import host as host_module
 from garaph_py.cluster.client import Conductor, common
+from garaph_py.cluster.host import GoneError
 from garaph_py.errors import ClusterError
 from tests.support.numpy_parts import LocalWorkers, NumpyParts, NumpyRun, least
 
@@ -118,3 +120,17 @@ def test_newest_superstep_that_all_have():
     assert common([{0: [3, 5], 1: [3]}, {1: [5], 2: [3, 5]}], 3) == 5
     assert common([{0: [3, 5]}, {1: [3], 2: [3, 5]}], 3) == 3
     assert common([{0: [3, 5]}, {2: [3, 5]}], 3) is None
+
+
+@pytest.mark.parametrize("what", ["letter", "mirror"])
+def test_workers_that_do_not_reach_each_other(what, monkeypatch):
+    for module in client_module, host_module:
+        monkeypatch.setattr(module, "UNREACHABLE_SECONDS", 0.2)
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+
+    async def after(address, asked):
+        if asked == what and address == "worker 1":
+            raise GoneError("worker 0 does not reach worker 1")
+
+    with pytest.raises(ClusterError, match=r"worker 0 does not reach worker 1, .*see that no firewall is between"):
+        run(LocalWorkers(2, after=after), 2)

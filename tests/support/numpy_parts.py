@@ -9,7 +9,8 @@ import asyncio
 
 import numpy as np
 
-from garaph_py.cluster.client import GoneError, WorkerFacts
+from garaph_py.cluster.client import WorkerFacts
+from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.messages import Changed, decode
 from garaph_py.cluster.plain import pack, unpack
 from garaph_py.cluster.worker import Hosting
@@ -143,9 +144,10 @@ class LocalWorkers:
         self.asked.append(what)
         data = unpack(pack(data))
         if what == "prepare":
+            del data["epoch"]
             self.hostings[address] = self.host(address, **data)
             return None
-        reply = await getattr(self.hostings[address], what)(**data)
+        reply = await self.hostings[address].do(what, data)
         if address not in self.hostings:
             raise GoneError(address)
         return unpack(pack(reply))

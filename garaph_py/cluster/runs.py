@@ -1,0 +1,100 @@
+"""`Runs`: the runs that a worker takes part in, each until its client ends it or has left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ClusterError
+from .worker import ASKED, Hosting
+
+log = logging.getLogger("garaph_py")
+
+QUIET_SECONDS = 5.0
+"""After how long without a call from a run's client a worker asks whether the client is still there: 25 times as long
+as a client that watches lets pass (`worker.NEWS_SECONDS`). A client that sends parts, or is stopped, may be quiet for
+longer, and its run goes on."""
+
+
+@dataclass
+class Hosted:
+    """A run in a worker, the client that began it, and when that client last called."""
+
+    hosting: Hosting
+    client: str
+    epoch: int
+    heard: float
+
+
+class Runs:
+    """The runs in one worker.
+
+    Parameters
+    ----------
+    host : callable
+        ``host(run, **prepared)`` makes the worker's side of a run.
+    is_there : coroutine function
+        ``await is_there(client)`` tells whether a client is still connected to the cluster.
+    """
+
+    def __init__(self, host: Callable[..., Hosting], is_there: Callable[[str], Awaitable[bool]]) -> None:
+        self._host, self._is_there = host, is_there
+        self._runs: dict[str, Hosted] = {}
+        self._watcher: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    async def do(self, run: str, what: str, data: Mapping[str, Any], client: str | None) -> Any:
+        """Do what a client asks, or another worker if `client` is None; return the reply.
+
+        Raises
+        ------
+        ClusterError
+            If the worker does not take part in the run.
+        GoneError, GaraphError
+            As what is asked does.
+        """
+        if what == "prepare":
+            return await self._prepare(run, str(client), **data)
+        if what == "close":
+            return await self._end(run)
+        if what not in ASKED or run not in self._runs:
+            raise ClusterError("no such run is here; it has ended, or its parts have moved to other workers")
+        hosted = self._runs[run]
+        if client is not None:
+            hosted.heard = time.monotonic()
+        return await hosted.hosting.do(what, data)
+
+    async def _prepare(self, run: str, client: str, epoch: int, **prepared: Any) -> None:
+        """Take part in a run. Memory that runs of clients which have left still have is given back first."""
+        await self._end_left(0.0)
+        before = self._runs.get(run)
+        if before is not None and epoch < before.epoch:
+            return  # it comes late: the client has prepared this worker again since
+        self._runs[run] = Hosted(self._host(run, **prepared), client, epoch, time.monotonic())
+        if self._watcher is None or self._watcher.done():
+            self._watcher = asyncio.get_running_loop().create_task(self._watch())
+        if before is not None:
+            await before.hosting.close()
+
+    async def _end(self, run: str) -> None:
+        """Free everything that a run has here."""
+        if (hosted := self._runs.pop(run, None)) is not None:
+            await hosted.hosting.close()
+
+    async def _watch(self) -> None:
+        while self._runs:
+            await asyncio.sleep(QUIET_SECONDS)
+            await self._end_left(QUIET_SECONDS)
+
+    async def _end_left(self, quiet: float) -> None:
+        """End the runs of clients that have left, of which nothing came for so many seconds."""
+        for run, hosted in list(self._runs.items()):
+            if time.monotonic() - hosted.heard >= quiet and not await self._is_there(hosted.client):
+                log.warning("a client has left without ending its run; what the run had here is given back")
+                await self._end(run)

@@ -1,0 +1,103 @@
+"""The runs in a worker, with clients that leave."""
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+
+from garaph_py.cluster import runs as runs_module
+from garaph_py.cluster.runs import Runs
+from garaph_py.cluster.worker import Hosting
+from garaph_py.errors import ClusterError
+from tests.support.numpy_parts import NumpyRun, mirrors
+
+
+class Clients(set):
+    """The clients that are there; `asked` has those of which a worker wanted to know."""
+
+    def __init__(self, *names):
+        super().__init__(names)
+        self.asked = []
+
+    async def is_there(self, name):
+        self.asked.append(name)
+        return name in self
+
+
+def runs_of(clients):
+    return Runs(lambda run, parts: Hosting(NumpyRun, mirrors, parts, "here", None), clients.is_there)
+
+
+async def begin(runs, run, client, epoch=0):
+    """Begin a run; a weak reference to what it has here."""
+    await runs.do(run, "prepare", {"parts": 1, "epoch": epoch}, client)
+    return weakref.ref(runs._runs[run].hosting)
+
+
+def test_a_run_ends_when_its_client_has_left(monkeypatch):
+    monkeypatch.setattr(runs_module, "QUIET_SECONDS", 0.02)
+    clients = Clients("stays", "leaves")
+
+    async def work():
+        runs = runs_of(clients)
+        first, second = await begin(runs, "1", "stays"), await begin(runs, "2", "leaves")
+        await asyncio.sleep(0.1)
+        assert len(runs) == 2
+        assert "leaves" in clients.asked
+        clients.remove("leaves")
+        while len(runs) == 2:
+            await asyncio.sleep(0.01)
+        gc.collect()
+        assert first() is not None
+        assert second() is None
+        with pytest.raises(ClusterError, match="no such run is here"):
+            await runs.do("2", "news", {"since": 0}, None)
+        await runs.do("1", "close", {}, "stays")
+        assert len(runs) == 0
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_nobody_asks_about_a_client_that_calls(monkeypatch):
+    monkeypatch.setattr(runs_module, "QUIET_SECONDS", 0.4)
+    clients = Clients("calls")
+
+    async def work():
+        runs = runs_of(clients)
+        await begin(runs, "1", "calls")
+        clients.asked.clear()
+        for _ in range(60):
+            await runs.do("1", "halt", {}, "calls")
+            await asyncio.sleep(0.01)
+        assert not clients.asked
+        await runs.do("1", "close", {}, "calls")
+
+    asyncio.run(work())
+
+
+def test_a_new_run_has_the_memory_of_a_client_that_has_left_at_once():
+    clients = Clients("leaves", "new")
+
+    async def work():
+        runs = runs_of(clients)
+        first = await begin(runs, "1", "leaves")
+        clients.remove("leaves")
+        await begin(runs, "2", "new")
+        gc.collect()
+        assert first() is None
+        assert len(runs) == 1
+        await runs.do("2", "close", {}, "new")
+
+    asyncio.run(work())
+
+
+def test_a_late_prepare_changes_nothing():
+    async def work():
+        runs = runs_of(Clients("one"))
+        first = await begin(runs, "1", "one", epoch=1)
+        assert (await begin(runs, "1", "one", epoch=0))() is first()
+        assert (await begin(runs, "1", "one", epoch=2))() is not first()
+        await runs.do("1", "close", {}, "one")
+
+    asyncio.run(work())
