@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .dispatch.observation import Observation
     from .dispatch.policy import Policy
     from .errors import GaraphError
-    from .executor.protocol import Decision
+    from .executor.protocol import Decision, PageDecision
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.csr import from_csr
     from .graph.generate import rmat, uniform
@@ -66,6 +66,7 @@ _HOME = {
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
     "HyTGraph": "dispatch.engines",
     "Policy": "dispatch.policy", "Observation": "dispatch.observation", "Decision": "executor.protocol",
+    "PageDecision": "executor.protocol",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -78,7 +79,7 @@ __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
     "run", "run_many", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph",
-    "Policy", "Observation", "Decision", "on_device", "check", "Result", "ResultTable", "Progress",
+    "Policy", "Observation", "Decision", "PageDecision", "on_device", "check", "Result", "ResultTable", "Progress",
     "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "algorithms", "GaraphError", "errors", "events",

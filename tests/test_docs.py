@@ -124,3 +124,22 @@ def test_gallery_is_short_and_has_real_data() -> None:
     assert len(texts) >= 10
     assert {name for name, text in texts.items() if len(text.splitlines()) > 40} == set()
     assert sum("debian-sid-deps" in text or "nx." in text for text in texts.values()) >= 3
+
+
+def test_the_paper_s_statements_name_what_exists() -> None:
+    """A module without a folder is beside the one before it, a test without a folder in tests/executor/gpu."""
+    text = (DOCS / "garaph.md").read_text()
+    rows = re.findall(r"^\| [\d.]+(?:, [\d.]+)? \|.*\| ([^|]*); ([^|]*) \|$", text, re.MULTILINE)
+    assert len(rows) == 26
+    for modules, tests in rows:
+        folder = ROOT
+        for name in re.findall(r"`([^`]+)`", modules):
+            package = ROOT if name.startswith("kernels/") else ROOT / "garaph_py"
+            folder = (package / name).parent if "/" in name else folder
+            assert (folder / Path(name).name).exists(), name
+        for name in re.findall(r"`([^`]+)`", tests):
+            assert (ROOT / (name if "/" in name else f"tests/executor/gpu/{name}")).exists(), name
+    switches = dict(re.findall(r"`garaph:(\w+)=(\w+)`", text))
+    assert len(switches) == 8
+    for name, value in switches.items():
+        assert getattr(gp.Options(engine=f"garaph:{name}={value}").policy, name) is (value == "yes")

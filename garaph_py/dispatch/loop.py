@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -23,6 +23,7 @@ from ..executor.protocol import (
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..output.history import History, Unmade
+from ..pages.layout import Page
 from ..program import BoundProgram
 from ..program.monoids import largest
 from ..system.watchdog import Heartbeat
@@ -87,7 +88,10 @@ class Loop:
             If a device fails, and the executor cannot complete the iteration; `state` is as before the iteration.
         """
         bound, limit = self.bound, self.schedule.iterations
-        scheduler = Scheduler(self.schedule, self.vertices, self.edges, bound, executor.capabilities)
+        source = executor.source
+        scheduler = Scheduler(
+            self.schedule, self.vertices, self.edges, bound, executor.capabilities, source.pages, source.takes_any_order
+        )
         buckets, convergence = self._buckets(executor, state), Convergence(bound, self.vertices)
         scheduler.in_buckets = buckets is not None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
@@ -126,7 +130,8 @@ class Loop:
         """Do one iteration, or several if the executor does several at once; what was seen, decided and done."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         missing, scheduler.number = missing_bytes(state, self.vertices), number
-        seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums)
+        counts = active_by_page(state, scheduler.pages) if scheduler.counts_pages else ()
+        seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums, counts)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
@@ -196,6 +201,12 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     records[-1] = records[-1]._replace(seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk)
     records[0] = records[0]._replace(to_device=last.to_device)
     return records
+
+
+def active_by_page(state: State, pages: Sequence[Page]) -> tuple[int, ...]:
+    """How many vertices of each page are active."""
+    bounds = np.array([(page.first_vertex, page.last_vertex) for page in pages], np.int64).reshape(-1, 2)
+    return tuple(state.frontier.count_in(bounds[:, 0], bounds[:, 1]).tolist())
 
 
 def missing_bytes(state: State, vertices: int) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ..executor.costs import EXPECTED
 from ..executor.modes import CPU
+from ..pages.layout import Page
 
 NOTIFY_BOUND = 1 / 1000
 """Initial upper bound on f for notify-pull on a GPU that works alone (`policy.notify_bound_after` adapts it). The CPU
@@ -75,6 +77,13 @@ class Observation:
         What the processor without the values would have saved in the last iterations, in the same unit.
     notify_bound : float
         The ``auto`` engine's bound on f for a GPU that works alone (`policy.notify_bound_after`).
+    pages : sequence of Page
+        The pages of the iteration by number, each with its vertices [first_vertex, last_vertex) and number of `edges`;
+        empty on a part of a graph, whose pages no policy decides on.
+    active_by_page : tuple of int
+        How many vertices of each page are active, if the policy `sees_pages`; else empty.
+    orders_pages : bool
+        A policy may decide on the order of the pages (`Decision.order`).
     own : object
         What the policy knows by itself: what its `Policy.observe` has returned last.
     """
@@ -108,6 +117,9 @@ class Observation:
     moving: float = 0.0
     missed: float = 0.0
     notify_bound: float = NOTIFY_BOUND
+    pages: Sequence[Page] = ()
+    active_by_page: tuple[int, ...] = ()
+    orders_pages: bool = False
     own: Any = None
 
     @cached_property

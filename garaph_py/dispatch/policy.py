@@ -77,6 +77,8 @@ class Policy:
         The engine works on a GPU only, where every iteration pushes along lists of out-edges in this way.
     hardware : bool
         The rates of a hybrid run begin with the speeds of this machine's hardware, which are measured before the run.
+    sees_pages : bool
+        Before each iteration the active vertices of each page are counted (`Observation.active_by_page`).
 
     Examples
     --------
@@ -107,6 +109,7 @@ class Policy:
     gather: ClassVar[str] = "auto"
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
+    sees_pages: ClassVar[bool] = False
     hardware: bool = False
     all_vertices: bool = False
     work_items: bool = True

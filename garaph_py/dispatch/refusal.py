@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision
+from ..executor.protocol import Capabilities, Decision, PageDecision
 from .observation import Observation
 
 
@@ -22,7 +27,7 @@ def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
     if decision.mode not in possible and not is_asked:
         why = f", because {reason(decision.mode, seen)}" if decision.mode != PULL else ""
         return f"mode={decision.mode!r} is not possible here{why}; choose from {', '.join(possible)}"
-    return None
+    return refusal_of_pages(decision, seen, can)
 
 
 def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:
@@ -64,3 +69,60 @@ def reason(mode: str, seen: Observation) -> str:
     if mode == COMPONENTS and not seen.components:
         return "union-find does not give the answer"
     return "the processor cannot do it"
+
+
+def refusal_of_pages(decision: Decision, seen: Observation, can: Capabilities) -> str | None:
+    """Why an executor cannot do the pages as a decision says; None if it can, or if the decision names none."""
+    if decision.pages is None and decision.order is None:
+        return None
+    if decision.mode not in (PULL, NOTIFY_PULL):
+        return f"mode={decision.mode!r} does not go page by page; leave out pages and order"
+    if decision.device == CPU and seen.ratio is not None:
+        return "a CPU that works alone in a hybrid run has other pages; leave out pages and order"
+    if not seen.pages:
+        return "a part of a graph has pages of its own; leave out pages and order"
+    for number, how in (decision.pages or {}).items():
+        if (why := refusal_of_page(number, how, decision, seen, can)) is not None:
+            return f"pages: {why}"
+    why = None if decision.order is None else refusal_of_order(decision.order, seen)
+    return None if why is None else f"order: {why}"
+
+
+def refusal_of_page(number: object, how: Any, decision: Decision, seen: Observation, can: Capabilities) -> str | None:
+    """Why page `number` cannot be processed as `how` says."""
+    if number not in range(len(seen.pages)):
+        return f"there is no page {number!r}; {all_pages(seen)}"
+    if not isinstance(how, PageDecision):
+        return f"{how!r} for page {number}; give gp.PageDecision(direction, processor)"
+    devices = [f"gpu {k}" for k in range(len(can.loads))]
+    processors = [CPU, GPU, *devices] if decision.device == BOTH else [decision.device]
+    if how.processor not in processors:
+        return f"processor={how.processor!r} for page {number}; choose from {', '.join(processors)}"
+    notifies = seen.ratio is None and NOTIFY_PULL in modes_on(decision.device, seen, can)
+    directions = [PULL, NOTIFY_PULL] if notifies else [decision.mode]
+    if how.direction not in directions:
+        return f"direction={how.direction!r} for page {number}; choose from {', '.join(directions)}"
+    if how.transfer is not None:
+        return f"transfer={how.transfer!r} for page {number}; leave it out: the executor decides on it"
+    return None
+
+
+def refusal_of_order(order: Any, seen: Observation) -> str | None:
+    """Why the pages cannot be processed in this order."""
+    if not seen.orders_pages:
+        return "a GPU that reads edges from disk, or has vertices in hub order, has an order of its own; leave it out"
+    if not isinstance(order, Sequence | np.ndarray) or not all(isinstance(number, Integral) for number in order):
+        return f"{order!r} is no sequence of numbers; give those of all pages"
+    times = Counter(map(int, order))
+    for number, count in times.items():
+        if number not in range(len(seen.pages)):
+            return f"there is no page {number!r}; {all_pages(seen)}"
+        if count > 1:
+            return f"page {number} is in it {count} times; give each page once"
+    lacks = [number for number in range(len(seen.pages)) if number not in times]
+    return f"page {lacks[0]} is missing; give each page once" if lacks else None
+
+
+def all_pages(seen: Observation) -> str:
+    """The numbers of the pages that there are."""
+    return f"there are pages 0 to {len(seen.pages) - 1}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ from ..errors import PolicyError
 from ..events import Iteration
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
+from ..pages.layout import Page
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
 from .push_cost import PushCost
@@ -87,6 +89,10 @@ class Scheduler:
     program : Traits
     can : Capabilities
         Capabilities of the executor, once it is open.
+    pages : sequence of Page
+        The pages of an iteration (`Observation.pages`).
+    orders_pages : bool
+        The policy may decide on their order.
 
     Attributes
     ----------
@@ -119,6 +125,8 @@ class Scheduler:
     edges: int
     program: Traits
     can: Capabilities
+    pages: Sequence[Page] = ()
+    orders_pages: bool = False
     rates: tuple[Sharing, ...] = ()
     notify_bound: float = NOTIFY_BOUND
     in_buckets: bool = False
@@ -152,6 +160,8 @@ class Scheduler:
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,
             "k": schedule.k,
+            "pages": self.pages,
+            "orders_pages": self.orders_pages,
         }
 
     def _first_rates(self, load: tuple[int, int, float]) -> Sharing:
@@ -160,7 +170,15 @@ class Scheduler:
         rates = rates._replace(from_disk=self.can.reads_disk)
         return rates if speeds is None else rates.on(speeds, load[2])
 
-    def observe(self, active: int, active_edges: int, missing: int = 0, has_sums: bool = False) -> Observation:
+    @property
+    def counts_pages(self) -> bool:
+        """Whether `observe` is to be told how many vertices of each page are active."""
+        return self.schedule.policy.sees_pages and self.orders_pages
+
+    def observe(
+        self, active: int, active_edges: int, missing: int = 0, has_sums: bool = False,
+        active_by_page: tuple[int, ...] = (),
+    ) -> Observation:  # fmt: skip
         """The observation at the beginning of an iteration.
 
         Parameters
@@ -171,6 +189,8 @@ class Scheduler:
             Bytes of vertex values that the host lacks, because only a device has them; negative if devices lack them.
         has_sums : bool
             Of the state.
+        active_by_page : tuple of int
+            Active vertices of each page, if it `counts_pages`.
         """
         shared = {}
         if self.rates:
@@ -182,7 +202,7 @@ class Scheduler:
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             step=self.step, reenters=self.disk_pushes.reenters, notify_bound=self.notify_bound, own=self.own,
             only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
-            device_push_cost=self.push_cost.ratio(self.edges), **self._facts, **shared,
+            device_push_cost=self.push_cost.ratio(self.edges), active_by_page=active_by_page, **self._facts, **shared,
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:
@@ -196,6 +216,8 @@ class Scheduler:
             raise PolicyError(f"policy {policy.name!r}, iteration {self.number}: {why}")
         if type(policy).observe is not Policy.observe:  # it is to see each iteration
             decision = decision._replace(ahead=None)
+        if decision.order is not None:
+            decision = decision._replace(ahead=None, order=tuple(map(int, decision.order)))
         f = 1.0 if seen.updates_all_vertices or seen.forced_mode else seen.f
         return decision._replace(sharing=tuple(rates.at(f) for rates in self.rates)) if self.rates else decision
 

@@ -38,9 +38,8 @@ from .protocol import (
     PageResult,
     StepResult,
     Supersteps,
-    merged,
 )
-from .shared import Member, SharedPages, missing
+from .shared import Member, SharedPages, merged, missing
 from .state import HOST, OnPage, State
 
 log = logging.getLogger("garaph_py")
@@ -162,6 +161,7 @@ class HybridExecutor:
         self._shares = decision.device == BOTH
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
+            member.executor.order = decision.order if member.has_reference_layout else None
         if self.device == GPU and len(self._working) > 1 and decision.mode not in (PUSH, COMPONENTS):
             self.device = BOTH  # several devices share the pages; the host takes none
         elif self.device == BOTH and not self._shares_pages:

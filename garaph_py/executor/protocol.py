@@ -6,11 +6,10 @@ An executor carries out iterations: on the CPU, on a GPU, or on a host and its d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from ..pages.layout import Page
@@ -115,6 +114,8 @@ class Decision(NamedTuple):
         Expected T_CPU / T_GPU (Garaph equation 3) in hybrid runs; below 1 the CPU alone is faster.
     pages : mapping of int to PageDecision, optional
         Decisions for single pages, by page number.
+    order : sequence of int, optional
+        The numbers of all pages, in the order in which they are processed; None leaves it to the executor.
     sharing : tuple of Sharing
         How the host shares the pages with each of the devices that still work.
     keeps_sums : bool
@@ -130,6 +131,7 @@ class Decision(NamedTuple):
     device: str = CPU
     alpha: float | None = None
     pages: Mapping[int, PageDecision] | None = None
+    order: Sequence[int] | None = None
     sharing: tuple[Sharing, ...] = ()
     keeps_sums: bool = False
     ahead: Ahead | None = None
@@ -411,7 +413,14 @@ class DeviceExecutor(Executor, Protocol):
     """An executor with its own memory, which can share an iteration with the host, page by page.
 
     After a `step`, which it does alone, the new values and the frontier are in its memory only (`State.leave_on`).
+
+    Attributes
+    ----------
+    order : sequence of int or None
+        The decision's `order`, if its pages are those that the decision numbers.
     """
+
+    order: Sequence[int] | None
 
     def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
         """Like `open`, but the caller has already divided the host's memory (``sources.divide``)."""
@@ -475,17 +484,3 @@ class Notifier(Protocol):
 
     def notify(self, state: State) -> int:
         """Find the vertices that active vertices notify; return the number of out-edges followed."""
-
-
-def merged(results: list[PageResult]) -> PageResult:
-    """Merge the results of a page's parts into the result of the page."""
-    if len(results) == 1:
-        return results[0]
-    partials = [result.partials for result in results if result.partials is not None]
-    return PageResult(
-        sum(result.edges for result in results),
-        sum(result.active for result in results),
-        sum(result.active_edges for result in results),
-        sum(result.changeable for result in results),
-        np.concatenate(partials) if partials else None,
-    )

@@ -168,3 +168,17 @@ def missing(pages: Iterable[Page], done: list[Page]) -> Iterator[Page]:
                 rest = replace(rest, first_vertex=part.last_vertex, first_edge=part.last_edge)
         if rest.first_vertex < page.last_vertex:
             yield rest
+
+
+def merged(results: list[PageResult]) -> PageResult:
+    """Merge the results of a page's parts into the result of the page."""
+    if len(results) == 1:
+        return results[0]
+    partials = [result.partials for result in results if result.partials is not None]
+    return PageResult(
+        sum(result.edges for result in results),
+        sum(result.active for result in results),
+        sum(result.active_edges for result in results),
+        sum(result.changeable for result in results),
+        np.concatenate(partials) if partials else None,
+    )

@@ -13,10 +13,17 @@ from .state import OnPage, State
 
 
 class StepByParts:
-    """An `Executor` whose `step` calls `begin`, `process` and `commit`, with the meaning that `HostExecutor` gives."""
+    """An `Executor` whose `step` calls `begin`, `process` and `commit`, with the meaning that `HostExecutor` gives.
+
+    Attributes
+    ----------
+    order : sequence of int or None
+        The numbers of all pages, in the order in which `process` takes them, if a policy has decided on that.
+    """
 
     name: ClassVar[str]
     source: PageSource
+    order: Sequence[int] | None = None
 
     @property
     def pages(self) -> Sequence[Page]:
@@ -34,7 +41,7 @@ class StepByParts:
 
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration over all pages."""
-        mode, every = direction_of(decision), self.pages
+        mode, every, self.order = direction_of(decision), self.pages, decision.order
         followed = self.begin(state, mode)
         notify_whole_pages(decision, every, state, mode)
         pages = self.process(every, self.source, state, mode)

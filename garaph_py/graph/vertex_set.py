@@ -90,6 +90,18 @@ class VertexSet:
         self.bits |= other.bits
         self.blocks |= other.blocks
 
+    def count_in(self, first: Array, last: Array) -> Array:
+        """How many vertices of the set are in each of the ranges [first, last)."""
+        before = np.append(0, np.cumsum(np.bitwise_count(self.bits), dtype=np.int64))  # in the words before each one
+        bits = np.append(self.bits, np.uint64(0))
+
+        def below(bounds: Array) -> Array:
+            words, rest = bounds // WORD, (bounds % WORD).astype(np.uint64)
+            found: Array = before[words] + np.bitwise_count(bits[words] & ((np.uint64(1) << rest) - np.uint64(1)))
+            return found
+
+        return below(last) - below(first)
+
     def mask(self, n: int) -> Array:
         """The set as a boolean array of shape (n,)."""
         octets = self.bits.astype("<u8", copy=False).view(np.uint8)

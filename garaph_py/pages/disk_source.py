@@ -84,6 +84,8 @@ class DiskPageSource:
         Whether each page is resident.
     """
 
+    takes_any_order = True
+
     def __init__(
         self, arrays: Sequence[ArrayReader], edges: int, layout: DiskLayout, disks: list[Disk],
         on_allocate: OnBuffer = ignore, on_free: OnBuffer = ignore,

@@ -27,6 +27,8 @@ class MemoryPageSource:
         The layout; by default the source makes one.
     """
 
+    takes_any_order = True
+
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._sources, self._values = edges.neighbour_array, edges.value_array
         self._unit = math.lcm(*(array.unit for array in edges.arrays()))

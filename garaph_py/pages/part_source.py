@@ -22,6 +22,8 @@ class PartSource:
         Each is a part of one page of `whole`.
     """
 
+    takes_any_order = False  # parts of one page of `whole` follow each other
+
     def __init__(self, whole: DiskPageSource, pages: Sequence[Page]) -> None:
         self.whole, self.pages = whole, pages
         self._read = dict[int, Page]()  # what is read of each page of `whole`, by its number

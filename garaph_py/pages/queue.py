@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -160,11 +160,19 @@ def take_buffered(free: deque[PageBuffer], wanted: Container[Page]) -> dict[Page
     return buffered
 
 
-def device_order(pages: Iterable[Page], shared: bool) -> list[Page]:
-    """The order in which a device takes `pages`.
+def in_order(pages: Iterable[Page], order: Sequence[int]) -> list[Page]:
+    """`pages`, or parts of pages, in the `order` of their numbers."""
+    places = {number: place for place, number in enumerate(order)}
+    return sorted(pages, key=lambda page: places[page.number])
 
-    The page with the most vertices comes first, so that the copy of its new values to the host overlaps with the
-    following pages. If the pages are `shared`, they keep the order of their vertices, so that other processors steal
-    adjacent pages.
+
+def device_order(pages: Iterable[Page], shared: bool, order: Sequence[int] | None = None) -> list[Page]:
+    """The order in which a device takes `pages`: the `order` of their numbers, if a policy has decided on one.
+
+    Otherwise, the page with the most vertices comes first, so that the copy of its new values to the host overlaps with
+    the following pages. If the pages are `shared`, they keep the order of their vertices, so that other processors
+    steal adjacent pages.
     """
+    if order is not None:
+        return in_order(pages, order)
     return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)

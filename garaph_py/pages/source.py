@@ -46,6 +46,10 @@ class PageSource(Protocol):
         """The pages in the order of their vertices; each vertex is in one of them."""
 
     @property
+    def takes_any_order(self) -> bool:
+        """Whether a policy may decide on the order of the pages."""
+
+    @property
     def max_in_flight(self) -> int:
         """The number of pages that the thread may hold at once."""
 

@@ -35,7 +35,7 @@ from .demand import CHAIN, Demand, demand_of, of_push, supersteps
 from .executor import capabilities_of
 from .machine import ANY, GARAPH, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
-from .simulate import scheduler_of, simulate
+from .simulate import observe, scheduler_of, simulate
 
 Array = npt.NDArray[Any]
 
@@ -165,10 +165,11 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
     counts = dict.fromkeys(range(len(run.rows)), 0)
     if options.device != CPU or not (cpu_chains(options) and workload.traits.is_relaxation):
         return counts
-    scheduler, number = scheduler_of(workload, options, capabilities_of(workload, run.threads)), 0
+    can, number = capabilities_of(workload, run.threads), 0
+    scheduler = scheduler_of(workload, options, can, workload.pages())
     while number < len(run.rows):
         scheduler.number, activity, row = number, workload.activities[number], run.rows[number]
-        seen = scheduler.observe(activity.active, activity.active_edges)
+        seen = observe(scheduler, activity)
         decision = scheduler.decide(seen)
         if row["mode"] == decision.mode == PUSH and decision.ahead is not None:
             pushes = itertools.takewhile(lambda later: later["mode"] == PUSH, run.rows[number:])

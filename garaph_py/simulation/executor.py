@@ -15,7 +15,7 @@ from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from ..pages.layout import Page, commit_plan
-from ..pages.queue import PageQueue, device_order, take_buffered
+from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
 from .demand import CHAIN, Demand, demand_of, of_push, supersteps
 from .gpu import BufferModel
@@ -88,6 +88,10 @@ class SimulatedExecutor(Protocol):
     def capabilities(self) -> Capabilities:
         """See `executor.protocol.Executor`."""
 
+    @property
+    def pages(self) -> Sequence[Page]:
+        """The pages that a policy sees."""
+
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """Simulate the iteration that begins with the first of `activities`, and those done at once with it."""
 
@@ -109,7 +113,7 @@ class SimulatedCpu:
     def __init__(self, workload: Workload, machine: Machine, cores: int, policy: Policy, chains: bool = False) -> None:
         self.workload, self.machine, self.cores, self.policy = workload, machine, cores, policy
         self._chains = chains and workload.traits.is_relaxation and not workload.on_disks
-        self._pages = workload.pages()
+        self.pages = workload.pages()
         self._edges_in_memory = self._kept_edges()
         self._done = set[str]()  # the modes of `Demand` in which something has been done
 
@@ -148,7 +152,7 @@ class SimulatedCpu:
         count = supersteps(activities, decision.ahead.push_edges, each)
         if not count:
             return [self.step(activities[0], decision)]
-        pages, done = dict.fromkeys(self._pages, CPU), list[SimulatedStep]()
+        pages, done = dict.fromkeys(self.pages, CPU), list[SimulatedStep]()
         for number, activity in enumerate(activities[:count], 1):
             demand = of_push(self.workload, activity, CHAIN, 1)
             seconds = work.of(replace(demand, calls=int(number == count)), data)
@@ -164,11 +168,12 @@ class SimulatedCpu:
         work = self.costs_of(demand.mode, mode)
         seconds = work.of(demand, workload.vertex_data)
         if mode in (NOTIFY_PULL, PUSH):
-            seconds = max(seconds + work.page * len(self._pages), self._list_seconds(demand.edges))
+            seconds = max(seconds + work.page * len(self.pages), self._list_seconds(demand.edges))
         else:
-            seconds = self._pull_seconds((seconds - work.iteration) / max(workload.edges, 1), work.page)
+            pages = self.pages if decision.order is None else in_order(self.pages, decision.order)
+            seconds = self._pull_seconds(pages, (seconds - work.iteration) / max(workload.edges, 1), work.page)
             seconds += work.iteration
-        return SimulatedStep(demand.edges, seconds, dict.fromkeys(self._pages, CPU))
+        return SimulatedStep(demand.edges, seconds, dict.fromkeys(self.pages, CPU))
 
     def page_costs(self, activity: Activity, mode: str) -> Callable[[Page], float]:
         """The seconds of a page in an iteration that is shared with a GPU, in which the CPU pulls, or has notified."""
@@ -187,11 +192,11 @@ class SimulatedCpu:
         on_disk = edges * max(1 - self._edges_in_memory / max(workload.edges, 1), 0.0)
         return on_disk * workload.edge_bytes / disks.rate * disks.k
 
-    def _pull_seconds(self, edge_seconds: float, page_seconds: float) -> float:
-        """Seconds to process all pages in their order."""
+    def _pull_seconds(self, pages: Sequence[Page], edge_seconds: float, page_seconds: float) -> float:
+        """Seconds to process `pages` in this order."""
         costs = self.costs(lambda page: edge_seconds * page.edges + page_seconds)
         model = IterationModel(
-            PageQueue.of(self._pages, {}, {}), costs, self.disks(), take=lambda queue: queue.pop_streamed()
+            PageQueue.of(pages, {}, {}), costs, self.disks(), take=lambda queue: queue.pop_streamed()
         )
         model.run()
         return model.cpu_seconds
@@ -262,11 +267,11 @@ class SimulatedGpu:
         """One iteration."""
         activity = activities[0]
         if decision.mode == PULL:
-            return [self.pull(self.pages, self.costs()).step]
+            return [self.pull(self.pages, self.costs(), order=decision.order).step]
         pages = expected_pages(self.pages, activity.active_edges)
         chosen = set(pages)
         skipped = [page for page in self.pages if page not in chosen]
-        done = self.pull(pages, self.costs()).step
+        done = self.pull(pages, self.costs(), order=decision.order).step
         return [replace(
             done, edges=activity.active_edges + done.edges, skipped=len(skipped),
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
@@ -287,13 +292,14 @@ class SimulatedGpu:
         return self.machine.work_of(GPU, self.workload.traits.name, PULL)
 
     def pull(
-        self, pages: list[Page], costs: PageCosts, take: Take | None = None, listener: Listener = ignore
-    ) -> Pulled:
-        """Pull over `pages` on the GPU; with `take`, the CPU takes some of them."""
+        self, pages: list[Page], costs: PageCosts, take: Take | None = None, listener: Listener = ignore,
+        order: Sequence[int] | None = None,
+    ) -> Pulled:  # fmt: skip
+        """Pull over `pages` on the GPU, in the `order` of a policy; with `take`, the CPU takes some of them."""
         workload, work = self.workload, self.work
         to_device, from_device = Channel(self.link.to_device), Channel(self.link.from_device)
         places = GpuPlaces(self._resident, self._free, to_device, from_device)
-        queue = self._queue(device_order(pages, take is not None))
+        queue = self._queue(device_order(pages, take is not None, order))
         model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
         model.run()
         prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
@@ -333,6 +339,10 @@ class SimulatedHybrid:
     def capabilities(self) -> Capabilities:
         return replace(self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,))
 
+    @property
+    def pages(self) -> Sequence[Page]:
+        return self.gpu.pages
+
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration."""
         (sharing,), activity = decision.sharing, activities[0]
@@ -345,9 +355,9 @@ class SimulatedHybrid:
             return [replace(done, sharing=(sharing,))]
         before = self._send_values()
         if decision.device == GPU:
-            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs())
+            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs(), order=decision.order)
         else:
-            pulled, sharing, overhead = self._work_together(activity, decision.mode, sharing)
+            pulled, sharing, overhead = self._work_together(activity, decision, sharing)
             self._gpu_has_values = decision.mode == PULL  # else it lacks those of the CPU's pages
             before += overhead
         sharing = sharing.measured(
@@ -362,12 +372,12 @@ class SimulatedHybrid:
         self._gpu_has_values = True
         return self.gpu.workload.vertex_data / self.gpu.link.to_device
 
-    def _work_together(self, activity: Activity, mode: str, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
+    def _work_together(self, activity: Activity, decision: Decision, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
         """Simulate an iteration in which the CPU steals pages, and pulls them or does what has been notified.
 
         Returns its result, the rates, and the seconds for sharing and for notifying.
         """
-        workload, machine = self.cpu.workload, self.cpu.machine
+        workload, machine, mode = self.cpu.workload, self.cpu.machine, decision.mode
         work, overhead = self.cpu.costs_of(mode), machine.overhead(workload.traits.name)
         size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
         if mode == NOTIFY_PULL:
@@ -384,7 +394,7 @@ class SimulatedHybrid:
             staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
             handover=overhead.page,
         )
-        pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure)
+        pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure, decision.order)
         edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
         pulled = replace(pulled, step=replace(pulled.step, edges=edges))
         return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)

@@ -20,6 +20,7 @@ from ..executor.gpu.settings import ListPush
 from ..executor.modes import COMPACTED, GPU, PULL, PUSH, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
 from ..executor.protocol import Capabilities, Decision
+from ..pages.layout import Page
 from .clock import Channel
 from .executor import SimulatedStep
 from .machine import Machine, WorkCost
@@ -57,11 +58,14 @@ class SimulatedLists:
     machine : Machine
     policy : Policy
         Its `lists` say what it does.
+    pages : sequence of Page
+        None: it has partitions.
     """
 
     workload: Workload
     machine: Machine
     policy: Policy
+    pages: Sequence[Page] = ()
 
     @property
     def capabilities(self) -> Capabilities:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..dispatch.observation import Observation
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
@@ -75,11 +77,11 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
     speeds = speeds_of(workload, machine) if options.device == HYBRID and options.policy.hardware else None
-    scheduler = scheduler_of(workload, options, executor.capabilities, k, speeds)
+    scheduler = scheduler_of(workload, options, executor.capabilities, executor.pages, k, speeds)
     done, activities = Simulation(), workload.activities
     while (number := len(done.iterations)) < len(activities):
         scheduler.number, activity = number, activities[number]
-        seen = scheduler.observe(activity.active, activity.active_edges)
+        seen = observe(scheduler, activity)
         decision = scheduler.decide(seen)
         steps = executor.steps(activities[number:], decision)
         last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
@@ -91,13 +93,23 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     return done
 
 
+def observe(scheduler: Scheduler, activity: Activity) -> Observation:
+    """What the scheduler sees of an iteration; active vertices are spread evenly over the pages."""
+    counts: tuple[int, ...] = ()
+    if scheduler.counts_pages:
+        counts = tuple(activity.active * page.vertices // scheduler.vertices for page in scheduler.pages)
+    return scheduler.observe(activity.active, activity.active_edges, active_by_page=counts)
+
+
 def scheduler_of(
-    workload: Workload, options: RunOptions, can: Capabilities, k: float = 1.0, speeds: Speeds | None = None
-) -> Scheduler:
-    """The scheduler of a run on an executor with these capabilities."""
+    workload: Workload, options: RunOptions, can: Capabilities, pages: Sequence[Page], k: float = 1.0,
+    speeds: Speeds | None = None,
+) -> Scheduler:  # fmt: skip
+    """The scheduler of a run on an executor with these capabilities and pages."""
     buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
     schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets, speeds=speeds)
-    scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
+    orders = not (workload.on_disks and (can.name == GPU or can.loads))  # as of `PartSource`
+    scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can, pages, orders)
     scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
     return scheduler
 

@@ -48,7 +48,7 @@ class State(SimpleNamespace):
 
 def executor(*results, modes=(PULL, PUSH), **can):
     """An executor that gives these results, and reads 10 bytes in the first step, 20 in the second, and so on."""
-    source, left = SimpleNamespace(bytes_read=0), list(results)
+    source, left = SimpleNamespace(bytes_read=0, pages=(), takes_any_order=True), list(results)
 
     def step(state, decision):
         source.bytes_read += 10 * (len(results) - len(left) + 1)

@@ -291,6 +291,48 @@ def test_any_attributes_will_do():
     assert gp.Options(engine=one.policy).engine == one.engine
 
 
+ORDERED = """
+import garaph_py as gp
+
+class Busiest(gp.Policy):
+    sees_pages = True
+
+    def decide(self, seen):
+        assert len(seen.active_by_page) == len(seen.pages)
+        order = sorted(range(len(seen.pages)), key=lambda k: -seen.active_by_page[k])
+        return gp.Decision("pull", str(len(order)), seen.device, order=order)
+"""
+
+
+def test_it_orders_the_pages(shell, graph, search, tmp_path):
+    """In memory and on disk; in a replay, too. Sums of floats have the same bits in any order."""
+    file, trace = tmp_path / "mine.py", tmp_path / "run.json"
+    file.write_text(ORDERED)
+    gp.save(graph, tmp_path / "graph")
+    engines, rank = {"auto": "auto", "mine": f"{file}:Busiest"}, gp.apps.PageRank(stop="never")
+    options = {name: gp.Options(engine=engine, mode="pull", sync=True, page_edges=graph.m // 7)
+               for name, engine in engines.items()}  # fmt: skip
+    for where in graph, gp.open(tmp_path / "graph"):
+        found = {name: gp.run(rank, where, device="cpu", iterations=4, options=each) for name, each in options.items()}
+        assert int(found["mine"].stats.iterations[0].why) > 7
+        np.testing.assert_array_equal(found["mine"].column(), found["auto"].column())
+    free = gp.Options(engine=engines["mine"], page_edges=graph.m // 7, sync=False, trace=trace, checkpoint_every="page")
+    found = gp.run(search, graph, device="cpu", options=free, checkpoint=tmp_path / "kept")
+    np.testing.assert_array_equal(found.column(), ran(search, graph, "auto").column())
+    status, out, _ = shell("simulate", "--trace", trace, "--engine", engines["mine"], "--json")
+    assert status == 0
+    assert {row["mode"] for row in json.loads(out)["iterations"]} == {"pull"}
+
+
+def test_an_order_without_a_page_is_refused(graph, search):
+    class Short(gp.Policy):
+        def decide(self, seen):
+            return gp.Decision("pull", "", seen.device, order=range(1, len(seen.pages)))
+
+    with pytest.raises(PolicyError, match=r"policy 'Short', iteration 0: order: page 0 is missing; give each page"):
+        gp.run(search, graph, device="cpu", options=gp.Options(engine=Short(), page_edges=999))
+
+
 def test_a_simulation_lets_it_observe(shell, tmp_path):
     edges, file, trace = tmp_path / "edges.tsv", tmp_path / "mine.py", tmp_path / "run.json"
     edges.write_text("".join(f"{k}\t{k + 1}\n" for k in range(9)))

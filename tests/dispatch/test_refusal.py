@@ -1,11 +1,13 @@
 """Which decisions an executor cannot carry out, and what the message says."""
 
+import numpy as np
 import pytest
 
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.refusal import modes_on, refusal
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision
+from garaph_py.executor.protocol import Capabilities, Decision, PageDecision
+from garaph_py.pages.layout import layout
 
 ON_CPU = Capabilities("cpu", (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS))
 ON_GPU = Capabilities("gpu", (PULL, NOTIFY_PULL, PUSH))
@@ -117,6 +119,66 @@ def test_processors():
     )
     assert "choose from pull" in why(NOTIFY_PULL, "gpu", ratio=2.0)
     assert why(PULL, "gpu", LISTS, device="gpu") == "mode='pull' is not possible here; choose from push"
+
+
+PAGES = layout(np.arange(0, 101, 10), 30)
+ONE = {"pages": PAGES, "orders_pages": True}
+TWO = ONE | {"ratio": 2.0}
+
+
+def why_of(mode=PULL, on="cpu", can=ON_CPU, facts=ONE, **how):
+    return refusal(Decision(mode, "", on, **how), seen(**facts), can)
+
+
+def test_what_may_be_said_of_pages():
+    assert len(PAGES) == 4
+    for order in (3, 0, 2, 1), [0, 1, 2, 3], np.array([1, 0, 3, 2]):
+        assert why_of(order=order) is None
+        assert why_of(NOTIFY_PULL, order=order) is None
+        assert why_of(on="both", facts=TWO, order=order) is None
+    assert why_of(pages={1: PageDecision(NOTIFY_PULL, "cpu"), 3: PageDecision(PULL, "cpu")}) is None
+    named = {k: PageDecision(PULL, who) for k, who in enumerate(("cpu", "gpu", "gpu 0", "gpu 1"))}
+    two = Capabilities("cpu", (PULL, NOTIFY_PULL), loads=((100, 100, 4.0),) * 2)
+    assert why_of(on="both", can=two, facts=TWO, pages=named) is None
+
+
+@pytest.mark.parametrize(("order", "said"), [
+    ((0, 1, 2, 4), "there is no page 4; there are pages 0 to 3"),
+    ((0, -1, 2, 3), "there is no page -1; there are pages 0 to 3"),
+    ((0, 1, 2, 1), "page 1 is in it 2 times; give each page once"),
+    ((3, 2, 0), "page 1 is missing; give each page once"),
+    ((), "page 0 is missing; give each page once"),
+    (iter((0, 1, 2, 3)), " is no sequence of numbers; give those of all pages"),
+    ("0123", "'0123' is no sequence of numbers; give those of all pages"),
+])  # fmt: skip
+def test_orders_that_are_not_possible(order, said):
+    assert why_of(order=order).startswith("order: ")
+    assert why_of(order=order).endswith(said)
+
+
+@pytest.mark.parametrize(("number", "how", "said"), [
+    (4, PageDecision(PULL, "cpu"), "there is no page 4; there are pages 0 to 3"),
+    (0, "pull", "'pull' for page 0; give gp.PageDecision(direction, processor)"),
+    (0, PageDecision(PULL, "gpu"), "processor='gpu' for page 0; choose from cpu"),
+    (0, PageDecision(PUSH, "cpu"), "direction='push' for page 0; choose from pull, notify-pull"),
+    (0, PageDecision(PULL, "cpu", "copied"), "transfer='copied' for page 0; leave it out: the executor decides on it"),
+])  # fmt: skip
+def test_pages_that_are_not_possible(number, how, said):
+    assert why_of(pages={number: how}) == f"pages: {said}"
+
+
+def test_where_no_page_is_decided_on():
+    order = (0, 1, 2, 3)
+    assert why_of(PUSH, order=order) == "mode='push' does not go page by page; leave out pages and order"
+    assert why_of(facts=TWO, order=order).startswith("a CPU that works alone in a hybrid run has other pages")
+    assert why_of(facts={}, order=order).startswith("a part of a graph has pages of its own")
+    fixed = ONE | {"orders_pages": False}
+    assert why_of(facts=fixed, order=order).startswith(
+        "order: a GPU that reads edges from disk, or has vertices in hub"
+    )
+    assert why_of(facts=fixed, pages={0: PageDecision(PULL, "cpu")}) is None
+    notify = {0: PageDecision(NOTIFY_PULL, "gpu")}
+    assert why_of(on="both", facts=TWO, pages=notify) == "pages: direction='notify-pull' for page 0; choose from pull"
 
 
 def test_anything_else_than_a_decision():

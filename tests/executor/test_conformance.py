@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from garaph_py.checkpoint.saver import arrays_of, put
+from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.protocol import Capabilities, Decision
+from garaph_py.pages.memory_source import MemoryPageSource
+from garaph_py.pages.queue import PageQueue
 from tests.support import twins
 from tests.support.executors import KINDS, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after
@@ -70,6 +73,47 @@ def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind)
             np.testing.assert_array_equal(other.frontier.mask(graph.n), one.frontier.mask(graph.n))
             assert (other.active_count, other.active_edges) == (one.active_count, one.active_edges)
             assert other.total == one.total
+
+
+class Shuffled(Policy):
+    """Takes the pages in an order that chance decides on."""
+
+    sees_pages = True
+
+    def decide(self, seen):
+        order = np.random.default_rng(seen.active).permutation(len(seen.pages))
+        ordered.append([seen.pages[k].first_vertex for k in order])
+        assert sum(seen.active_by_page) == seen.active
+        return Decision(PULL, "shuffled", BOTH if seen.ratio else seen.device, order=order)
+
+
+ordered: list[list[int]] = []
+
+
+@kinds
+def test_an_order_of_pages_changes_no_bit(device_for, graph, kind, monkeypatch):
+    """Each processor takes its pages in the order decided; a host that shares them takes the last ones."""
+    program, taken, of = PROGRAMS["total"], [], PageQueue.of
+
+    def record(pages, *more):
+        taken.append([page.first_vertex for page in pages])
+        return of(pages, *more)
+
+    monkeypatch.setattr(PageQueue, "of", record)
+    monkeypatch.setattr(MemoryPageSource, "prefetch", lambda self, pages, *_: record(list(pages), {}, {}))
+    with run_on("cpu", program, graph, device_for) as known, run_on(kind, program, graph, device_for) as run:
+        one, other = known.open(True), run.open(True)
+        known.iterate(one, 4, mode=PULL)
+        taken.clear()
+        ordered.clear()
+        run.iterate(other, 4, policy=Shuffled())
+        np.testing.assert_array_equal(other.values, one.values)
+        assert other.total == one.total
+    assert len(ordered) == 4
+    assert ordered[0] != sorted(ordered[0])
+    found = [pages for pages in taken if len(pages) > 1]
+    assert found
+    assert all(any(pages == [v for v in order if v in pages] for order in ordered) for pages in found)
 
 
 @pytest.mark.slow

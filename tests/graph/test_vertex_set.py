@@ -20,6 +20,17 @@ def test_fill_clear_mask(n: int) -> None:
     assert not some.blocks.any()
 
 
+def test_counts_in_ranges_of_vertices() -> None:
+    n, rng = 1000, np.random.default_rng(1)
+    mask = rng.random(n) < 0.4
+    some = VertexSet.empty(n)
+    some.bits.view(np.uint8)[: -(-n // 8)] = np.packbits(mask, bitorder="little")
+    first = np.array([0, 0, 3, 64, 100, 700, n])
+    last = np.array([n, 64, 3, 128, 701, n, n])
+    expected = [mask[a:b].sum() for a, b in zip(first, last, strict=True)]
+    assert some.count_in(first, last).tolist() == expected
+
+
 def test_clearing_a_few_blocks_among_many() -> None:
     n = 100 * BLOCK
     some = VertexSet.empty(n)

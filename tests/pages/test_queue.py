@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from garaph_py.pages.layout import Page
-from garaph_py.pages.queue import PageQueue, device_order, take_buffered
+from garaph_py.pages.queue import PageQueue, device_order, in_order, take_buffered
 
 
 def pages_of(*sizes):
@@ -84,6 +84,13 @@ def test_the_largest_page_comes_first_unless_pages_are_shared():
     pages = pages_of(10, 30, 20)
     assert device_order(pages, False) == [pages[1], pages[2], pages[0]]
     assert device_order(reversed(pages), True) == pages
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_policy_decides_on_the_order(shared):
+    first, second, third = pages_of(10, 30, 20)
+    assert device_order([first, second, third], shared, (2, 0, 1)) == [third, first, second]
+    assert in_order([second, third], (2, 0, 1)) == [third, second]
 
 
 def test_two_threads_take_every_resident_page_once():

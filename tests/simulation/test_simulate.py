@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
+from garaph_py.dispatch.policy import Policy
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from garaph_py.runtime.options import RunOptions
+from garaph_py.executor.protocol import Decision
+from garaph_py.pages.queue import PageQueue
+from garaph_py.runtime.options import HYBRID, RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.executor import expected_pages
 from garaph_py.simulation.machine import Disks, Link, UnitCost, WorkCost
@@ -47,6 +50,32 @@ def test_two_streams_by_hand():
     # then 2 and 3 are held: kernels end at 0.5 and 1, values are back at 1.5 and 2.5; the others' at 4 and 5
     assert [row.seconds for row in done.iterations] == [6.0, 5.0]
     assert [row.to_device for row in done.iterations] == [4096, 2048]
+
+
+class Backwards(Policy):
+    """Takes the last page first; a page's vertices are active in proportion to its size."""
+
+    sees_pages = True
+
+    def decide(self, seen):
+        assert seen.active_by_page == tuple(seen.active * page.vertices // seen.vertices for page in seen.pages)
+        order = tuple(reversed(range(len(seen.pages))))
+        return Decision(PULL, "", BOTH if seen.ratio else seen.device, order=order)
+
+
+@pytest.mark.parametrize("device", [CPU, GPU, HYBRID])
+def test_a_policy_orders_the_pages(device, monkeypatch):
+    queues, of = [], PageQueue.of
+
+    def record(pages, *more):
+        queues.append([page.number for page in pages])
+        return of(pages, *more)
+
+    monkeypatch.setattr(PageQueue, "of", record)
+    options = replace(how(device), engine=Backwards())
+    done = simulate(workload(activities=[EVERYBODY] * 2), replace(SMALL, cores=4), options, room=2048)
+    assert queues == [[3, 2, 1, 0]] * 2
+    assert [sorted(set(by_number(owners))) for owners in done.owners] == [[0, 1, 2, 3]] * 2
 
 
 def test_what_stays_is_copied_once():

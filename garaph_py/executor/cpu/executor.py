@@ -21,6 +21,7 @@ from ...pages.layout import Page, within
 from ...pages.memory import tile_page_edges
 from ...pages.memory_source import MemoryPageSource, memory_layout
 from ...pages.provider import SourceFactory
+from ...pages.queue import in_order
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -302,20 +303,18 @@ class CpuExecutor(StepByParts):
             return self._components(state, source)
         if mode == PULL and self._skips_done:
             mode = UNFINISHED
-        tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
+        results = {page: PageResult(0, 0, 0, 0, None, skipped=True) for page in pages}
+        tasks = {page: task for page in results if (task := self._pull.task(page, state, mode)) is not None}
         wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode != PULL else None
-        source.prefetch([page for page, task in tasks if task is not None], wanted)
-        results = []
-        for page, task in tasks:
-            if task is None:
-                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
-                continue
+        due = list(tasks) if self.order is None else in_order(tasks, self.order)
+        source.prefetch(due, wanted)
+        for page in due:
             self.pool.about = {"page": page.number, "edges": page.edges}
-            results.append(self._pull.run(source.edges(page), state, task))
+            results[page] = self._pull.run(source.edges(page), state, tasks[page])
             source.release(page)
             tell(self.on_page, page, state)
         self.pool.about = {}
-        return results
+        return list(results.values())
 
     def commit(self, state: State, mode: str) -> None:
         sums = self._pull.sums if mode == PULL else self._push_deltas.sums

@@ -384,7 +384,7 @@ class GpuExecutor(StepByParts):
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments and self.shares_pages
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
-        return self.streams.order(chosen, shared or self.graph.on_disk, split)
+        return self.streams.order(chosen, shared or self.graph.on_disk, split, self.order)
 
     def work(
         self, queue: PageQueue[Buffer], source: PageSource, state: State,

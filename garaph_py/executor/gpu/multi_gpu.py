@@ -187,6 +187,9 @@ class MultiGpuExecutor(StepByParts):
         for page in pages:
             k = self._owner(page)
             own[k].append(replace(page, number=page.number - self._firsts[k]))
+        for gpu, first in self._each():
+            count = len(gpu.residency.pages)
+            gpu.order = self.order and [number - first for number in self.order if first <= number < first + count]
         return own
 
     def load(self, state: State) -> None:

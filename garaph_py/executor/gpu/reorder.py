@@ -35,7 +35,9 @@ FIELDS = "new_sources", "new_edge_values"
 
 
 class DevicePages(MemoryPageSource):
-    """Pages whose edges are on the device only."""
+    """Pages whose edges are on the device only, of vertices in an order that no policy knows."""
+
+    takes_any_order = False
 
     def edges(self, page: Page) -> PageEdges:
         raise ValueError(f"page {page.number} is in the device's order: the host does not have its edges")

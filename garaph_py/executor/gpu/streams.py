@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -313,7 +313,10 @@ class Streams:
             listener(Step("copying to the GPU", done, total, "edges"))
         self.thread.doing = ("idle",)
 
-    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
+    def order(
+        self, pages: Iterable[Page], shared: bool = False, split: Split | None = None,
+        order: Sequence[int] | None = None,
+    ) -> PageQueue[Buffer]:  # fmt: skip
         """The page queue for one call of `process`.
 
         If pages may stay, those that are still in the buffers of streams come first and are not copied again.
@@ -325,8 +328,10 @@ class Streams:
             Whether other processors may steal pages.
         split : callable, optional
             If given, they may steal parts of pages; see `PageQueue`.
+        order : sequence of int, optional
+            The page numbers in the order that a policy has decided on.
         """
-        ordered = device_order(pages, shared)
+        ordered = device_order(pages, shared, order)
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
