@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from ..errors import ClusterError
 from .host import UNREACHABLE_SECONDS, GoneError, unreachable
+from .placing import WorkerFacts, place
 from .superstep import Report
 
 Array = npt.NDArray[Any]
@@ -28,21 +29,8 @@ PIECE = 1 << 26
 ALIVE_SECONDS = 0.2
 """How often the client asks the scheduler which workers there are."""
 WAIT_SECONDS = 60.0
-"""How long the client waits for a worker if none is left: as long as a batch system may take to start one again."""
-
-
-class WorkerFacts(NamedTuple):
-    """A worker, as the scheduler knows it.
-
-    Attributes
-    ----------
-    memory : int
-        Its memory limit in bytes; 0 if it has none.
-    threads : int
-    """
-
-    memory: int
-    threads: int
+"""How long the client waits for a worker if none is left, or none has room: as long as a batch system may take to start
+one again."""
 
 
 class Cluster(Protocol):
@@ -86,10 +74,16 @@ class Conductor:
     prepared : dict
         What each worker gets first, by name: the program, options and so on.
     heard : callable
+    needs : callable, optional
+        ``needs()`` returns the bytes that each part takes in a worker; by default none.
     """
 
-    def __init__(self, cluster: Cluster, parts: Parts, prepared: Mapping[str, Any], heard: Heard) -> None:
+    def __init__(
+        self, cluster: Cluster, parts: Parts, prepared: Mapping[str, Any], heard: Heard,
+        needs: Callable[[], Sequence[int]] | None = None,
+    ) -> None:  # fmt: skip
         self._cluster, self._parts, self._prepared, self._heard = cluster, parts, prepared, heard
+        self._needs = needs or (lambda: [0] * parts.count)
         self._epoch = 0
         self._addresses: list[str] = []  # by part
         self._members: list[str] = []  # workers that were prepared and are there
@@ -211,7 +205,7 @@ class Conductor:
             for address in lost:
                 self.failures.append(address)
                 log.warning("the worker %s has gone; its parts move to others", address)
-            self._place(alive)
+            await self._place(alive)
             try:
                 replies = await self._each(self._members, "halt", lambda address: {})
             except GoneError as error:
@@ -220,14 +214,20 @@ class Conductor:
             copies = dict(zip(self._members, replies, strict=True))
             return common(copies.values(), self._parts.count), copies
 
-    def _place(self, alive: Mapping[str, WorkerFacts]) -> None:
-        """Give each part that was lost to the worker with the fewest parts per thread."""
-        load = {address: self._addresses.count(address) / facts.threads for address, facts in alive.items()}
-        for part, address in enumerate(self._addresses):
-            if address not in alive:
-                least = min(load, key=lambda one: load[one])
-                self._addresses[part] = least
-                load[least] += 1 / alive[least].threads
+    async def _place(self, alive: Mapping[str, WorkerFacts]) -> None:
+        """Give each part that was lost to another worker; wait for a new one if none has room."""
+        if all(address in alive for address in self._addresses):
+            return
+        needs, tries = self._needs(), int(WAIT_SECONDS / ALIVE_SECONDS)
+        for left in reversed(range(tries)):
+            try:
+                self._addresses = place(self._addresses, alive, needs)
+                return
+            except ClusterError:
+                if not left:
+                    raise
+            await asyncio.sleep(ALIVE_SECONDS)
+            alive = await self._cluster.workers()
 
     async def _ask(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         (reply,) = await self._each([address], what, lambda _: data)

@@ -22,8 +22,8 @@ from distributed.protocol import to_serialize
 from .. import __version__ as VERSION
 from .. import errors
 from ..errors import ClusterError, GaraphError, ParameterError
-from .client import WorkerFacts
 from .host import GoneError
+from .placing import WorkerFacts
 from .plain import pack, unpack
 from .prepare import hosting
 from .runs import Runs

@@ -30,15 +30,19 @@ STATE_ARRAYS = 2
 """Arrays of values in a synchronous run."""
 COPIES = 2 * KEPT
 """Copies in a worker's memory: those of its own part, and those of a neighbour's."""
+WHOLE_PARAMETERS = 2
+"""Arrays in a worker of the parameters that have a number for each vertex of the undivided graph: as they came, and as
+structures while the program is bound."""
 
 
 def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram) -> Array:
-    """Bytes that each part takes in a worker: edges in both directions, values, copies, and messages."""
+    """Bytes that each part takes in a worker: edges in both directions, values, copies, messages and parameters."""
     arrays = graph._arrays.in_edges
     edge = 4 + (0 if arrays.values is None else arrays.values.itemsize)
     edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + mirror_counts(graph, cuts)
     of_vertex = 2 * 8 + PLACE_BYTES + (STATE_ARRAYS + COPIES + 1) * bound.value.itemsize
-    needed: Array = 2 * edges * edge + vertices * of_vertex
+    given = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
+    needed: Array = 2 * edges * edge + vertices * (of_vertex + given) + WHOLE_PARAMETERS * graph.n * given
     return needed
 
 

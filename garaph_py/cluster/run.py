@@ -27,7 +27,7 @@ from ..runtime.verify import verifier_of
 from .client import Cluster, Conductor, wait_for_workers
 from .cuts import cut
 from .heard import Heard
-from .memory import check_memory
+from .memory import check_memory, part_bytes
 from .source import sent
 
 Array = npt.NDArray[Any]
@@ -125,6 +125,7 @@ async def conduct(
     conductor = Conductor(
         cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts},
         lambda superstep, reports: heard(superstep, reports, conductor.addresses),
+        lambda: part_bytes(graph, cuts, bound).tolist(),
     )  # fmt: skip
     try:
         reported = await conductor.run(addresses)

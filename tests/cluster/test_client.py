@@ -8,6 +8,8 @@ from garaph_py.cluster import client as client_module
 from garaph_py.cluster import host as host_module
 from garaph_py.cluster.client import Conductor, common
 from garaph_py.cluster.host import GoneError
+from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS
+from garaph_py.cluster.placing import WorkerFacts
 from garaph_py.errors import ClusterError
 from tests.support.numpy_parts import LocalWorkers, NumpyParts, NumpyRun, least
 
@@ -22,11 +24,11 @@ class EagerCopies(NumpyRun):
     state_bytes = 0
 
 
-def run(workers, parts, heard=lambda superstep, reports: None):
+def run(workers, parts, heard=lambda superstep, reports: None, needs=None):
     """The answer, and the conductor."""
 
     async def work():
-        conductor = Conductor(workers, NumpyParts(N, SOURCES, TARGETS, parts), {"parts": parts}, heard)
+        conductor = Conductor(workers, NumpyParts(N, SOURCES, TARGETS, parts), {"parts": parts}, heard, needs)
         there = list(await workers.workers())
         try:
             reported = await conductor.run([there[part % len(there)] for part in range(parts)])
@@ -134,3 +136,37 @@ def test_workers_that_do_not_reach_each_other(what, monkeypatch):
 
     with pytest.raises(ClusterError, match=r"worker 0 does not reach worker 1, .*see that no firewall is between"):
         run(LocalWorkers(2, after=after), 2)
+
+
+class SmallWorkers(LocalWorkers):
+    """Workers with room for one part each, which takes 100 MiB."""
+
+    async def workers(self):
+        limit = int((PROCESS + (150 << 20)) / LIMIT_SHARE)
+        return {address: WorkerFacts(limit, 1) for address in self.hostings}
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_part_moves_only_where_there_is_room(comes, monkeypatch):
+    """A worker dies; another one comes soon after, or never."""
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+    monkeypatch.setattr(client_module, "WAIT_SECONDS", 0.2)
+
+    async def come():
+        await asyncio.sleep(0.06)
+        workers.add()
+
+    async def after(address, what):
+        if what == "go" and "worker 1" in workers.hostings:
+            workers.kill("worker 1")
+            if comes:
+                coming.append(asyncio.create_task(come()))
+
+    workers, coming = SmallWorkers(2, after=after), []
+    if comes:
+        answer, conductor = run(workers, 2, needs=lambda: [100 << 20] * 2)
+        np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+        assert conductor.addresses == ["worker 0", "worker 2"]
+    else:
+        with pytest.raises(ClusterError, match=r"a part has to move, and takes 100.* MiB .* 50.* MiB are missing"):
+            run(workers, 2, needs=lambda: [100 << 20] * 2)

@@ -52,3 +52,25 @@ def test_bytes_of_all_parts_are_near_those_of_their_edges(graph, bound):
     total = part_bytes(graph, cut(graph, 4), bound).sum()
     assert 8 * graph.m < total
     assert np.all(part_bytes(graph, cut(graph, 1), bound) <= total)
+
+
+class Weighed(gp.VertexProgram):
+    weight: gp.PerVertex = 1.0
+
+    value = np.float64
+    sum = gp.add
+
+    def init(self, weight):
+        return weight
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc
+
+
+def test_parameters_with_a_number_for_each_vertex_count(graph, bound):
+    given, cuts = bind(Weighed(np.arange(float(graph.n))), graph), cut(graph, 3)
+    more = part_bytes(graph, cuts, given) - part_bytes(graph, cuts, bound)
+    assert (more > 2 * 8 * graph.n).all()

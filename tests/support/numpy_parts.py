@@ -9,9 +9,9 @@ import asyncio
 
 import numpy as np
 
-from garaph_py.cluster.client import WorkerFacts
 from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.messages import Changed, decode
+from garaph_py.cluster.placing import WorkerFacts
 from garaph_py.cluster.plain import pack, unpack
 from garaph_py.cluster.worker import Hosting
 

@@ -1,0 +1,65 @@
+"""`place`: which worker gets a part whose worker has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..errors import ClusterError
+from ..system.sizes import show_bytes
+from .memory import LIMIT_SHARE, PROCESS
+
+
+class WorkerFacts(NamedTuple):
+    """A worker, as the scheduler knows it.
+
+    Attributes
+    ----------
+    memory : int
+        Its memory limit in bytes; 0 if it has none.
+    threads : int
+    """
+
+    memory: int
+    threads: int
+
+
+def place(addresses: Sequence[str], workers: Mapping[str, WorkerFacts], needs: Sequence[int]) -> list[str]:
+    """Give each part whose worker is not there to the one with the fewest parts per thread that has room for it.
+
+    Parameters
+    ----------
+    addresses : sequence of str
+        The worker of each part.
+    workers : dict
+        Those that are there.
+    needs : sequence of int
+        Bytes that each part takes in a worker.
+
+    Raises
+    ------
+    ClusterError
+        If none has room. It says how much is missing.
+    """
+    placed = list(addresses)
+    load = {one: placed.count(one) / facts.threads for one, facts in workers.items()}
+    room = {one: int(facts.memory * LIMIT_SHARE) - PROCESS for one, facts in workers.items() if facts.memory}
+    for part, address in enumerate(placed):
+        if address in room:
+            room[address] -= needs[part]
+    for part, address in enumerate(placed):
+        if address in workers:
+            continue
+        fitting = [one for one in workers if one not in room or room[one] >= needs[part]]
+        if not fitting:
+            most = max(0, *room.values())
+            raise ClusterError(
+                f"a part has to move, and takes {show_bytes(needs[part])} in a worker; the worker with most room has "
+                f"{show_bytes(most)}, so {show_bytes(needs[part] - most)} are missing; "
+                "start another worker, or give each more memory (memory_limit), and run again"
+            )
+        placed[part] = least = min(fitting, key=lambda one: load[one])
+        load[least] += 1 / workers[least].threads
+        if least in room:
+            room[least] -= needs[part]
+    return placed
