@@ -17,6 +17,7 @@ from ..executor.cpu.levels import SOURCES, Levels
 from ..executor.memory import vertex_bytes
 from ..executor.modes import CPU
 from ..graph import Graph
+from ..native.threads import ThreadPool
 from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.bind import scalars
@@ -117,8 +118,10 @@ def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOption
     options = replace(options, device=CPU)
     check_run_options(options, bound, graph)
     run = carry_out(bound, encoded(graph, options), options, on_event, None, levels.after)
-    made: list[Make] = [partial(search_result, run, column, levels.table, c) for c, column in enumerate(columns)]
-    return Block(made, levels.table)
+    with ThreadPool(options.threads) as pool:
+        table = levels.table(pool)
+    made: list[Make] = [partial(search_result, run, column, table, c) for c, column in enumerate(columns)]
+    return Block(made, table)
 
 
 def search_result(run: Result, column: BoundProgram, levels: Array, number: int) -> Result:

@@ -11,52 +11,69 @@ from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.native.threads import ThreadPool
 
 
-@pytest.mark.parametrize("kind", levels.KINDS)
-def test_kernel_does_what_its_function_does(kind):
+def random_bits(rng, count):
+    return rng.integers(0, 1 << 64, count, dtype=np.uint64, endpoint=False)
+
+
+def test_note_does_what_its_function_does():
     rng = np.random.default_rng(7)
-    n, count = 200, 64
-    frontier = rng.integers(0, 1 << 63, 4, dtype=np.uint64)
+    n, level = 200, 13
+    frontier = random_bits(rng, 4)
     frontier[3] &= np.uint64(0xFF)
-    left = rng.integers(-(1 << 62), 1 << 62, n)
-    values = left & rng.integers(-(1 << 62), 1 << 62, n)
+    left = random_bits(rng, n).view(np.int64)
+    values = left & random_bits(rng, n).view(np.int64)
+    before = random_bits(rng, 4 * n)
     outcomes = []
-    for run in (levels.kernel_for(np.dtype(kind)), reference):
-        table, after = np.full(n * count, -1, kind), left.copy()
-        run(frontier, values, after, table, count, 9, 0, len(frontier))
-        outcomes.append((table, after))
+    for run in (levels.NOTE, reference):
+        planes, after = before.copy(), left.copy()
+        run(frontier, values, after, planes, n, level, 0, len(frontier))
+        outcomes.append((planes, after))
     for compiled, expected in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(compiled, expected)
-    assert (outcomes[0][0] == 9).any()
+    assert (outcomes[0][0] != before).any()
 
 
-def reference(frontier, values, left, table, count, level, first_word, last_word):
+def reference(frontier, values, left, planes, n, level, first_word, last_word):
     """The same in plain Python, a bit at a time."""
     for v in range(first_word * 64, min(last_word * 64, len(values))):
         if int(frontier[v // 64]) >> v % 64 & 1:
             gone = int(left[v]) & ~int(values[v])
             left[v] = values[v]
-            for bit in range(count):
-                if gone >> bit & 1:
-                    table[v * count + bit] = level
+            for bit in range(64):
+                for plane in range(4):
+                    if gone >> bit & 1 and level >> plane & 1:
+                        planes[plane * n + v] |= np.uint64(1 << bit)
 
 
-@pytest.mark.parametrize("count", [1, 3, 64])
-def test_levels_grow_from_the_sources(count):
-    n = 130
-    sources = np.arange(count) * 2
-    found = Levels(sources, n)
-    values = found.first_values
-    everyone = Levels.all_bits(count)
-    assert (values[sources] != everyone).all()
-    assert (np.delete(values, sources) == everyone).all()
-    values[129] = 0
-    frontier = VertexSet.empty(n)
-    frontier.bits[2] = np.uint64(1) << np.uint64(1)
+def run_noting(found, count, n, reached, pool):
+    """Let each source reach the vertices that `reached` names, by level; return the levels that they then have."""
+    values, expected = found.first_values, np.full((n, count), -1)
+    expected[np.arange(count), np.arange(count)] = 0
+    for level, v, source in reached:
+        values[v] &= ~np.uint64(1 << source).astype(np.int64)
+        expected[v, source] = level
+        frontier = VertexSet.empty(n)
+        frontier.bits[v // 64] = np.uint64(1 << v % 64)
+        found.after(SimpleNamespace(frontier=frontier, values=values), level, pool)
+    return expected
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 61, 64])
+def test_levels_have_the_type_that_the_last_one_needs(count):
+    n, last = 130, count - 1
+    reached = [(1, 129, 0), (2, 128, last), (5, 65, 0), (127, 70, last), (128, 66, 0), (129, 129, last)]
+    reached += [(1 << 14, 67, last), ((1 << 21) + 77, 68, 0)]
     with ThreadPool(2) as pool:
-        found.after(SimpleNamespace(frontier=frontier, values=values), 1, pool)
-        assert found.table.dtype == np.int8
-        np.testing.assert_array_equal(found.table[129], np.ones(count))
-        found.after(SimpleNamespace(frontier=frontier, values=values), 128, pool)
-    assert found.table.dtype == np.int32
-    assert (found.table == 0).sum() == count
-    assert (found.table[:129] <= 0).all()
+        for steps, kind in ((0, np.int8), (1, np.int8), (4, np.int8), (5, np.int32), (8, np.int32)):
+            found = Levels(np.arange(count), n)
+            expected = run_noting(found, count, n, [r for r in reached[:steps] if count > 1 or r[0] != 129], pool)
+            table = found.table(pool)
+            assert table.dtype == kind
+            assert table.shape == (n, count)
+            np.testing.assert_array_equal(table, expected)
+
+
+def test_a_search_begins_with_its_sources_alone_reached():
+    sources = np.array([5, 2, 2])
+    values = Levels(sources, 8).first_values
+    assert values.tolist() == [7, 7, 1, 7, 7, 6, 7, 7]
