@@ -22,6 +22,7 @@ Array = npt.NDArray[Any]
 
 PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values", "the program's functions"
 DIRECTORY = "graph directory"
+SYNCHRONOUS = "synchronous"
 HASHES = (PER_VERTEX, EDGES, DIRECTORY, FUNCTIONS)
 CHUNK = 1 << 20
 """Number of elements of an array of edges that are decoded at a time."""
@@ -53,7 +54,7 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: Thre
         DIRECTORY: graph.directory,
         "type of the values": str(bound.value),
         FUNCTIONS: functions_digest(bound),
-        "synchronous": synchronous,
+        SYNCHRONOUS: synchronous,
     }
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..program import BoundProgram
 from ..system import interrupts
 from .files import Files
 from .finished import FinishedRun, note_the_end, remove_earlier
-from .identity import differences, identity_of
+from .identity import SYNCHRONOUS, differences, identity_of
 from .page_log import LoggedPage
 from .policy import PAGE, Every, Measured, expected_seconds, is_due
 from .store import Store
@@ -88,6 +89,11 @@ class Saver:
         return self._saved
 
     @property
+    def directory(self) -> Path:
+        """Where the checkpoints are."""
+        return self._store.directory
+
+    @property
     def wants_pages(self) -> bool:
         """Whether `page` is to be told what each page has changed."""
         return self._every.pages
@@ -126,7 +132,8 @@ class Saver:
                 "(resume=True) to go on from there, or remove it"
             )
         self._identity = identity_of(bound, graph, synchronous, pool)
-        if found is not None and (other := differences(found.identity, self._identity)):
+        either_way = {SYNCHRONOUS: synchronous} if bound.is_order_independent and limit is None else {}
+        if found is not None and (other := differences({**found.identity, **either_way}, self._identity)):
             raise ParameterError(f"{where} has a checkpoint of another run ({other}); choose another directory")
         if found is not None and limit is not None and found.iterations > limit:
             raise ParameterError(
@@ -150,20 +157,26 @@ class Saver:
             If there are checkpoints, and all are damaged.
         """
         arrays = {name: np.empty_like(array) for name, array in arrays_of(state).items()}
+        iterations = self.load(arrays)
+        if iterations is not None:
+            put(arrays, state, graph)
+        return iterations
+
+    def load(self, arrays: dict[str, Array]) -> int | None:
+        """Like `restore`, for the `arrays` that `arrays_of` takes from a state; also from a checkpoint of this run."""
         self._expected = expected_seconds(sum(array.nbytes for array in arrays.values()))
-        found = self._store.load(arrays) if self._resume else None
+        found = self._store.load(arrays) if self._resume or self._saved else None
         if found is None:
             return None
-        if pages := replay(self._store.pages(state.values), arrays):
+        if pages := replay(self._store.pages(arrays["values"]), arrays):
             log.info("going on after %d iterations, and %d pages of the next", found.iterations, pages)
-        put(arrays, state, graph)
         self._saved = self._tried = found.iterations
         return found.iterations
 
     def begin(self, state: State, iterations: int) -> None:
         """Before the first iteration of this process, make the checkpoint on top of which pages are logged."""
         if self._every.pages and iterations >= self._saved:
-            self._save(state, iterations)
+            self.save(arrays_of(state), iterations)
 
     def page(self, page: Page, values: Array, active: Array) -> None:
         """Write what a page of the iteration under way has changed, if the newest checkpoint is of its beginning.
@@ -200,15 +213,20 @@ class Saver:
 
         A pending signal then interrupts the run. If a checkpoint cannot be written, log that and continue the run.
         """
-        now, signalled = time.perf_counter(), interrupts.pending()
-        seen = Measured(iterations - self._tried, now - self._last, now - self._began, self._spent, self._expected)
-        if signalled or is_due(self._every, seen):
+        signalled = interrupts.pending()
+        if signalled or self.is_due(iterations):
             self.guard(state, iterations)
-            self._save(state, iterations)
+            self.save(arrays_of(state), iterations)
         if signalled:
-            self._deliver(iterations)
+            self.deliver(iterations)
 
-    def _deliver(self, iterations: int) -> None:
+    def is_due(self, iterations: int) -> bool:
+        """Whether to make a checkpoint when so many iterations are done."""
+        now = time.perf_counter()
+        seen = Measured(iterations - self._tried, now - self._last, now - self._began, self._spent, self._expected)
+        return is_due(self._every, seen)
+
+    def deliver(self, iterations: int) -> None:
         """Deliver a signal. What it raises says that there is a checkpoint; an exit, which shows no text, logs it."""
         said = f"interrupted after {iterations} iterations; {self._store.directory} has a checkpoint"
         has_checkpoint = self._saved == iterations
@@ -231,7 +249,7 @@ class Saver:
         except NumberError as error:
             return f"no checkpoint was written: {error}"
         if self._saved != iterations:
-            self._save(state, iterations)
+            self.save(arrays_of(state), iterations)
         if self._saved != iterations:
             return f"no checkpoint could be written to {where}"
         return f"{where} has a checkpoint after {iterations} iterations: resume=True (--resume) goes on from there"
@@ -239,14 +257,18 @@ class Saver:
     def end(self, state: State, iterations: int) -> None:
         """At the end of the run, make a checkpoint of it, so that its answer need not be computed again."""
         if self._saved != iterations:
-            self._save(state, iterations)
+            self.save(arrays_of(state), iterations)
+        self.mark_end(iterations)
+
+    def mark_end(self, iterations: int) -> None:
+        """Note that the run has ended after so many iterations: an error that follows says whether that is saved."""
         self._has_end = self._saved == iterations > 0
 
-    def _save(self, state: State, iterations: int) -> None:
-        """Make a checkpoint; if it cannot be written, log that."""
+    def save(self, arrays: Mapping[str, Array], iterations: int) -> None:
+        """Make a checkpoint of the `arrays` that `arrays_of` takes from a state; if it cannot be written, log that."""
         self._last, self._tried, self._logs = time.perf_counter(), iterations, False
         try:
-            size = self._store.save(iterations, self._identity, arrays_of(state), self._request)
+            size = self._store.save(iterations, self._identity, arrays, self._request)
         except OSError as error:
             reason = error.strerror or error
             log.warning("no checkpoint after %d iterations: %s: %s", iterations, self._store.directory, reason)

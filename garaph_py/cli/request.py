@@ -19,8 +19,9 @@ from ..errors import ParameterError
 
 Value = str | int | float | bool | list[str]
 
-NOT_RECORDED = ("program", "graph", "checkpoint", "resume")
-"""Parameters of ``garaph run`` that are not among a request's options; it has the first two by themselves."""
+NOT_RECORDED = ("program", "graph", "checkpoint", "resume", "cluster")
+"""Parameters of ``garaph run`` that are not among a request's options; it has the first two by themselves. A run may
+resume on another cluster or on none, so the user names that again."""
 OUTPUTS = ("output", "trace", "report")
 """Options of ``garaph run`` that name a file to write."""
 

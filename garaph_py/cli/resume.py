@@ -32,6 +32,8 @@ def resume(
 
       garaph resume checkpoints --device cpu
 
+      garaph resume checkpoints --cluster tcp://scheduler:8786
+
       garaph resume checkpoints --program my_program.py:MyProgram --output ranks.parquet
     """
     root = context.find_root()

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from ..errors import ClusterError
+from .checkpoints import Checkpoints
 from .host import UNREACHABLE_SECONDS, GoneError, unreachable
 from .placing import WorkerFacts, place
 from .superstep import Report
@@ -76,14 +77,23 @@ class Conductor:
     heard : callable
     needs : callable, optional
         ``needs()`` returns the bytes that each part takes in a worker; by default none.
+    checkpoints : Checkpoints, optional
+        From which the run goes on, and that it makes.
+
+    Attributes
+    ----------
+    before : int
+        The supersteps that were done before the run, if it goes on from a checkpoint.
     """
 
     def __init__(
         self, cluster: Cluster, parts: Parts, prepared: Mapping[str, Any], heard: Heard,
         needs: Callable[[], Sequence[int]] | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:  # fmt: skip
         self._cluster, self._parts, self._prepared, self._heard = cluster, parts, prepared, heard
         self._needs = needs or (lambda: [0] * parts.count)
+        self._checkpoints = checkpoints
         self._epoch = 0
         self._addresses: list[str] = []  # by part
         self._members: list[str] = []  # workers that were prepared and are there
@@ -91,6 +101,7 @@ class Conductor:
         self._failing: float | None = None  # since when calls fail although all workers are there
         self._next = 0  # the next superstep of which the client has to hear
         self.finished, self.converged = 0, False
+        self.before = 0
         self.failures: list[str] = []
 
     async def run(self, addresses: list[str]) -> list[Array]:
@@ -104,13 +115,16 @@ class Conductor:
             That a worker has raised.
         """
         self._addresses = list(addresses)
-        superstep: int | None = None
+        superstep = None if self._checkpoints is None else await self._checkpoints.load()
+        self._next = self.before = superstep or 0
         copies: dict[str, dict[int, list[int]]] = {}
         while True:
             try:
                 await self._send_parts()
                 await self._load(superstep, copies)
                 await self._watch()
+                if self._checkpoints is not None:
+                    await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
                 return await self._collect()
             except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
@@ -155,7 +169,10 @@ class Conductor:
         await self._each(here, "connect", lambda address: {
             "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
         })  # fmt: skip
-        if superstep is not None:
+        if superstep is not None and not copies:
+            assert self._checkpoints is not None
+            await self._checkpoints.give(superstep, self._of_part, self._parts.count)
+        elif superstep is not None:
             for part, address in enumerate(self._addresses):
                 if superstep not in copies.get(address, {}).get(part, ()):
                     holder = next(one for one, kept in copies.items() if superstep in kept.get(part, ()))
@@ -169,12 +186,16 @@ class Conductor:
         ended: dict[int, tuple[int, bool]] = {}
         here = list(dict.fromkeys(self._addresses))
         while len(ended) < self._parts.count:
+            copied: dict[int, int] = {}
             for reply in await self._each(here, "news", lambda address: {"since": self._next}):
                 for superstep, reports in reply["records"]:
                     if superstep == self._next:
                         self._heard(superstep, tuple(Report(*report) for report in reports))
                         self._next += 1
                 ended.update(reply["finished"])
+                copied.update(reply["copied"])
+            if self._checkpoints is not None and not ended:
+                await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
         self.finished, self.converged = max(ended.values())
 
     async def _collect(self) -> list[Array]:
@@ -212,7 +233,11 @@ class Conductor:
                 gone = error
                 continue
             copies = dict(zip(self._members, replies, strict=True))
-            return common(copies.values(), self._parts.count), copies
+            superstep = common(copies.values(), self._parts.count)
+            if self._checkpoints is not None:
+                newer = await self._checkpoints.load(superstep)
+                superstep, copies = (superstep, copies) if newer is None else (newer, {})
+            return superstep, copies
 
     async def _place(self, alive: Mapping[str, WorkerFacts]) -> None:
         """Give each part that was lost to another worker; wait for a new one if none has room."""
@@ -228,6 +253,10 @@ class Conductor:
                     raise
             await asyncio.sleep(ALIVE_SECONDS)
             alive = await self._cluster.workers()
+
+    async def _of_part(self, part: int, what: str, data: Mapping[str, Any]) -> Any:
+        """Ask the worker of a part about it."""
+        return await self._ask(self._addresses[part], what, {"part": part, **data})
 
     async def _ask(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         (reply,) = await self._each([address], what, lambda _: data)

@@ -13,7 +13,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import distributed
@@ -153,8 +153,7 @@ class DaskCluster:
             found = await self._client.scheduler.identity(n_workers=-1)
         except OSError as error:
             raise ClusterError(
-                f"the scheduler {self._client.scheduler.address} has gone: {error}; start it again, and then the run, "
-                "from its beginning"
+                f"the scheduler {self._client.scheduler.address} has gone: {error}; start it again, and then the run"
             ) from error
         return {
             address: WorkerFacts(facts["memory_limit"] or 0, facts["nthreads"])
@@ -245,10 +244,14 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
         ) from error
 
 
-def wait(client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], listener: Any) -> Any:
+def wait(
+    client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], listener: Any,
+    meanwhile: Callable[[], None],
+) -> Any:  # fmt: skip
     """Run a coroutine in the client's thread, and pass on what it puts in `events` from this one; its result.
 
-    Ctrl-C ends the coroutine, and waits until it has ended, but not for long; a second one does not wait.
+    ``meanwhile()`` is called again and again. Ctrl-C ends the coroutine, and waits until it has ended, but not for
+    long; a second one does not wait.
     """
     ended = threading.Event()
 
@@ -266,6 +269,7 @@ def wait(client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], 
                 listener(events.get())
             if finished:
                 return future.result()
+            meanwhile()
     except BaseException:
         future.cancel()
         ended.wait(END_SECONDS)

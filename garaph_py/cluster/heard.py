@@ -48,10 +48,8 @@ class Heard:
         self._put, self._record, self._total = put, record, total
         self._until: list[float] = []  # for each part, when it had done its last superstep
 
-    def __call__(self, superstep: int, reports: tuple[Report, ...], addresses: Sequence[str]) -> None:
+    def __call__(self, reports: Sequence[Report], addresses: Sequence[str]) -> None:
         """Take the parts' `reports` of a superstep, which they did in the workers at these `addresses`."""
-        if superstep == 0:
-            return  # before the first iteration
         counts = [counts_of(report) for report in reports]
         records = [each.record or NONE for each in counts]
         self._until = [

@@ -59,6 +59,13 @@ class Runs(Protocol):
     def save(self) -> dict[str, Any]:
         """A copy of the state, after all messages are in place."""
 
+    def own(self, saved: dict[str, Any]) -> dict[str, Any]:
+        """What a copy has of the part's own vertices."""
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers that the part's vertices and its mirrors have in the undivided graph."""
+
     def load(self, saved: dict[str, Any]) -> Any:
         """Go on from a copy; return the counts after its superstep."""
 
@@ -85,7 +92,7 @@ class Letter(NamedTuple):
 
 
 Post = Callable[[Letter], Awaitable[None]]
-Keep = Callable[[int, int, dict[str, Any]], Awaitable[None]]
+Keep = Callable[[int, int, dict[str, Any], bool], Awaitable[None]]
 
 
 class PartHost:
@@ -102,7 +109,8 @@ class PartHost:
     post : coroutine function
         ``await post(letter)`` delivers a letter to the part that it names, or raises `GoneError`.
     keep : coroutine function
-        ``await keep(part, superstep, saved)`` has this worker and its neighbour keep a copy, or raises `GoneError`.
+        ``await keep(part, superstep, saved, asked)`` has this worker and its neighbour keep a copy, or raises
+        `GoneError`; if the client has `asked`, this worker keeps it until the client takes it.
     notify : callable
         ``notify()`` is called when the part has finished or failed.
 
@@ -127,6 +135,8 @@ class PartHost:
         self._outgoing: dict[int, Message] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._reported, self._copy_seconds = 0.0, run.state_bytes / COPY_RATE
+        self._is_asked = False  # for a copy
+        self._is_taken = asyncio.Event()  # the copy that the client has asked for
         self.records: dict[int, tuple[Report, ...]] = {}
         self.finished: tuple[int, bool] | None = None
         self.failure: Exception | None = None
@@ -139,6 +149,7 @@ class PartHost:
         loop = asyncio.get_running_loop()
         self._counts = await loop.run_in_executor(self._engine, self._load, saved)
         self.finished = self.failure = None
+        self._is_asked = False
         self._machine = Supersteps(self._part, self._parts, epoch, superstep, self._ends, copies)
 
     def go(self) -> None:
@@ -163,6 +174,23 @@ class PartHost:
         self._letters[letter.superstep, letter.sender] = letter.message
         self._obey(machine.handle(arrived))
 
+    def ask(self) -> None:
+        """Have all parts make a copy for the client soon."""
+        self._is_asked = True
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers of the part's vertices and its mirrors."""
+        return self._run.numbers
+
+    async def own(self, saved: dict[str, Any] | None) -> dict[str, Any]:
+        """What a copy has of the part's own vertices, for the client; None: what a part has that has finished."""
+        found: dict[str, Any] = await asyncio.get_running_loop().run_in_executor(
+            self._engine, lambda: self._run.own(self._run.save() if saved is None else saved)
+        )
+        self._is_taken.set()
+        return found
+
     async def report(self) -> Any:
         """The reported values of the part's own vertices."""
         return await asyncio.get_running_loop().run_in_executor(self._engine, self._run.report)
@@ -180,7 +208,7 @@ class PartHost:
         now = time.perf_counter()
         seconds, self._reported = now - self._reported, now
         sent = sum(message.nbytes for message in self._outgoing.values())
-        return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent)
+        return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent, self._is_asked)
 
     def _obey(self, instructions: Sequence[Instruction]) -> None:
         """Carry out instructions, each in a task of its own."""
@@ -190,6 +218,9 @@ class PartHost:
                 self._send(instruction)
             elif isinstance(instruction, Copy):
                 copy = instruction
+                if copy.asked:
+                    self._is_asked = False
+                    self._is_taken.clear()
             elif isinstance(instruction, Step):
                 self.records[instruction.superstep - 1] = instruction.reports
                 self._start(self._step(instruction, copy))
@@ -245,7 +276,7 @@ class PartHost:
             return  # halted meanwhile
         assert machine is not None
         if copy is not None:
-            self._start(self._copy(machine, copy.superstep, saved))
+            self._start(self._copy(machine, copy, saved))
         self._obey(machine.handle(Ready(self._report(counts))))
 
     async def _finish(self, finish: Finish) -> None:
@@ -254,15 +285,17 @@ class PartHost:
         self.finished = finish.superstep, self._run.converged
         self._notify()
 
-    async def _copy(self, machine: Supersteps, superstep: int, saved: dict[str, Any]) -> None:
+    async def _copy(self, machine: Supersteps, copy: Copy, saved: dict[str, Any]) -> None:
         started = time.perf_counter()
         try:
-            await self._keep(self._part, superstep, saved)
+            await self._keep(self._part, copy.superstep, saved, copy.asked)
         except GoneError:
             return  # the neighbour has gone: the client will notice, and begin a new epoch
         self._copy_seconds = max(self._copy_seconds, time.perf_counter() - started)
+        if copy.asked:
+            await self._is_taken.wait()  # it is one of the newest until then: no other copy begins before
         if machine is self._machine:
-            machine.handle(Copied(superstep))
+            machine.handle(Copied(copy.superstep))
 
     def _messages(self, superstep: int) -> dict[int, Message]:
         """The messages of a superstep, by sender; they are forgotten."""

@@ -50,7 +50,7 @@ class Counts(NamedTuple):
     partials : ndarray or None
         Partial sums of the program's `aggregate` over own vertices, in a fixed order; None if it has none.
     total : ndarray, shape (1,), or None
-        Of a sum over all parts: the program's total.
+        Of a sum over all parts, and of a part that goes on from a checkpoint: the program's total.
     edges : int
         Edges gathered or followed.
     seconds : float
@@ -272,6 +272,18 @@ class PartRun:
         self._executor.load(state)
         self._begin()
 
+    def own(self, saved: Mapping[str, Array]) -> dict[str, Array]:
+        """What `save` has returned, of the own vertices: their values, and which of them are active, as uint8."""
+        if self.is_empty:
+            return {"values": np.zeros(0, self.bound.value), "active": np.zeros(0, np.uint8)}
+        first, last = self.part.own
+        active = np.unpackbits(saved["frontier"].view(np.uint8), count=last, bitorder="little")[first:]
+        return {"values": saved["values"][first:last], "active": active}
+
+    def counts(self, total: Array | None) -> Counts:
+        """The counts of the state as it is, with the `total` of all parts."""
+        return (self._nothing() if self.is_empty else self._counts(None))._replace(total=total)
+
     def close(self) -> None:
         """Release memory, pages and threads."""
         self._stack.close()
@@ -281,6 +293,8 @@ def total_of(counts: Sequence[Counts], dtype: np.dtype[Any] | None) -> Array | N
     """The program's total, shape (1,), from the counts of all parts; None if it has none, and so no `dtype` of it."""
     if dtype is None:
         return None
+    if (known := next((each.total for each in counts if each.total is not None), None)) is not None:
+        return known
     partials = [each.partials for each in counts if each.partials is not None and len(each.partials)]
     kind = partial_dtype(dtype)
     total: Array = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(dtype)

@@ -92,8 +92,18 @@ class HostedRun:
     def load(self, saved: Mapping[str, Any]) -> Counts:
         """Go on from a copy."""
         self._run.load(saved["state"])
-        self._counts, self._is_new = Counts(*saved["counts"]), True
+        known = saved["counts"]  # None in a checkpoint
+        self._counts, self._is_new = self._run.counts(saved["total"]) if known is None else Counts(*known), True
         return self._counts
+
+    def own(self, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """What a copy has of the own vertices, with its counts."""
+        return {**self._run.own(saved["state"]), "counts": saved["counts"]}
+
+    @property
+    def numbers(self) -> Array:
+        """The numbers that the part's vertices and its mirrors have in the undivided graph."""
+        return self._part.place.numbers
 
     def report(self) -> Array:
         """The reported values of the own vertices."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import queue
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,25 +25,28 @@ from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.part import by_numbers
 from ..runtime.options import ANY, RunOptions, check_run_options
 from ..runtime.result import facts_of, result_of
+from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
+from ..system import interrupts
+from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
 from .cuts import cut
 from .heard import Heard
 from .memory import check_memory, part_bytes
 from .source import sent
+from .superstep import Report
 
 Array = npt.NDArray[Any]
 
 SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
 """Options that the workers get."""
-HERE = ("verify", "trace", "report")
+HERE = ("verify", "trace", "report", "checkpoint", "checkpoint_every", "resume")
 """Options that this process carries out."""
 START_SECONDS = 10
 """How long a run waits for the first worker: they may be about to start."""
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
-    "checkpoint": "the workers keep copies of each other's state in memory",
 }
 """Why some of the others make no sense on a cluster."""
 
@@ -64,8 +69,11 @@ class GraphParts:
         return part_of(self._graph, self._cuts, part).arrays()
 
 
-def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any, on_event: events.Listener) -> Result:
-    """Run a vertex program on a cluster, as `runtime.run` does on one machine.
+def run(
+    program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any, on_event: events.Listener,
+    request: Mapping[str, Any] | None = None,
+) -> Result:  # fmt: skip
+    """Run a vertex program on a cluster, as `runtime.run` does on one machine; checkpoints record the `request`.
 
     Raises
     ------
@@ -95,26 +103,37 @@ def run(program: VertexProgram, graph: Graph, options: RunOptions, cluster: Any,
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
     heard = Heard(heard_events.put, record, bound.total)
-    with dask.connected(cluster) as client:
-        workers = dask.DaskCluster(client, secrets.token_hex(16))
-        work = conduct(workers, bound, graph, prepared, heard)
-        values, conductor, threads = dask.wait(client, work, heard_events, on_event)
+    with open_saver(options, heard_events.put, request) as saver, saying_how_to_resume(saver):
+        checkpoints = None if saver is None else Checkpoints.open(saver, bound, graph, options.iterations)
+        with dask.connected(cluster) as client, contextlib.nullcontext() if checkpoints is None else signals_held():
+            workers = dask.DaskCluster(client, secrets.token_hex(16))
+            work = conduct(workers, bound, graph, prepared, heard, checkpoints)
+            meanwhile = interrupts.check if checkpoints is None else checkpoints.listen
+            values, conductor, threads = dask.wait(client, work, heard_events, on_event, meanwhile)
+        stats = stats_of(heard, conductor, threads)
+        result = result_of(bound, graph.ids, values, stats)
+        if record.spans is not None:
+            facts = facts_of(bound, graph, options, True, threads)
+            record.write(result, graph, (), facts | {"encoding": RAW, "workers": len(set(conductor.addresses))})
+        if options.verify:
+            on_event(events.Step("verifying", 0, 0, "edges"))
+            verifier_of(program)(graph, result)
+        return result if saver is None else dataclasses.replace(result, checkpoints=saver.finish())
+
+
+def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
+    """The statistics of a run that has ended."""
     lost = conductor.failures
     note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
-    stats = Stats(heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=RAW)
-    result = result_of(bound, graph.ids, values, stats)
-    if record.spans is not None:
-        facts = facts_of(bound, graph, options, True, threads)
-        record.write(result, graph, (), facts | {"encoding": RAW, "workers": len(set(conductor.addresses))})
-    if options.verify:
-        on_event(events.Step("verifying", 0, 0, "edges"))
-        verifier_of(program)(graph, result)
-    return result
+    return Stats(
+        heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=RAW, resumed=conductor.before
+    )
 
 
 async def conduct(
-    cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard
-) -> tuple[Array, Conductor, int]:
+    cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
+    checkpoints: Checkpoints | None = None,
+) -> tuple[Array, Conductor, int]:  # fmt: skip
     """Place the parts, one at each worker, and run; the reported values, what happened, and the number of threads."""
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
@@ -122,10 +141,14 @@ async def conduct(
     addresses = list(workers)
     cuts = cut(graph, len(addresses))
     check_memory(graph, cuts, bound, [facts.memory for facts in workers.values()])
+
+    def hear(superstep: int, reports: tuple[Report, ...]) -> None:
+        if superstep > conductor.before:  # otherwise it is the state with which the run begins
+            heard(reports, conductor.addresses)
+
     conductor = Conductor(
-        cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts},
-        lambda superstep, reports: heard(superstep, reports, conductor.addresses),
-        lambda: part_bytes(graph, cuts, bound).tolist(),
+        cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts}, hear,
+        lambda: part_bytes(graph, cuts, bound).tolist(), checkpoints,
     )  # fmt: skip
     try:
         reported = await conductor.run(addresses)

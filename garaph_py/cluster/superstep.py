@@ -44,6 +44,8 @@ class Report(NamedTuple):
         The newest superstep of which its neighbour keeps a copy; `NEVER` if there is none.
     sent : int
         Bytes of the messages that go with it.
+    asked : bool
+        Whether the client has asked this part for a copy, which all then make.
     """
 
     counts: Any
@@ -51,6 +53,7 @@ class Report(NamedTuple):
     copy_seconds: float
     copied: int
     sent: int
+    asked: bool = False
 
 
 class Ready(NamedTuple):
@@ -82,9 +85,13 @@ class Send(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Instruction: copy the state after the superstep, with all messages in place, to the neighbour."""
+    """Instruction: copy the state after the superstep, with all messages in place, to the neighbour.
+
+    If the client has `asked`, keep it for the client too.
+    """
 
     superstep: int
+    asked: bool = False
 
 
 class Step(NamedTuple):
@@ -190,19 +197,20 @@ class Supersteps:
             self._ended = True
             return [Finish(superstep, reports)]
         self.superstep += 1
-        copy = [Copy(superstep)] if self._copy_is_due(reports, superstep) else []
+        asked = any(report.asked for report in reports)
+        copy = [Copy(superstep, asked)] if self._copy_is_due(reports, superstep, asked) else []
         return [*copy, Step(self.superstep, reports)]
 
-    def _copy_is_due(self, reports: Sequence[Report], superstep: int) -> bool:
+    def _copy_is_due(self, reports: Sequence[Report], superstep: int, asked: bool) -> bool:
         """Whether to copy the state now. All parts decide alike: they have the same reports.
 
         No copy begins before the one before is complete everywhere, so that the two newest suffice.
         """
-        if not self.copies:
-            return False
         self._since += max(report.seconds for report in reports)
         cost = max(report.copy_seconds for report in reports)
-        if min(report.copied for report in reports) < self._begun or self._since * COPY_SHARE < cost:
+        if min(report.copied for report in reports) < self._begun:
+            return False
+        if not asked and (not self.copies or self._since * COPY_SHARE < cost):
             return False
         self._begun, self._since = superstep, 0.0
         return True

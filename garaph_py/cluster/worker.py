@@ -56,6 +56,7 @@ class Hosting:
         self._addresses: dict[int, str] = {}
         self._neighbour: str | None = None
         self._copies: dict[int, dict[int, dict[str, Any]]] = {}
+        self._for_client: dict[int, int] = {}  # superstep of the copy that the client has not taken yet, by part
         self._news = asyncio.Event()  # a part has finished or failed
         self._epoch = 0  # the newest of which the client has told
 
@@ -103,13 +104,9 @@ class Hosting:
     async def load(self, superstep: int | None) -> None:
         """Have all parts in the state after a superstep, of which there are copies here; None: at the beginning."""
         epoch = self._epoch
-        for part, arrays in list(self._arrays.items()):
-            if part not in self._hosts:
-                run = await self._in_engine(self._make, part, arrays, self._sends.get(part, {}))
-                self._check(epoch)
-                self._hosts[part] = PartHost(
-                    run, part, self._parts, self._engine, self._post, self._keep, self._news.set
-                )
+        self._for_client.clear()
+        for part in list(self._arrays):
+            await self._host(part)
             saved = None if superstep is None else self._copies[part][superstep]
             await self._hosts[part].load(epoch, superstep or 0, saved, self._neighbour is not None)
             self._check(epoch)
@@ -129,6 +126,29 @@ class Hosting:
         await self._in_engine(int)
         return {part: list(copies) for part, copies in self._copies.items()}
 
+    async def _host(self, part: int) -> PartHost:
+        """The host of a part, whose arrays are here."""
+        if part not in self._hosts:
+            epoch = self._epoch
+            run = await self._in_engine(self._make, part, self._arrays[part], self._sends.get(part, {}))
+            self._check(epoch)
+            self._hosts[part] = PartHost(run, part, self._parts, self._engine, self._post, self._keep, self._news.set)
+        return self._hosts[part]
+
+    async def numbers(self, part: int) -> Array:
+        """The numbers that a part's vertices and its mirrors have in the undivided graph."""
+        numbers: Array = (await self._host(part)).numbers
+        return numbers
+
+    async def ask(self, part: int) -> None:
+        """Have all parts make a copy for the client soon."""
+        self._hosts[part].ask()
+
+    async def take(self, part: int, superstep: int) -> dict[str, Any]:
+        """What a part owns after a superstep: in the copy that it has made for the client, or at the end of the run."""
+        is_copied = self._for_client.pop(part, None) == superstep
+        return await self._hosts[part].own(self._copies[part][superstep] if is_copied else None)
+
     async def fetch(self, part: int, superstep: int, address: str) -> None:
         """Get a copy from another worker."""
         self._remember(part, superstep, await self._call(address, "give", {"part": part, "superstep": superstep}))
@@ -146,7 +166,7 @@ class Hosting:
                 del host.records[old]
             records.update(host.records)
         finished = {part: host.finished for part, host in self._hosts.items() if host.finished is not None}
-        return {"records": sorted(records.items()), "finished": finished}
+        return {"records": sorted(records.items()), "finished": finished, "copied": dict(self._for_client)}
 
     async def report(self, part: int) -> Array:
         """The reported values of a part's own vertices."""
@@ -160,6 +180,7 @@ class Hosting:
         self._hosts.clear()
         self._arrays.clear()
         self._copies.clear()
+        self._for_client.clear()
         await self._in_engine(int)
         self._engine.shutdown(wait=False)
 
@@ -195,8 +216,10 @@ class Hosting:
             "message": (message.how, message.where, message.values, message.active),
         })  # fmt: skip
 
-    async def _keep(self, part: int, superstep: int, saved: dict[str, Any]) -> None:
+    async def _keep(self, part: int, superstep: int, saved: dict[str, Any], asked: bool) -> None:
         self._remember(part, superstep, saved)
+        if asked:
+            self._for_client[part] = superstep
         if self._neighbour is not None:
             await self._call(self._neighbour, "keep", {"part": part, "superstep": superstep, "saved": saved})
 
@@ -218,5 +241,6 @@ class Hosting:
 
 ASKED = (
     "array", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror", "letter", "keep", "give",
+    "numbers", "ask", "take",
 )  # fmt: skip
 """The methods of `Hosting` that the client and other workers may call."""

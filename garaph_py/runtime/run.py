@@ -185,7 +185,7 @@ def execute(
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
     if cluster is not None:
-        result: Result = importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event)
+        result: Result = importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event, request)
         return result
     Record(options.trace, options.report)  # refuses files that cannot be written
     graph = oriented(program, graph)

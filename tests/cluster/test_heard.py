@@ -16,7 +16,7 @@ def report(seconds, computing=0.0, record=None):
 
 def test_a_part_without_vertices_does_not_hide_what_the_others_did():
     heard = []
-    Heard(heard.append, Record(None, None))(1, (report(0.5), report(0.5, 0.25, DID)), PLACES)
+    Heard(heard.append, Record(None, None))((report(0.5), report(0.5, 0.25, DID)), PLACES)
     assert heard == [DID._replace(seconds=0.5, sent=6)]
 
 
@@ -24,9 +24,9 @@ def test_a_superstep_ends_with_the_last_part(tmp_path):
     """The second part is slow, and then the first one, which has waited for it."""
     record = Record(tmp_path / "trace.json", None)
     heard = Heard(lambda iteration: None, record)
-    heard(1, (report(1.0, 1.0, DID), report(2.0, 2.0, DID)), PLACES)
+    heard((report(1.0, 1.0, DID), report(2.0, 2.0, DID)), PLACES)
     did = DID._replace(number=1, seconds=2.0)
-    heard(2, (report(3.0, 2.0, did), report(0.5, 0.5, did)), PLACES)
+    heard((report(3.0, 2.0, did), report(0.5, 0.5, did)), PLACES)
     assert [(row.started, row.seconds) for row in heard.history.records()] == [(0.0, 2.0), (2.0, 2.0)]
     assert heard.seconds == 4.0
     ends = [(span.track, span.name, round(span.end / 1e9 - record.began, 6)) for span in record.spans]
@@ -36,6 +36,6 @@ def test_a_superstep_ends_with_the_last_part(tmp_path):
 
 def test_nobody_wants_a_timeline():
     record = Record(None, None)
-    Heard(lambda iteration: None, record, gp.apps.PageRank.total)(1, (report(1.0, 1.0, DID),), PLACES)
+    Heard(lambda iteration: None, record, gp.apps.PageRank.total)((report(1.0, 1.0, DID),), PLACES)
     assert record.spans is None
     assert not record.totals

@@ -10,7 +10,7 @@ import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.heard import Heard
-from garaph_py.cluster.prepare import HostedRun, hosting, mirrors
+from garaph_py.cluster.prepare import HostedRun, mirrors
 from garaph_py.cluster.run import conduct, sendable
 from garaph_py.cluster.source import sent
 from garaph_py.graph.part import part_of
@@ -18,14 +18,7 @@ from garaph_py.output.record import Record
 from garaph_py.program import bind
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
-from tests.support.numpy_parts import LocalWorkers
-
-
-class Workers(LocalWorkers):
-    """Workers that run vertex programs."""
-
-    def host(self, address, **prepared):
-        return hosting(address, 1, self.call, **prepared)
+from tests.support.part_workers import Workers
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,26 @@ def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
     assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
 
 
+def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path):
+    """The command is killed (SIGKILL) once it has a checkpoint, and resumed on the cluster and on this machine."""
+    gp.save(graph, tmp_path / "graph")
+    kept, address = tmp_path / "kept", client.scheduler.address
+    asked = ["run", "PageRank", tmp_path / "graph", "--iterations", 600, "-p", "stop=never", "--quiet"]
+    more = ["--cluster", address, "--checkpoint", kept, "--checkpoint-every", 1]
+    with subprocess.Popen([sys.executable, "-m", "garaph_py", *map(str, asked + more)]) as killed:
+        while killed.poll() is None and not list(kept.glob("*.checkpoint")):
+            time.sleep(0.01)
+        killed.kill()
+    assert killed.returncode == -signal.SIGKILL
+    shutil.copytree(kept, tmp_path / "copy")
+    assert garaph(monkeypatch, "resume", kept, "--output", tmp_path / "cluster.npy", "--cluster", address) == 0
+    assert garaph(monkeypatch, "resume", tmp_path / "copy", "--output", tmp_path / "alone.npy") == 0
+    expected = gp.run(gp.apps.PageRank(stop="never"), graph, iterations=600).values
+    for name in ("cluster", "alone"):
+        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), expected)
+    assert not kept.exists()
+
+
 def runs_left(client):
     """How many runs the workers have."""
     return sum(client.run(lambda dask_worker: len(getattr(dask_worker, "garaph_py_runs", ()))).values())
@@ -187,7 +208,6 @@ def test_what_a_worker_raises_comes_here(client, graph, kind):
     [
         ({"threads": 2}, "threads=2 cannot be used with cluster: each worker uses the threads"),
         ({"debug": True}, "debug=True cannot be used with cluster"),
-        ({"checkpoint": "somewhere"}, "checkpoint='somewhere' cannot be used with cluster"),
         ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
         ({"options": gp.Options(sync=False)}, "sync=False"),
         (

@@ -143,3 +143,16 @@ def test_letters_that_cannot_be_are_refused(superstep, sender):
     machine = Supersteps(0, 2, 0, 0, ends, True)
     with pytest.raises(ClusterError, match="part 0 is at superstep 0 and got a message of part"):
         machine.handle(Arrived(0, superstep, sender, report(sender, superstep)))
+
+
+def test_what_the_client_asks_one_part_for_all_copy_at_once():
+    """Also without a neighbour, and whatever copies cost; but no copy begins before the one before is complete."""
+    costly = Report((), 1.0, 1e9, NEVER, 0)
+    for copies in (False, True):
+        machine = Supersteps(0, 2, 0, 0, lambda reports, superstep: False, copies)
+        made = []
+        for superstep, asked in enumerate([False, True, True, False]):
+            machine.handle(Ready(costly))
+            told = costly._replace(asked=asked, copied=1 if superstep == 2 else NEVER)
+            made += [one for one in machine.handle(Arrived(0, superstep, 1, told)) if isinstance(one, Copy)]
+        assert made == [Copy(1, asked=True)]
