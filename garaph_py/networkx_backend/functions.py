@@ -8,7 +8,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from ..errors import GraphError
-from .graph import backend_graph
+from ..graph.arguments import check_graph
+from .graph import BackendGraph, backend_graph
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -16,9 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def implements(unsupported: Callable[..., str | None] | None = None) -> Callable[[Function], Function]:
     """A decorator for a function with NetworkX's name and signature, whose first parameter is a `BackendGraph`.
 
-    Callers may give it a `Graph` too. If the function raises `GraphError`, because a program refuses a converted graph,
-    such as one with lengths below 0, NetworkX gets NotImplementedError, and goes on with another backend. With a
-    `Graph` of the user's, there is no other, and the error itself is what helps.
+    Callers may give it a `Graph` too; anything else is a `ParameterError`. If the function raises `GraphError`, because
+    a program refuses a converted graph, such as one with lengths below 0, NetworkX gets NotImplementedError, and goes
+    on with another backend. With a `Graph` of the user's, there is no other, and the error itself is what helps.
 
     Parameters
     ----------
@@ -31,6 +32,8 @@ def implements(unsupported: Callable[..., str | None] | None = None) -> Callable
 
         @wraps(function)
         def called(G: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(G, BackendGraph):
+                check_graph(G, function.__name__)
             graph = backend_graph(G)
             try:
                 return function(graph, *args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 import networkx as nx
@@ -50,15 +49,17 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     graph = args[0] if args else kwargs["G"]
     edges = graph.number_of_edges()
     if is_cached(graph):
-        least: float = CACHED_EDGES
+        least = CACHED_EDGES
     elif name in LOOKED_UP:
         return "it is done sooner than the graph is converted"
     elif name in SWEEPS:
         least = SWEPT_EDGES
     elif name in ITERATED:
         least = ITERATED_EDGES
+    elif not nx.config.cache_converted_graphs:
+        return "NetworkX caches no converted graphs, and one pass over the edges is done sooner than a conversion"
     else:
-        least = PASS_EDGES if nx.config.cache_converted_graphs else inf
+        least = PASS_EDGES
     if edges >= least:
         return True
     return f"the graph has {edges:,} edges, and garaph is worth its conversion from {least:,} on"

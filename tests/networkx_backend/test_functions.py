@@ -1,9 +1,10 @@
 """What makes a function one of NetworkX's."""
 
+import networkx as nx
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import GraphError
+from garaph_py.errors import GraphError, ParameterError
 from garaph_py.networkx_backend.functions import implements
 from garaph_py.networkx_backend.graph import BackendGraph
 
@@ -35,6 +36,12 @@ def test_a_graph_that_is_refused_is_left_to_networkx():
         refuse(BackendGraph(gp.from_edges([0], [1]), nodes=[0, 1]))
     with pytest.raises(GraphError, match="too large"):
         refuse(gp.from_edges([0], [1]))
+
+
+def test_refuses_what_is_no_graph():
+    """NetworkX passes on what it does not know, such as a path."""
+    with pytest.raises(ParameterError, match="pagerank takes a Graph, not str; make one with read, open"):
+        nx.pagerank("web.graph", backend="garaph")
 
 
 def test_takes_either_graph():
