@@ -118,7 +118,9 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
         )
         if any(known(points) for points in series.values()):
             axes.set(**{f"{axis}scale": "log" for axis in figure.log})  # which needs values
-        whole_ticks(axes, series, figure)
+            whole_ticks(axes, series, figure)
+        else:
+            axes.set(yticks=[], **{"xticks": []} if figure.kind == LINE else {})
         if (figure.by or figure.kind == STACK) and series:
             handles, labels = axes.get_legend_handles_labels()
             wrapping = [textwrap.fill(label, LABEL) for label in labels]

@@ -97,9 +97,9 @@ def caption(figure: Figure, spec: Spec, rows: dict[str, list[Row]]) -> list[str]
              for point in known(points).values()]  # fmt: skip
     lines = [figure.caption] if figure.caption else []
     each = f", of the medians of each over {spec.repeats} repeats" if over else ""
-    if spec.repeats > 1 or over:
+    if sizes and (spec.repeats > 1 or over):
         lines.append(f"Medians over {' and '.join([*over.values()] or [f'{spec.repeats} repeats'])}{each}.")
-        lines += [described(sizes)] if sizes else []
+        lines.append(described(sizes))
     lines += correlations(figure, panels) if figure.correlate else []
     return lines + [f"{ABSENT.capitalize()}: {failure}" for failure in failures(spec, rows[RESULTS])]
 

@@ -512,6 +512,7 @@ def test_the_machine_is_described(spec_of: Any, tmp_path: Path, monkeypatch: pyt
 def test_the_papers_experiments_are_well_formed(path: Path) -> None:
     spec = experiment.read(path)
     assert spec.plots
+    assert [figure.name for figure in spec.plots if not figure.caption] == []
     assert path.stem in (path.parent / "README.md").read_text()
 
 

@@ -105,3 +105,9 @@ def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu
     rows = experiment.run(spec_of(text), tmp_path / "out")
     assert {row["error"] for row in rows} == {"no GPU here; buy one"}
     assert len(list((tmp_path / "out").glob("*.png"))) == 3
+    drawn = [path.read_text() for path in (tmp_path / "out").glob("*.svg")]
+    assert len(drawn) == 3
+    for picture in drawn:
+        assert "Not measured: no GPU here; buy one" in picture
+        assert "Medians" not in picture
+        assert "<!-- 0.02 -->" not in picture  # no numbers on an axis without values
