@@ -44,6 +44,13 @@ def cut(graph: Graph, parts: int) -> Cuts:
     return Cuts(np.concatenate(([0], bounds[nearest], [graph.n])).astype(np.int64), pieces)
 
 
+def cut_for(graph: Graph, workers: int) -> Cuts:
+    """A part for each worker; fewer if the graph has fewer pieces of work, so that floats have one machine's bits."""
+    cuts = cut(graph, workers)
+    pieces = len(np.unique(cuts.pieces[:, 1])) - 1
+    return cuts if workers <= pieces else cut(graph, max(1, pieces))
+
+
 def cost_before(offsets: Array, vertices: Array) -> Array:
     """What the vertices before each of these cost, with their in-edges, in units of an edge."""
     cost: Array = offsets[vertices] + VERTEX_EDGES * vertices

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import events
 from ..codec.arrays import RAW
 from ..errors import ClusterError, GraphError, ParameterError
-from ..executor.modes import CPU
+from ..executor.modes import CPU, NOTIFY_PULL
 from ..graph import Graph
 from ..graph.part import Cuts, part_of
 from ..output.record import Record
@@ -30,9 +30,10 @@ from ..runtime.verify import verifier_of
 from ..system import interrupts
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
-from .cuts import cut
+from .cuts import cut_for
 from .heard import Heard
 from .memory import check_memory, part_bytes
+from .part_run import any_order
 from .source import sent
 from .superstep import Report
 
@@ -100,6 +101,7 @@ def run(
     graph = oriented(program, graph)
     bound = bind(program, graph)
     check_run_options(options, bound, graph)
+    check_order(options, bound)
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
     heard = Heard(heard_events.put, record, bound.total)
@@ -134,12 +136,12 @@ async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Array, Conductor, int]:  # fmt: skip
-    """Place the parts, one at each worker, and run; the reported values, what happened, and the number of threads."""
+    """Place the parts, at most one at each worker, and run; the reported values, what happened, and all threads."""
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
-    addresses = list(workers)
-    cuts = cut(graph, len(addresses))
+    cuts = cut_for(graph, len(workers))
+    addresses = list(workers)[: cuts.parts]
     check_memory(graph, cuts, bound, [facts.memory for facts in workers.values()])
 
     def hear(superstep: int, reports: tuple[Report, ...]) -> None:
@@ -154,7 +156,7 @@ async def conduct(
         reported = await conductor.run(addresses)
     finally:
         await conductor.close()
-    return np.concatenate(reported), conductor, sum(facts.threads for facts in workers.values())
+    return np.concatenate(reported), conductor, sum(workers[address].threads for address in addresses)
 
 
 def check_options(options: RunOptions) -> None:
@@ -176,6 +178,20 @@ def check_options(options: RunOptions) -> None:
         )
     if options.device not in (ANY, CPU):
         raise ParameterError(f"device={options.device!r} cannot be used with cluster: workers use CPUs; leave it out")
+
+
+def check_order(options: RunOptions, bound: BoundProgram) -> None:
+    """Refuse to promise the bits of sums that a cluster adds in another order than one machine.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if options.deterministic and options.mode == NOTIFY_PULL and not any_order(bound):
+        raise ParameterError(
+            "mode='notify-pull' with deterministic=True cannot be used with cluster: the program's sums depend on "
+            "their order, and the lists of notified vertices are cut where those of other parts end; use mode='pull'"
+        )
 
 
 def sendable(options: RunOptions) -> dict[str, Any]:

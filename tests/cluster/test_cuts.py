@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.cluster.cuts import cut
+from garaph_py.cluster.cuts import cut, cut_for
 from garaph_py.errors import ParameterError
 from garaph_py.graph.build import from_numbered_edges
 
@@ -32,3 +32,13 @@ def test_there_may_be_more_parts_than_vertices():
 def test_a_bad_number_of_parts_is_refused(parts):
     with pytest.raises(ParameterError, match="give a number of parts from 1 to"):
         cut(gp.rmat(3), parts)
+
+
+@pytest.mark.parametrize("scale", [5, 8, 10])
+def test_no_worker_gets_less_than_a_piece(scale):
+    graph = gp.rmat(scale, 16, seed=3)
+    for workers in 1, 2, 3, 8:
+        cuts = cut_for(graph, workers)
+        assert 1 <= cuts.parts <= workers
+        assert set(cuts.vertices) <= set(cuts.pieces[:, 1])
+    assert cut_for(graph, 8).parts == {5: 1, 8: 1, 10: 5}[scale]

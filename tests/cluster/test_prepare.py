@@ -73,3 +73,11 @@ def test_mirrors_are_those_of_the_part(graph):
     assert sorted(found) == [0, 2]
     for owner in (0, 2):
         np.testing.assert_array_equal(found[owner], part.wanted(owner))
+
+
+def test_a_small_graph_has_one_machine_s_bits():
+    """It has one piece of work, which is not divided."""
+    small = gp.rmat(8, 8, seed=2)
+    values, _ = run(gp.apps.PageRank(), small, Workers(3), iterations=8, mode="pull")
+    alone = gp.run(gp.apps.PageRank(), small, iterations=8, options=gp.Options(deterministic=True, mode="pull"))
+    assert values.tobytes() == np.asarray(alone.values).tobytes()

@@ -210,6 +210,7 @@ def test_what_a_worker_raises_comes_here(client, graph, kind):
         ({"debug": True}, "debug=True cannot be used with cluster"),
         ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
         ({"options": gp.Options(sync=False)}, "sync=False"),
+        ({"options": gp.Options(mode="notify-pull", deterministic=True)}, "sums depend on their order"),
         (
             {"options": gp.Options(encoding="packed")},
             "encoding='packed' cannot be used",
