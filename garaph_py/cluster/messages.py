@@ -78,24 +78,26 @@ def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
         If sizes or positions are not those of a valid message.
     """
     positions = positions_of(message, length)
-    count = len(positions)
+    count = length if positions is None else len(positions)
     check(message.values.nbytes == count * dtype.itemsize, f"{message.values.nbytes} bytes of values for {count}")
     if message.active.nbytes:
         check(message.active.nbytes == bitmap_bytes(count), f"{message.active.nbytes} bytes of active bits for {count}")
         active = bits(message.active, count)
     else:
         active = np.ones(count, bool)
+    if positions is None:
+        return Changed(message.values.view(dtype), np.ones(length, bool), active)
     values, is_sent, is_active = np.zeros(length, dtype), np.zeros(length, bool), np.zeros(length, bool)
     values[positions], is_sent[positions], is_active[positions] = message.values.view(dtype), True, active
     return Changed(values, is_sent, is_active)
 
 
-def positions_of(message: Message, length: int) -> Array:
-    """The positions that a message has, ascending."""
+def positions_of(message: Message, length: int) -> Array | None:
+    """The positions that a message has, ascending; None if it has all."""
     where = message.where
     if message.how == ALL:
         check(where.nbytes == 0, "positions beside all values")
-        return np.arange(length)
+        return None
     if message.how == BITMAP:
         check(where.nbytes == bitmap_bytes(length), f"a bitmap of {where.nbytes} bytes for {length} mirrors")
         return np.flatnonzero(bits(where, length))

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from ..dispatch.convergence import has_converged
 from ..dispatch.scheduler import Scheduler
 from ..errors import ParameterError
 from ..executor.cpu import CpuExecutor
-from ..executor.cpu.runs import members
 from ..executor.modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.partials import sum_partials
 from ..executor.protocol import Decision, StepResult
@@ -33,6 +31,7 @@ from ..runtime.machine import Machine
 from ..runtime.options import ANY, RunOptions
 from ..runtime.plan import RunPlan, plan
 from ..runtime.run import encoded
+from .gather import gather
 
 Array = npt.NDArray[Any]
 
@@ -123,6 +122,7 @@ class PartRun:
         self._options, self._threads, self._listener = options, threads, listener
         self._sends: dict[int, Array] = {}
         self._sent: dict[int, Array] = {}
+        self._spare: dict[int, Array] = {}
         self._stack = ExitStack()
         self._done = 0
 
@@ -133,7 +133,7 @@ class PartRun:
 
     def connect(self, part: int, wanted: Array) -> None:
         """Learn which own vertices another `part` mirrors: its `Part.wanted` of this part."""
-        self._sends[part] = self.part.local(wanted)
+        self._sends[part] = self.part.local(wanted).astype(np.uint32)
 
     def open(self) -> Counts:
         """Make initial values and the first frontier, of own vertices and of mirrors; nothing needs to be sent."""
@@ -141,7 +141,7 @@ class PartRun:
             return self._nothing()
         graph, bound, machine = self.part.graph, self.bound, Machine.here()
         self._plan = plan_of(bound, self.part, self._options, self._threads, machine)
-        pool = self._stack.enter_context(ThreadPool(self._plan.threads, self._plan.spins))
+        self._pool = pool = self._stack.enter_context(ThreadPool(self._plan.threads, self._plan.spins))
         sources = self._stack.enter_context(SourceFactory(graph, bound.reads_edge_values))
         self._executor = executor = CpuExecutor(bound, graph, pool, self._listener)
         executor.modes = tuple(mode for mode in executor.modes if mode in MODES)
@@ -151,7 +151,7 @@ class PartRun:
         if not state.thresholds.dtype.names:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
         self._begin()
-        return self._counts(None if bound.total is None else executor.first_partials)
+        return Counts(state.active_count, state.active_edges, None if bound.total is None else executor.first_partials)
 
     def _begin(self) -> None:
         """After a state has been made or loaded: the mirrors of all parts have the values that this one has."""
@@ -159,6 +159,7 @@ class PartRun:
         if state.next_values is not state.values:
             state.next_values[:] = state.values
         self._sent = {part: state.values[places] for part, places in self._sends.items()}
+        self._spare = {part: np.empty_like(sent) for part, sent in self._sent.items()}
 
     def total(self, counts: Sequence[Counts]) -> Counts:
         """Sum the counts of all parts, which are in the order of these."""
@@ -180,42 +181,25 @@ class PartRun:
         state, executor, started = self._state, self._executor, time.perf_counter()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
-        state.active_count, state.active_edges = self._active_here()
         executor.invalidate_cache()  # mirrors have become active since its last push
         seen = self._scheduler.observe(totals.active, totals.active_edges)
         decision = self._scheduler.decide(seen)._replace(ahead=None)
+        if decision.mode != PULL or executor.is_relaxation:  # it looks at these, also at those of mirrors
+            offsets = self.part.graph._arrays.out_edges.offsets
+            state.active_count, state.active_edges = executor.count(state.frontier, offsets, 0, len(state.values))
         read = executor.source.bytes_read
         result = executor.step(state, decision)
         pages = result.pages
         state.advance(0, 0, sum(page.changeable for page in pages))
         partials = None if self.bound.total is None else np.concatenate([page.partials for page in pages])
-        counts = self._counts(partials)
+        active, active_edges = sum(page.active for page in pages), sum(page.active_edges for page in pages)
+        if decision.mode == PUSH:  # it has counted the part's edges, and not those of the undivided graph
+            active, active_edges = self._own_active()
         seconds = time.perf_counter() - started
         record = record_of(self._done, decision, result, seconds, totals, seen.f)
         record = record._replace(from_disk=executor.source.bytes_read - read)
         self._done += 1
-        return counts._replace(edges=record.edges, seconds=seconds, record=record)
-
-    def _active_here(self) -> tuple[int, int]:
-        """How many vertices of the part and mirrors are active, and how many of the part's edges lead from them."""
-        frontier, n = self._state.frontier, len(self._state.values)
-        if has_all(frontier, 0, n):
-            return n, self.part.graph.m
-        active, offsets = active_in(frontier, 0, n), self.part.graph._arrays.out_edges.offsets
-        return len(active), int((offsets[active + 1] - offsets[active]).sum())
-
-    def _counts(self, partials: Array | None) -> Counts:
-        """The counts of own vertices, with their degrees in the undivided graph."""
-        frontier, (first, last), degrees = self._state.frontier, self.part.own, self.part.place.out_degrees
-        if has_all(frontier, first, last):
-            return Counts(last - first, self._own_degrees, partials)
-        active = active_in(frontier, first, last)
-        return Counts(len(active), int(degrees[active].sum()), partials)
-
-    @cached_property
-    def _own_degrees(self) -> int:
-        """The sum of the out-degrees of all own vertices in the undivided graph."""
-        return int(self.part.place.out_degrees[slice(*self.part.own)].sum())
+        return Counts(active, active_edges, partials, None, record.edges, seconds, record)
 
     def _nothing(self) -> Counts:
         """The counts of a part without vertices."""
@@ -226,16 +210,13 @@ class PartRun:
         places, state = self._sends.get(part), self._state if not self.is_empty else None
         if places is None or state is None:
             return Changed(np.zeros(0, self.bound.value), *np.zeros((2, 0), np.bool_))
-        values = state.values[places]
+        # The other part has read what was sent two supersteps ago: it has done the one after that.
+        values, sent = self._spare[part], self._sent[part]
+        changed, active = gather(places, state.values, sent, state.frontier.bits, values, self._pool)
+        self._sent[part], self._spare[part] = values, sent
         if "prepare" in self.bound.arguments:  # it has rewritten the mirrors' values there, too
-            changed = np.ones(len(values), np.bool_)
-        else:
-            width = values.dtype.itemsize // 4
-            now, before = (each.view(np.uint32).reshape(-1, width) for each in (values, self._sent[part]))
-            changed = (now != before).any(axis=1)
-        self._sent[part] = values
-        active = (state.frontier.bits[places // WORD] >> (places % WORD).astype(np.uint64)) & np.uint64(1)
-        return Changed(values, changed, active.astype(np.bool_))
+            changed[:] = True
+        return Changed(values, changed, active)
 
     def incoming(self, part: int, told: Changed) -> None:
         """Put what another `part` told at its mirrors. Only values that `told.changed` marks are read."""
@@ -244,7 +225,10 @@ class PartRun:
             return
         state = self._state
         for values in (state.values, state.next_values):
-            values[first:last][told.changed] = told.values[told.changed]
+            if told.changed.all():
+                values[first:last] = told.values
+            else:
+                values[first:last][told.changed] = told.values[told.changed]
         put(state.frontier, first, told.active)
 
     def report(self) -> Array:
@@ -282,7 +266,11 @@ class PartRun:
 
     def counts(self, total: Array | None) -> Counts:
         """The counts of the state as it is, with the `total` of all parts."""
-        return (self._nothing() if self.is_empty else self._counts(None))._replace(total=total)
+        return (self._nothing() if self.is_empty else Counts(*self._own_active()))._replace(total=total)
+
+    def _own_active(self) -> tuple[int, int]:
+        """How many own vertices are active, and the sum of their out-degrees in the undivided graph."""
+        return self._executor.count(self._state.frontier, self.part.place.degree_offsets, *self.part.own)
 
     def close(self) -> None:
         """Release memory, pages and threads."""
@@ -342,24 +330,6 @@ def record_of(number: int, decision: Decision, result: StepResult, seconds: floa
     return events.Iteration(
         number, decision.mode, f, totals.active, edges, len(pages) - skipped, skipped, seconds, why=decision.why
     )
-
-
-def active_in(active: VertexSet, first: int, last: int) -> Array:
-    """The vertices of a set that are in [first, last), ascending."""
-    words = first // WORD + np.flatnonzero(active.bits[first // WORD : -(-last // WORD)])
-    found: Array = members(words, active.bits[words])
-    return found[np.searchsorted(found, first) : np.searchsorted(found, last)]
-
-
-def has_all(active: VertexSet, first: int, last: int) -> bool:
-    """Whether all vertices in [first, last) are in a set."""
-    begin, end = -(-first // WORD), last // WORD  # the whole words
-    if begin >= end:
-        return len(active_in(active, first, last)) == last - first
-    if not (active.bits[begin:end] == ~np.uint64(0)).all():
-        return False
-    ends = len(active_in(active, first, begin * WORD)) + len(active_in(active, end * WORD, last))
-    return ends == last - first - (end - begin) * WORD
 
 
 def put(active: VertexSet, first: int, is_active: Array) -> None:

@@ -23,7 +23,8 @@ GRAPH = (
     Argument("n", "i64", "vertices of the graph"),
     Argument("in_offsets", "const i64*", "first in-edge of each vertex, and the number of edges"),
     Argument("out_offsets", "const i64*", "first out-edge of each vertex, and the number of edges"),
-    Argument("offsets", "const i64*", "in_offsets or out_offsets"),
+    Argument("offsets", "const i64*", "in_offsets, out_offsets or degree_offsets"),
+    Argument("degree_offsets", "const i64*", "sums of out-degrees: out_offsets, or the undivided graph's for a part"),
 )
 PROGRAM = (
     Argument("parameters", "Parameters", "the program's parameters"),

@@ -144,6 +144,11 @@ class GraphArrays:
         return self.derived.get(OUT_DEGREES, lambda: np.diff(self.out_edges.offsets), array_bytes)
 
     @property
+    def degree_offsets(self) -> Array:
+        """Sums of out-degrees before each vertex: int64, shape (n + 1,); in a part, those of the undivided graph."""
+        return self.out_edges.offsets if self.place is None else self.place.degree_offsets
+
+    @property
     def has_valued_out_edges(self) -> bool:
         """Whether `valued_out_edges` has the edges' values, if the graph has any.
 

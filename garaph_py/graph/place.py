@@ -62,6 +62,11 @@ class Place:
         """For each part p, its vertices here are those from ``bounds[p]`` up to ``bounds[p + 1]``."""
         return np.searchsorted(self.numbers, self.cuts)
 
+    @cached_property
+    def degree_offsets(self) -> Array:
+        """Sums of `out_degrees` before each vertex: int64, shape (vertices of the part + 1,)."""
+        return np.concatenate(([0], np.cumsum(self.out_degrees)))
+
     def of_part(self, part: int) -> tuple[int, int]:
         """First and last of the vertices here that a part owns, as this part's graph numbers them."""
         return int(self.bounds[part]), int(self.bounds[part + 1])

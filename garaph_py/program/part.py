@@ -1,9 +1,10 @@
 """A program on a part of a graph: its functions see the ids, sizes and degrees of the undivided graph.
 
-Kernels pass on what the part's own graph has: its numbers of vertices, its degrees. Around the program's functions,
+Kernels pass on what the part's own graph has: its numbers of vertices, its in-degrees. Around the program's functions,
 these are exchanged for those of the undivided graph, which are fields of the program's own records. The parameters have
 the number of vertices, `N`, and the address of an array with the number that each vertex has there, `NUMBERS`. The data
-of a vertex has its number and its degrees, as far as a function asks for them. So no kernel knows of parts.
+of a vertex has its number and its in-degree, as far as a function asks for them. Out-degrees come from
+`GraphArrays.degree_offsets`. So no kernel knows of parts.
 """
 
 from __future__ import annotations
@@ -28,10 +29,7 @@ from .vertex_program import VertexProgram
 
 N, NUMBERS = "undivided_n", "undivided_numbers"
 """Fields of the parameters."""
-OF_VERTEX = {
-    "id": ("undivided_id", np.uint32), "in_degree": ("undivided_in_degree", np.int64),
-    "out_degree": ("undivided_out_degree", np.int64),
-}  # fmt: skip
+OF_VERTEX = {"id": ("undivided_id", np.uint32), "in_degree": ("undivided_in_degree", np.int64)}
 """Fields of a vertex's data, and their types, by the argument for which they stand."""
 BY_ARRAY = ("src_id", "parent")
 """The arguments that are numbers of vertices whose data is not at hand; a parent of -1 stands for none."""
@@ -76,7 +74,7 @@ def parameters_on(own: Any, place: Place) -> Any:
 
 def data_on(bound: BoundProgram, place: Place, asked: set[str]) -> Any:
     """The data of the part's vertices, with what functions ask of the undivided graph; None if there is nothing."""
-    columns = {"id": place.numbers, "in_degree": place.in_degrees, "out_degree": place.out_degrees}
+    columns = {"id": place.numbers, "in_degree": place.in_degrees}
     more = {field: columns[name].astype(kind) for name, (field, kind) in OF_VERTEX.items() if name in asked}
     given = None if bound.vertex_data is None else bound.vertex_data[place.numbers]
     return with_fields(given, more) if more else given

@@ -1,15 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.local import connect, exchange
-from garaph_py.cluster.part_run import PartRun, has_all, put
+from garaph_py.cluster.part_run import PartRun, put
 from garaph_py.errors import ParameterError
 from garaph_py.graph.part import part_of
-from garaph_py.graph.vertex_set import WORD, VertexSet
+from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
 
@@ -111,13 +109,3 @@ def test_members_are_put_in_a_range_of_a_set(first, count):
     put(active, first, new)
     before[first : first + count] = new
     assert np.array_equal(active.mask(400), before)
-
-
-@given(st.sets(st.integers(0, 199)), st.integers(0, 200), st.integers(0, 200), st.booleans())
-def test_whether_a_set_has_all_of_a_range(members, one, other, fills):
-    first, last = min(one, other), max(one, other)
-    members |= set(range(first, last)) if fills else set()
-    active = VertexSet.empty(200)
-    for vertex in members:
-        active.bits[vertex // WORD] |= np.uint64(1) << np.uint64(vertex % WORD)
-    assert has_all(active, first, last) == members.issuperset(range(first, last))

@@ -277,10 +277,18 @@ class CpuExecutor(StepByParts):
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         if "prepare" in self.bound.arguments:  # `prepare` has rewritten the values of all vertices
             return None
-        _, starts = self._runs.prefix_of(state.notified, self._arrays.in_edges, 0, self._arrays.n)
+        _, starts = self._runs.prefix_of(state.notified, self._arrays.in_edges.offsets, 0, self._arrays.n)
         bounds = np.array([(page.first_vertex, page.last_vertex) for page in pages], np.int64).reshape(-1, 2)
         before = np.interp(bounds, np.arange(len(starts)) * BLOCK, starts)
         return before[:, 1] - before[:, 0]
+
+    def count(self, vertices: VertexSet, offsets: Array, first: int, last: int) -> tuple[int, int]:
+        """How many of `vertices` lie in [first, last), and how many edges these have, of which `offsets` tell."""
+        if first == last:
+            return 0, 0
+        self._launch.prepare(COUNT_EDGES)
+        count, prefix = self._runs.prefix_of(vertices, offsets, first, last)
+        return count, int(prefix[-1])
 
     def open_bucket(self, state: State) -> Any:
         self._push.forget_frontier()

@@ -38,7 +38,7 @@ class Launcher:
         self._tables: dict[tuple[str, int], RecordTable] = {}
         self._constants = {
             "n": arrays.n, "in_offsets": arrays.in_edges.offsets, "out_offsets": arrays.out_edges.offsets,
-            "parameters": bound.parameters, "vertex_data": bound.vertex_data,
+            "degree_offsets": arrays.degree_offsets, "parameters": bound.parameters, "vertex_data": bound.vertex_data,
         }  # fmt: skip
         self._windows: dict[tuple[Reader, int], Arguments] = {}
         self._partitions: dict[int, Partitions] = {}

@@ -64,7 +64,7 @@ def make_find_parents(f: Functions, reader: Reader) -> RecordKernel:
         found = np.uint64(0)
         for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-            out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
+            out_degree = count(t.degree_offsets[v + 1] - t.degree_offsets[v])
             value = init(t.parameters, v, count(t.n), in_degree, out_degree, load_data(t.vertex_data, v))
             t.parents[v] = NO_VERTEX
             found |= np.uint64(value != load(t.values, v)) << np.uint64(v & 63)
@@ -82,7 +82,7 @@ def make_find_parents(f: Functions, reader: Reader) -> RecordKernel:
         return 0
 
     names = (
-        "n", "in_offsets", "out_offsets", "values", "parameters", "vertex_data", "first_vertex", "last_vertex",
+        "n", "in_offsets", "degree_offsets", "values", "parameters", "vertex_data", "first_vertex", "last_vertex",
         "parents",
     )  # fmt: skip
     return RecordKernel("find_parents", find_parents, names, f, reader)

@@ -36,7 +36,7 @@ STREAM = 256
 """Prefetch distance for sources that are read in order, in edges (1 KB)."""
 
 CONTEXT = (
-    "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
+    "n", "in_offsets", "degree_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
     "next_frontier_blocks",
 )  # fmt: skip
 """Arguments of every kernel that calls `apply`."""
@@ -96,7 +96,7 @@ def make_update(f: Functions, filtered: bool = False):
     def update(t, v, acc, old):
         vertex_data = load_data(t.vertex_data, v)
         in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-        out_edges = t.out_offsets[v + 1] - t.out_offsets[v]
+        out_edges = t.degree_offsets[v + 1] - t.degree_offsets[v]
         new = apply(t.parameters, old, acc, t.total, v, count(t.n), in_degree, count(out_edges), vertex_data)
         if not filtered:
             store(t.next_values, v, new)
@@ -422,7 +422,7 @@ class Pull:
                 span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
             return Task(*kernels, len(first_edge), span)
         first, last = page.first_vertex, page.last_vertex
-        count, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges, first, last)
+        count, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges.offsets, first, last)
         if not count:
             return None
         # "left": notified vertices without in-edges at a bound belong to the run that begins there.

@@ -170,5 +170,5 @@ class Reentry:
 
     def _count(self, state: State, first: int, last: int) -> tuple[int, int]:
         """The number of vertices in [first, last) that are in the next frontier, and of their out-edges."""
-        count, prefix = self._runs.prefix_of(state.next_frontier, self._arrays.out_edges, first, last)
+        count, prefix = self._runs.prefix_of(state.next_frontier, self._arrays.out_edges.offsets, first, last)
         return count, int(prefix[-1])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from ...graph.place import pieces_within
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
@@ -124,15 +123,18 @@ class Runs:
         blocks = np.searchsorted(prefix[1:-1], bounds[:-1], side=side)
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 
-    def prefix_of(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
-        """How many of `vertices` lie in [first, last), and prefix sums of their edges by block, with the total last."""
+    def prefix_of(self, vertices: VertexSet, offsets: Array, first: int, last: int) -> tuple[int, Array]:
+        """How many of `vertices` lie in [first, last), and prefix sums of their edges by block, with the total last.
+
+        Vertex v has the edges from ``offsets[v]`` up to ``offsets[v + 1]``.
+        """
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)
         parts = self.count(last - first) if vertices.is_wide else 1
         blocks = base + np.array(split(stop - base, parts))
         counts = self._launch(
             COUNT_EDGES, parts, None, vertices=vertices.bits, vertices_blocks=vertices.blocks,
-            offsets=adjacency.offsets, first_vertex=first, last_vertex=last, edges_by_block=sums[1:],
+            offsets=offsets, first_vertex=first, last_vertex=last, edges_by_block=sums[1:],
             first_block=blocks[:-1], last_block=blocks[1:],
         )  # fmt: skip
         return int(counts.sum()), np.cumsum(sums)
@@ -155,7 +157,7 @@ class Runs:
             ]  # fmt: skip
         found: dict[Page, Array] = {}
         for page in pages:
-            count, prefix = self.prefix_of(active, self._arrays.out_edges, page.first_vertex, page.last_vertex)
+            count, prefix = self.prefix_of(active, self._arrays.out_edges.offsets, page.first_vertex, page.last_vertex)
             if count and prefix[-1]:
                 found[page] = prefix
         return found

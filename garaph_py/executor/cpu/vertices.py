@@ -11,7 +11,7 @@ from .records import RecordKernel
 from .walk import bit_of, insert_word
 
 VERTICES = (
-    "n", "in_offsets", "out_offsets", "values", "parameters", "vertex_data", "first_vertex", "last_vertex",
+    "n", "in_offsets", "degree_offsets", "values", "parameters", "vertex_data", "first_vertex", "last_vertex",
 )  # fmt: skip
 """Arguments of every pass."""
 
@@ -27,7 +27,7 @@ def make_init(f: Functions) -> RecordKernel:
         for v in range(t.first_vertex, t.last_vertex):
             data = load_data(t.vertex_data, v)
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-            out_edges = t.out_offsets[v + 1] - t.out_offsets[v]
+            out_edges = t.degree_offsets[v + 1] - t.degree_offsets[v]
             value = init(t.parameters, v, count(t.n), in_degree, count(out_edges), data)
             store(t.values, v, value)
             part = aggregate(t.parameters, value, value, v, count(t.n), in_degree, count(out_edges), data)
@@ -53,7 +53,7 @@ def make_prepare(f: Functions) -> RecordKernel:
         for v in range(t.first_vertex, t.last_vertex):
             is_active = t.frontier[v >> 6] & bit_of(v) != np.uint64(0)
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-            out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
+            out_degree = count(t.degree_offsets[v + 1] - t.degree_offsets[v])
             value, data = load(t.values, v), load_data(t.vertex_data, v)
             store(t.values, v, prepare(t.parameters, value, is_active, v, count(t.n), in_degree, out_degree, data))
         return 0
@@ -77,7 +77,7 @@ def make_result(f: Functions, finds_parents: bool) -> RecordKernel:
         lost = False
         for v in range(t.first_vertex, t.last_vertex):
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-            out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
+            out_degree = count(t.degree_offsets[v + 1] - t.degree_offsets[v])
             value, data = load(t.values, v), load_data(t.vertex_data, v)
             lost |= is_lost(value)
             parent = parent_of(t, v)
