@@ -117,8 +117,10 @@ class PartRun:
         listener: events.Listener = events.ignore,
     ) -> None:  # fmt: skip
         check_options(options)
+        self.bound = bind_on_part(program, part.graph)
+        if not only_pulls(self.bound, options) or options.encoding_of(part.graph) != part.graph.encoding:
+            part = part.with_out_edges(threads)
         self.part = part.on(encoded(part.graph, options))
-        self.bound = bind_on_part(program, self.part.graph)
         self._options, self._threads, self._listener = options, threads, listener
         self._sends: dict[int, Array] = {}
         self._sent: dict[int, Array] = {}
@@ -309,11 +311,14 @@ def plan_of(bound: BoundProgram, part: Part, options: RunOptions, threads: int |
     """
     asked = replace(options, sync=True, device=CPU, threads=threads, checkpoint=None)
     chosen = plan(bound, part.graph, asked, machine)
-    only_pulls = options.mode == ANY and not any_order(bound)
-    schedule = replace(
-        chosen.schedule, mode=PULL if only_pulls else chosen.schedule.mode, components=False, tiles=False
-    )
+    mode = PULL if only_pulls(bound, options) else chosen.schedule.mode
+    schedule = replace(chosen.schedule, mode=mode, components=False, tiles=False)
     return replace(chosen, chains=False, deltas=False, schedule=replace(schedule, pass_bytes=0, buckets=False))
+
+
+def only_pulls(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether all supersteps pull, so that parts need no out-edges."""
+    return options.mode == PULL or (options.mode == ANY and not any_order(bound))
 
 
 def any_order(bound: BoundProgram) -> bool:

@@ -37,6 +37,7 @@ class HostedRun:
     def __init__(self, program: VertexProgram, part: Part, options: RunOptions, sends: Mapping[int, Array]) -> None:
         self._program, self._part, self._options, self._sends = program, part, options, sends
         self._run = self._new()
+        self._part = self._run.part  # with out-edges, if it needs them
         self._is_new = True  # no superstep was done since the state was made or loaded, so that all mirrors are right
         self._counts: Counts | None = None
         self.converged = False
@@ -144,7 +145,7 @@ def hosting(
     sent = SentProgram(*program)
 
     def make(part: int, arrays: dict[str, Array], sends: dict[int, Array]) -> HostedRun:
-        return HostedRun(received(sent), Part.of(arrays, threads), chosen, sends)
+        return HostedRun(received(sent), Part.of(arrays), chosen, sends)
 
     return Hosting(make, mirrors, parts, address, call)
 

@@ -17,7 +17,7 @@ from ..codec.arrays import RAW
 from ..errors import ClusterError, GraphError, ParameterError
 from ..executor.modes import CPU, NOTIFY_PULL
 from ..graph import Graph
-from ..graph.part import Cuts, part_of
+from ..graph.part import Cuts, cut_out
 from ..output.record import Record
 from ..output.result import Result
 from ..output.stats import Stats
@@ -67,7 +67,7 @@ class GraphParts:
 
     def arrays(self, part: int) -> dict[str, Array]:
         """The arrays of a part."""
-        return part_of(self._graph, self._cuts, part).arrays()
+        return cut_out(self._graph, self._cuts, part).arrays()
 
 
 def run(

@@ -99,25 +99,47 @@ class Part:
         return edges | self.place.arrays()
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array], threads: int | None = None) -> Part:
-        """The part that `arrays` describe."""
+    def of(cls, arrays: Mapping[str, Array]) -> Part:
+        """The part that `arrays` describe, without out-edges: a run that only pulls needs none."""
         into = Adjacency(arrays["offsets"], arrays["sources"], arrays.get("values"))
-        return made(into, Place.of(arrays), threads)
+        return without_out_edges(into, Place.of(arrays))
+
+    def with_out_edges(self, threads: int | None = None) -> Part:
+        """The part with the reverse of its edges, which is made here if it has none."""
+        into, out = self.graph._arrays.in_edges, self.graph._arrays.out_edges
+        if out.offsets is not self.place.degree_offsets:
+            return self
+        with ThreadPool(threads) as pool:
+            return of_edges(into, reversed_edges(into, len(into.offsets) - 1, pool), self.place)
 
     def on(self, graph: Graph) -> Part:
         """The same part, with the same edges in another form: `graph` has them packed, or on disk."""
         return replace(self, graph=graph._replace(place=self.place))
 
 
-def made(into: Adjacency, place: Place, threads: int | None = None) -> Part:
-    """The part with these in-edges; their reverse is made here."""
-    with ThreadPool(threads) as pool:
-        out = reversed_edges(into, len(into.offsets) - 1, pool)
+def of_edges(into: Adjacency, out: Adjacency, place: Place) -> Part:
+    """The part with these edges in both directions."""
     return Part(Graph(GraphArrays(into, out, IntegerIds(place.numbers.astype(np.int64)), place=place)), place)
 
 
+def without_out_edges(into: Adjacency, place: Place) -> Part:
+    """The part with these in-edges alone. The offsets of its out-edges are sums of the undivided graph's degrees."""
+    return of_edges(into, Adjacency(place.degree_offsets, np.empty(0, np.uint32)), place)
+
+
 def part_of(graph: Graph, cuts: Cuts, part: int, threads: int | None = None) -> Part:
-    """Cut one part out of a graph in memory.
+    """Cut one part out of a graph in memory, with its out-edges.
+
+    Raises
+    ------
+    GraphError
+        If the edges are on disk, and do not fit in memory.
+    """
+    return cut_out(graph, cuts, part).with_out_edges(threads)
+
+
+def cut_out(graph: Graph, cuts: Cuts, part: int) -> Part:
+    """Cut one part out of a graph in memory, without out-edges.
 
     Raises
     ------
@@ -139,7 +161,7 @@ def part_of(graph: Graph, cuts: Cuts, part: int, threads: int | None = None) -> 
         np.diff(offsets)[numbers], np.diff(arrays.out_edges.offsets)[numbers],
         pieces_within(cuts.pieces, (first_edge, first), (last_edge, last)) - (first_edge, first - own),
     )  # fmt: skip
-    return made(Adjacency(local_offsets, local, values), place, threads)
+    return without_out_edges(Adjacency(local_offsets, local, values), place)
 
 
 def numbered(sources: Array, first: int, last: int, n: int) -> tuple[Array, Array]:
