@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -25,8 +25,13 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-PIECE = 1 << 26
-"""Bytes of an array that are sent at once: 64 MiB, so that scheduler and worker need little memory beside it."""
+PIECE = 1 << 24
+"""Bytes of an array that are sent in one message: 16 MiB, which takes some 20 ms."""
+PIECES = 4
+"""Messages with pieces that are on their way at once: while the scheduler passes one on, it gets the next. They are
+few, so that the scheduler needs little memory."""
+PARTS = 2
+"""Parts that the client sends at once: it cuts one out while it sends another. It has the arrays of so many."""
 ALIVE_SECONDS = 0.2
 """How often the client asks the scheduler which workers there are."""
 WAIT_SECONDS = 60.0
@@ -142,25 +147,34 @@ class Conductor:
         await asyncio.gather(*(self._cluster.call(address, "close", {}) for address in there), return_exceptions=True)
 
     async def _send_parts(self) -> None:
-        """Prepare workers, and send parts that are not where they should be, one after the other."""
+        """Prepare workers, and send parts that are not where they should be."""
         for address in dict.fromkeys(self._addresses):
             if address not in self._members:
                 await self._ask(address, "prepare", dict(self._prepared))
                 self._members.append(address)
-        for part, address in enumerate(self._addresses):
-            if (address, part) in self._has:
-                continue
-            for name, array in self._parts.arrays(part).items():
-                await self._send_array(address, part, name, array)
-            self._has.add((address, part))
+        parts, pieces = asyncio.Semaphore(PARTS), asyncio.Semaphore(PIECES)
+        await self._together(
+            self._send_part(address, part, parts, pieces)
+            for part, address in enumerate(self._addresses)
+            if (address, part) not in self._has
+        )
 
-    async def _send_array(self, address: str, part: int, name: str, array: Array) -> None:
-        step = max(1, PIECE * len(array) // max(1, array.nbytes))
-        for first in range(0, max(1, len(array)), step):
-            piece = array[first : first + step]
-            await self._ask(address, "array", {
-                "part": part, "name": name, "content": piece, "length": len(array), "first": first,
-            })  # fmt: skip
+    async def _send_part(self, address: str, part: int, parts: asyncio.Semaphore, pieces: asyncio.Semaphore) -> None:
+        """Send a part in pieces; the semaphores bound how many parts and pieces are on their way."""
+
+        async def send(**piece: Any) -> None:
+            async with pieces:
+                await self._call(address, "array", {"part": part, **piece})
+
+        async with parts:
+            arrays = await asyncio.to_thread(self._parts.arrays, part)
+            await self._together(
+                send(name=name, content=array[first : first + step], length=len(array), first=first)
+                for name, array in arrays.items()
+                for step in [max(1, PIECE * len(array) // max(1, array.nbytes))]
+                for first in range(0, max(1, len(array)), step)
+            )
+            self._has.add((address, part))
 
     async def _load(self, superstep: int | None, copies: Mapping[str, Mapping[int, list[int]]]) -> None:
         """Connect the parts, have each in the state after the superstep, and begin the epoch."""
@@ -270,11 +284,15 @@ class Conductor:
         GoneError
             Once one of all members has gone.
         """
+        return await self._together(self._call(address, what, data(address)) for address in addresses)
+
+    async def _call(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
+        return await self._cluster.call(address, what, {"epoch": self._epoch, **data})
+
+    async def _together(self, calls: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Carry out calls at once; their results in order. If one fails, or a worker goes, the others end, too."""
         loop = asyncio.get_running_loop()
-        tasks = [
-            loop.create_task(self._cluster.call(address, what, {"epoch": self._epoch, **data(address)}))
-            for address in addresses
-        ]
+        tasks = [loop.create_task(call) for call in calls]
         try:
             return await self._while_alive(tasks)
         finally:

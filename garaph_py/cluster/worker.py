@@ -82,9 +82,9 @@ class Hosting:
     # What the client asks:
 
     async def array(self, part: int, name: str, content: Any, length: int, first: int) -> None:
-        """Take a piece of an array of a part: `content` begins at its row `first`."""
+        """Take a piece of an array of a part: `content` begins at its row `first`. Pieces come in any order."""
         arrays = self._arrays.setdefault(part, {})
-        if first == 0:
+        if name not in arrays:
             arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
         arrays[name][first : first + len(content)] = content
 
