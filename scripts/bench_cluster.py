@@ -3,8 +3,9 @@
     python scripts/bench_cluster.py [--scale 22] [--rounds 3] [--exchange]
 
 Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
-iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of whole calls, which
-also send the graph to the workers, and the median of the rounds' ratios. First calls, which compile, are not timed.
+iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of a call that sends
+the graph to the workers, and of a call that finds it there, and the medians of the rounds' ratios to the plain run.
+Calls that compile are not timed.
 
 With --exchange, two workers send each other values of every size from 1 KB to 64 MB, 20 times each, and the command
 prints the times and the line that fits them best: seconds = latency + bytes / bandwidth.
@@ -42,22 +43,34 @@ def timed(graph: gp.Graph, **how: Any) -> tuple[float, float]:
 
 
 def compare(graph: gp.Graph, rounds: int) -> None:
-    """Print a row for each kind of cluster."""
-    print("| | iterations: least, median (s) | whole call: least, median (s) | ratio of iterations | of calls |")
-    print("|---|---|---|---|---|")
+    """Print two rows for each kind of cluster."""
+    print(
+        "| | iterations (s) | first call (s) | later call (s) | ratio of iterations | of first calls | of later calls |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for name, (workers, threads) in WAYS.items():
         with local(workers, threads) as cluster, distributed.Client(cluster) as client:
             timed(graph), timed(graph, cluster=client)
-            pairs = [(timed(graph), timed(graph, cluster=client)) for _ in range(rounds)]
-        for label, which in (("plain, two threads", 0), (name, 1)):
-            cells = []
-            for kind in (0, 1):
-                seconds = [pair[which][kind] for pair in pairs]
-                cells.append(f"{min(seconds):.2f}, {statistics.median(seconds):.2f}")
-            for kind in (0, 1):
-                ratio = statistics.median(pair[1][kind] / pair[0][kind] for pair in pairs)
-                cells.append(f"{ratio:.2f}" if which else "")
+            measured = [turns(graph, client) for _ in range(rounds)]
+        plain = np.array([[each[0][0], each[0][1], each[0][1]] for each in measured])
+        ours = np.array([[each[2][0], each[1][1], each[2][1]] for each in measured])
+        for label, seconds, ratios in (
+            ("plain, two threads", plain, None),
+            (name, ours, np.median(ours / plain, axis=0)),
+        ):
+            cells = [
+                f"{least:.2f}, {median:.2f}"
+                for least, median in zip(seconds.min(0), np.median(seconds, 0), strict=True)
+            ]
+            cells += [""] * 3 if ratios is None else [f"{ratio:.2f}" for ratio in ratios]
             print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+def turns(graph: gp.Graph, client: distributed.Client) -> list[tuple[float, float]]:
+    """A plain run, one on the cluster, which gets the graph, and one on the cluster, which has it."""
+    plain = timed(graph)
+    graph.release()  # the workers drop their parts
+    return [plain, timed(graph, cluster=client), timed(graph, cluster=client)]
 
 
 async def exchanged(nbytes: int, other: str, dask_worker: Any = None) -> list[float]:
