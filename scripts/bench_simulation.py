@@ -16,7 +16,7 @@ repeats the fastest counts; "spread" is the median over it, and "again" the fast
 the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
 vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
 says that it extrapolates. The last lines are for machines that were calibrated without any run of the program that is
-simulated.
+simulated: its costs are those of another one, times what it took longer over two more graphs (`COMPARE`).
 
 Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
 has rounds, only those that it lacks are measured.
@@ -44,6 +44,7 @@ from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
 from garaph_py.simulation.assess import extrapolations
 from garaph_py.simulation.calibrate import calibrate, room_of
+from garaph_py.simulation.compare import most_alike, with_costs
 from garaph_py.simulation.machine import Machine
 from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
 from garaph_py.simulation.simulate import Simulation
@@ -69,6 +70,8 @@ PREDICT = [
     *(f"{one}{WEIGHTED}" for one in ("rmat:17:4", "rmat:17:16", "uniform:17:4")),
     *(f"{DATA / name}.npz{symmetric}" for name, symmetric in REAL.items() if (DATA / f"{name}.npz").exists()),
 ]  # fmt: skip
+COMPARE = [f"rmat:15:8{WEIGHTED}", f"uniform:15:4{WEIGHTED}"]
+"""The graphs over which `garaph simulate` compares a program that was not calibrated with one that was."""
 PROGRAMS = {
     "PageRank": '{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }',
     "BFS": '{ name = "BFS", source = "largest" }',
@@ -97,17 +100,18 @@ def main() -> None:
     known, held = ([place(name, options.out) for name in names] for names in (options.calibrate, options.predict))
     tutorial = policy_of_tutorial(options.out)
     engines = {name: tutorial if name == "tutorial" else name for name in options.engines}
-    text = spec_text([*known, *held], options.programs, engines, options.device, options.gpu_memory)
+    text = spec_text([*known, *held, *COMPARE], options.programs, engines, options.device, options.gpu_memory)
     rounds = [measured(options.out / f"round-{number}", text) for number in range(options.rounds)]
     best = fastest(itertools.chain.from_iterable(rounds))
     seen, unseen = ([run for run in best if run.graph in names] for names in (known, held))
+    two = [run for run in best if run.graph in COMPARE]
     machine = calibrate(seen)
     write_machine(machine, options.out / "machine.toml", f"Calibrated on {', '.join(options.calibrate)}.")
     names = {path: name for name, path in engines.items()}
     rows = [row for run in unseen if (row := Row.of(run, rounds, machine, names)) is not None]
     show(rows)
     others = [
-        row for program in options.programs for row in without(program, seen, unseen, rounds, names)
+        row for program in options.programs for row in without(program, (seen, two, unseen), rounds, names)
     ]  # fmt: skip
     if others:
         print(f"\nPrograms that were not calibrated: {good(row.ratio for row in others)}.")
@@ -219,7 +223,7 @@ class Row:
         except (ParameterError, DeviceMemoryError) as error:
             print(f"{run.workload.traits.name}, {Path(run.graph).name}, {engine}, {run.options.device}: {error}\n")
             return None
-        beyond = bool(extrapolations(machine, run.workload, done))
+        beyond = bool(extrapolations(machine, run.workload, done, run.options.policy))
         return cls(run, engine, same, done, beyond)
 
     @property
@@ -256,16 +260,21 @@ def key_of(run: RecordedRun) -> tuple[object, ...]:
 
 
 def without(
-    program: str, seen: list[RecordedRun], unseen: list[RecordedRun], rounds: list[list[RecordedRun]],
-    names: dict[str, str],
-) -> list[Row]:  # fmt: skip
-    """The runs of a program, simulated on a machine that is calibrated with those of others."""
+    program: str, runs: tuple[list[RecordedRun], ...], rounds: list[list[RecordedRun]], names: dict[str, str]
+) -> list[Row]:
+    """The unseen runs of a program, on a machine that is calibrated with the others it has seen.
+
+    The program's costs are those of one that is like it, times how much longer it took over the graphs to compare.
+    """
+    seen, two, unseen = runs
     others = [run for run in seen if run.workload.traits.name != program]
-    if not others or any(run.options.device != "cpu" for run in seen):
+    own = [run for run in unseen if run.workload.traits.name == program]
+    if not others or not own or any(run.options.device != "cpu" for run in seen):
         return []
     machine = calibrate(others)
-    own = (Row.of(run, rounds, machine, names) for run in unseen if run.workload.traits.name == program)
-    return [row for row in own if row is not None]
+    if (other := most_alike(own[0].workload.traits, machine)) is not None:
+        machine = with_costs(machine, program, type(other).__name__, two)
+    return [row for run in own if (row := Row.of(run, rounds, machine, names)) is not None]
 
 
 def show(rows: list[Row]) -> None:

@@ -82,8 +82,8 @@ def simulate(
     assert spec is not None
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress, engine)
-    simulated = other or chosen.machine
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
+    simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
     if chosen.parts is not None:
         show_in_parts(runs, simulated, chosen, memory, as_json)
         return
@@ -102,6 +102,17 @@ def check_choice(option: str, value: str | None, allowed: Collection[str]) -> No
         raise ParameterError(f"--{option} {value}: choose from {', '.join(allowed)}")
 
 
+def with_all_programs(machine: Machine, runs: Iterable[tuple[SpecRun, str]], engine: str) -> Machine:
+    """`machine`, with costs of all programs that use the CPU: those that it lacks are compared with what it has."""
+    from ..executor.modes import GPU
+    from ..simulation.compare import compared
+
+    for run, device in runs:
+        if device != GPU:
+            machine = compared(machine, run.program, run.workload.traits, engine)
+    return machine
+
+
 def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None) -> dict[str, Any]:
     """Simulate a run on a device; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
@@ -109,12 +120,14 @@ def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int |
     from ..simulation.assess import extrapolations
 
     room = None if memory is None else memory - run.workload.fixed
-    done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
+    options = RunOptions(device=device, engine=engine)
+    done = simulate(run.workload, machine, options, room)
     known = run.published.get(device)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "device": device, "seconds": done.seconds,
         "published_seconds": known, "ratio": known and done.seconds / known,
-        "extrapolated": extrapolations(machine, run.workload, done), "iterations": done.iterations,
+        "extrapolated": extrapolations(machine, run.workload, done, options.policy),
+        "iterations": done.iterations,
     }  # fmt: skip
 
 
@@ -228,8 +241,9 @@ def play_again(
 
     recorded = read_trace(trace)
     room = None if memory is None else memory - recorded.workload.fixed
-    done = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations).simulated
-    beyond = [] if machine is None else extrapolations(machine, recorded.workload, done)
+    again = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations)
+    done, policy = again.simulated, again.options.policy
+    beyond = [] if machine is None else extrapolations(machine, recorded.workload, done, policy)
     was = recorded.rows[: len(done.iterations)]
     return {
         "program": recorded.workload.traits.name, "recorded_seconds": sum(row["seconds"] for row in was),

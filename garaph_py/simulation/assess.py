@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..dispatch.policy import Policy
 from ..errors import DeviceMemoryError, ParameterError
 from ..executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from ..system.sizes import show_bytes
 from .calibrate import calibrate, room_of
 from .demand import CHAIN, PULL_ACTIVE
-from .machine import ANY, Machine
+from .executor import costs_of, engine_costs
+from .machine import ANY, GARAPH, Machine, WorkCost
 from .recorded import RecordedRun
 from .simulate import Simulation, simulate
-from .workload import Workload
+from .workload import Traits, Workload
 
 WAYS = {PUSH: CHAIN, PULL: PULL_ACTIVE}
 """Directions that the CPU may go in another way, which has costs of its own."""
@@ -87,8 +90,8 @@ def spread(errors: Iterable[float | None]) -> tuple[float, float] | None:
     return (statistics.median(known), max(known)) if known else None
 
 
-def extrapolations(machine: Machine, workload: Workload, done: Simulation) -> list[str]:
-    """What a simulation took from a calibrated machine beyond what was measured there, in words."""
+def extrapolations(machine: Machine, workload: Workload, done: Simulation, policy: Policy) -> list[str]:
+    """What a simulation under a policy took from a calibrated machine beyond what was measured there, in words."""
     if all(work.measured is None for work in machine.work):
         return []
     used = dict.fromkeys(
@@ -96,24 +99,46 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation) -> li
         for row in done.iterations
         for processor in ((CPU, GPU) if row.device == BOTH else (row.device,))
     )
-    program, size, found = workload.traits.name, workload.vertex_data, []
+    found = list[str]()
     for processor, mode in used:
-        ways = (mode, WAYS[mode]) if processor == CPU and mode in WAYS else (mode,)
-        values = workload.traits.edge_value_bytes > 0
-        work = machine.work_of(processor, program, *ways, sync=workload.traits.synchronous, values=values)
-        what = f"{program} on the {processor.upper()}, {mode}"
-        if work.program == ANY:
-            found.append(f"{what}: not measured; it has the costs of any program")
-        elif work.mode not in ways:
-            found.append(f"{what}: not measured; it has the costs of {work.mode}")
-        elif work.values is not None and work.values != values:
-            without, other = ("with", "without") if values else ("without", "with")
-            found.append(f"{what}: not measured {without} edge values; it has the costs {other} them")
-        if work.measured is not None and not work.measured[0] <= size <= work.measured[1]:
-            least, most = map(show_bytes, work.measured)
-            found.append(f"{what}: {show_bytes(size)} of vertex data, beyond the {least} to {most} that were measured")
-        near = workload.shape.near
-        if work.locality is not None and not work.locality[0] <= near <= work.locality[1]:
-            least, most = (f"{share:.2g}" for share in work.locality)
-            found.append(f"{what}: near = {near:.2g}, beyond the {least} to {most} that were measured")
+        if processor == CPU:
+            ways: tuple[str, ...] = (mode, WAYS[mode]) if mode in WAYS else (mode,)
+            work = costs_of(machine, workload, policy, *ways)
+            unlike = other_costs(work, workload.traits, ways, engine_costs(policy))
+        else:
+            work = machine.work_of(processor, workload.traits.name, mode)
+            unlike = other_costs(work, workload.traits, (mode,), work.engine)
+        what = f"{workload.traits.name} on the {processor.upper()}, {mode}: "
+        found += [what + one for one in itertools.chain(unlike, beyond(work, workload))]
     return found
+
+
+def other_costs(work: WorkCost, traits: Traits, ways: Collection[str], engine: str) -> Iterator[str]:
+    """What the costs `work` of a program, in one of these `ways`, were not measured with, in words."""
+    values, sync = traits.edge_value_bytes > 0, traits.synchronous
+    if work.program == ANY:
+        yield "not measured; it has the costs of any program"
+    elif work.like is not None:
+        yield f"not measured; it has the costs of {work.like}, times how much longer it took in a comparison here"
+    elif work.mode not in ways:
+        yield f"not measured; it has the costs of {work.mode}"
+    elif work.values not in (None, values):
+        without, other = ("with", "without") if values else ("without", "with")
+        yield f"not measured {without} edge values; it has the costs {other} them"
+    elif work.engine != engine:
+        now, other = ("garaph", "another engine") if engine == GARAPH else ("such an engine", "garaph")
+        yield f"not measured under {now}; it has the costs under {other}"
+    elif work.sync not in (None, sync):
+        now, other = ("synchronous", "asynchronous") if sync else ("asynchronous", "synchronous")
+        yield f"not measured in {now} runs; it has the costs of {other} ones"
+
+
+def beyond(work: WorkCost, workload: Workload) -> Iterator[str]:
+    """How a workload's graph differs from those that the costs `work` are fitted to, in words."""
+    size, near = workload.vertex_data, workload.shape.near
+    if work.measured is not None and not work.measured[0] <= size <= work.measured[1]:
+        least, most = map(show_bytes, work.measured)
+        yield f"{show_bytes(size)} of vertex data, beyond the {least} to {most} that were measured"
+    if work.locality is not None and not work.locality[0] <= near <= work.locality[1]:
+        least, most = (f"{share:.2g}" for share in work.locality)
+        yield f"near = {near:.2g}, beyond the {least} to {most} that were measured"

@@ -32,8 +32,8 @@ from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..runtime.options import HYBRID, cpu_chains
 from .demand import CHAIN, Demand, demand_of, of_push, supersteps
-from .executor import capabilities_of
-from .machine import ANY, GARAPH, Link, Machine, UnitCost, WorkCost, doublings
+from .executor import capabilities_of, engine_costs
+from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
 from .simulate import observe, scheduler_of, simulate
 
@@ -194,7 +194,7 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
     """
     groups: dict[tuple[str, str, str, bool, bool], list[Sample]] = defaultdict(list)
     for run in runs:
-        engine, traits = GARAPH if run.options.policy.one_partition_per_thread else ANY, run.workload.traits
+        engine, traits = engine_costs(run.options.policy), run.workload.traits
         for sample in samples(run):
             for program in (traits.name, ANY):
                 values = traits.edge_value_bytes > 0

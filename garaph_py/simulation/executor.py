@@ -408,9 +408,14 @@ def capabilities_of(workload: Workload, cores: int) -> Capabilities:
 
 def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str) -> WorkCost:
     """What a program costs on the CPU in the first of `modes` that is known, under a policy."""
-    engine = GARAPH if policy.one_partition_per_thread else ANY
     traits, values = workload.traits, workload.traits.edge_value_bytes > 0
-    return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=traits.synchronous, values=values)
+    engine, sync = engine_costs(policy), traits.synchronous
+    return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=sync, values=values)
+
+
+def engine_costs(policy: Policy) -> str:
+    """The engine whose costs are those of a policy."""
+    return GARAPH if policy.one_partition_per_thread else ANY
 
 
 def expected_pages(pages: list[Page], notified: int) -> list[Page]:

@@ -27,6 +27,7 @@ DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
     "turn", "active", "graph", "waited", "page", "iteration", "first", "call", "measured", "locality",
+    "like",
 )  # fmt: skip
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
 AMOUNTS = ("near", "notified", "turn", "active", "graph", "waited", "first", "call")
@@ -94,6 +95,8 @@ class WorkCost:
         In notify-pull: seconds for an edge that is gathered; None if as much as `edge`.
     locality : tuple of float or None
         The least and the largest `near` of the graphs that the costs are fitted to; None if that is not known.
+    like : str or None
+        The program whose costs these are derived from; None if `program` was measured.
     """
 
     processor: str
@@ -118,6 +121,7 @@ class WorkCost:
     waited: float = 0.0
     first: float = 0.0
     locality: tuple[float, float] | None = None
+    like: str | None = None
 
     def of(self, demand: Demand, vertex_data: float) -> float:
         """Seconds for an iteration of the CPU, without `page`."""
@@ -305,6 +309,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
         engine=toml.one_of(entry, "engine", (ANY, GARAPH), where, ANY),
         locality=toml.bounds(entry, "locality", where),
         gathered=toml.amount(entry, "gathered", where) if "gathered" in entry else None,
+        like=toml.string(entry, "like", where) if "like" in entry else None,
         **given,
     )
 

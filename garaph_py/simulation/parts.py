@@ -160,7 +160,7 @@ def simulate_parts(
     per_vertex = 2 * workload.traits.value_bytes + 2 * 8
     edges = 0.0 if workload.on_disks else part.edges * workload.edge_bytes
     part_bytes = edges + part.vertices * per_vertex
-    return PartsRun(parts, mirrors, part_bytes, supersteps, extrapolations(machine, part, played))
+    return PartsRun(parts, mirrors, part_bytes, supersteps, extrapolations(machine, part, played, options.policy))
 
 
 def part_of(workload: Workload, parts: int, mirrors: float) -> Workload:

@@ -20,10 +20,13 @@ class Replay:
     ----------
     recorded : RecordedRun
     simulated : Simulation
+    options : RunOptions
+        Those of the simulated run.
     """
 
     recorded: RecordedRun
     simulated: Simulation
+    options: RunOptions
 
 
 def replay(
@@ -56,7 +59,7 @@ def replay(
         check_partitions(recorded.options, options)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = room_of(recorded) if room is None else room
-    return Replay(recorded, simulate(workload, machine, options, left))
+    return Replay(recorded, simulate(workload, machine, options, left), options)
 
 
 def check_partitions(recorded: RunOptions, asked: RunOptions) -> None:

@@ -19,7 +19,7 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, find, program_of
 from ..graph import Graph
-from ..program import bind
+from ..program import VertexProgram, bind
 from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
 from .machine import HINT, Machine, read_machine
@@ -43,12 +43,14 @@ class SpecRun:
     Attributes
     ----------
     graph : str
+    program : VertexProgram
     workload : Workload
     published : dict of str to float
         Seconds that were measured elsewhere, by device.
     """
 
     graph: str
+    program: VertexProgram
     workload: Workload
     published: dict[str, float]
 
@@ -172,7 +174,9 @@ def run_of(
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
     workload = workload_of(bound, graph, active, synchronous=True, directed=directed, layout=layout_of(layout, edges))
-    return SpecRun(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
+    return SpecRun(
+        name, program, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published}
+    )
 
 
 def layout_of(given: dict[str, Any], edges: int) -> Layout:

@@ -48,7 +48,7 @@ def test_extrapolations_are_noticed() -> None:
     near, far = workload(), workload(n=256 << 10, m=1024 << 10)
 
     def beyond(machine: Machine, work=near) -> list[str]:
-        return extrapolations(machine, work, simulate(work, machine, how(CPU)))
+        return extrapolations(machine, work, simulate(work, machine, how(CPU)), how(CPU).policy)
 
     assert near.vertex_data == 1024
     assert beyond(Machine(1, (costs,))) == []
@@ -71,7 +71,31 @@ def test_extrapolations_are_noticed() -> None:
     assert beyond(Machine(1, (replace(costs, values=True),))) == [
         "PageRank on the CPU, pull: not measured without edge values; it has the costs with them"
     ]
-    assert extrapolations(KNOWN, far, simulate(far, KNOWN, how(CPU))) == []  # nothing of it was measured
+    assert beyond(Machine(1, (replace(costs, engine="garaph"),))) == [
+        "PageRank on the CPU, pull: not measured under such an engine; it has the costs under garaph"
+    ]
+    assert beyond(Machine(1, (replace(costs, sync=True),))) == []
+    assert beyond(Machine(1, (replace(costs, sync=False),))) == [
+        "PageRank on the CPU, pull: not measured in synchronous runs; it has the costs of asynchronous ones"
+    ]
+    assert beyond(Machine(1, (replace(costs, like="BFS"),))) == [
+        "PageRank on the CPU, pull: not measured; it has the costs of BFS, times how much longer it took in a "
+        "comparison here"
+    ]
+    assert beyond(KNOWN, far) == []  # nothing of it was measured
+
+
+def test_the_costs_of_the_engine_are_those_that_count() -> None:
+    """Both engines were measured: what garaph is simulated with is said, and not what the other one has."""
+    own = WorkCost(CPU, "PageRank", PULL, UnitCost(1e-9), measured=(500.0, 5000.0), engine="garaph")
+    machine = Machine(1, (own, replace(own, engine="any", measured=(1.0, 1e9))))
+    work, options = workload(n=256 << 10, m=1024 << 10), how(CPU, "garaph")
+    assert extrapolations(machine, work, simulate(work, machine, options), options.policy) == [
+        "PageRank on the CPU, pull: 1.0 MiB of vertex data, beyond the 500 B to 4.9 KiB that were measured"
+    ]
+    other = Machine(1, (replace(own, engine="any"),))
+    (said, _) = extrapolations(other, work, simulate(work, other, options), options.policy)
+    assert said == "PageRank on the CPU, pull: not measured under garaph; it has the costs under another engine"
 
 
 def test_the_command_says_so(

@@ -1,0 +1,135 @@
+"""Programs that were not calibrated: which one they are like, what they cost, and that a simulation says so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
+from garaph_py.simulation import Activity, Machine, simulate
+from garaph_py.simulation.compare import compared, most_alike, started, with_costs
+from garaph_py.simulation.machine import UnitCost, WorkCost
+from garaph_py.simulation.recorded import RecordedRun
+from garaph_py.simulation.workload import Traits, bind_for_types, in_order
+from tests.support.command import Shell
+from tests.support.simulated import LABELS, how, workload
+
+ALL = ("PageRank", "BFS", "SSSP", "ConnectedComponents")
+MEASURED = (1.0, 1e9)
+
+
+def machine_with(*names: str) -> Machine:
+    return Machine(1, tuple(WorkCost(CPU, name, PULL, UnitCost(1e-9), measured=MEASURED) for name in names))
+
+
+@pytest.mark.parametrize(("program", "like"), [
+    (gp.apps.PageRank(weighted=False), "ConnectedComponents"), (gp.apps.BFS(0), "ConnectedComponents"),
+    (gp.apps.SSSP(0), "ConnectedComponents"), (gp.apps.ConnectedComponents(), "BFS"),
+])  # fmt: skip
+def test_which_program_is_most_alike(program: gp.VertexProgram, like: str) -> None:
+    """All but PageRank are relaxations; of these, SSSP reads edge values, and BFS ends its gathers early."""
+    traits = Traits.of(bind_for_types(program, True), True)
+    others = machine_with("Nobody", "mine.py:Hops", "any", *(name for name in ALL if name != traits.name))
+    assert type(most_alike(traits, others)).__name__ == like
+    assert most_alike(traits, machine_with("Nobody", "any")) is None
+
+
+OTHER = replace(LABELS, name="Other")
+
+
+def truth(speed: float, factor: float) -> Machine:
+    """A machine on which everything of `Other` but what is fixed takes `factor` times as long as labels do."""
+    labels = [
+        WorkCost(
+            CPU, "ConnectedComponents", PULL, UnitCost(1e-9, 1e-10), UnitCost(4e-9), iteration=1e-7, engine=engine,
+            turn=1e-8, graph=2e-9, first=1e-7,
+        )
+        for engine in ("any", "garaph")
+    ] + [
+        WorkCost(CPU, "ConnectedComponents", mode, UnitCost(4e-9), UnitCost(2e-8), iteration=1e-7, gathered=3e-9)
+        for mode in (PUSH, NOTIFY_PULL)
+    ]  # fmt: skip
+    both = [
+        replace(
+            work, program=name, edge=UnitCost(times * work.edge.base, times * work.edge.doubling),
+            vertex=UnitCost(times * work.vertex.base), turn=times * work.turn, graph=times * work.graph,
+            gathered=work.gathered and times * work.gathered, iteration=speed * work.iteration,
+            first=speed * work.first,
+        )
+        for work in labels
+        for name, times in (("ConnectedComponents", speed), ("Other", speed * factor))
+    ]  # fmt: skip
+    return Machine(2, tuple(both))
+
+
+def run_on(machine: Machine, traits: Traits, engine: str, n: int) -> RecordedRun:
+    shares = [1.0, 0.5, 0.9, 0.1, 0.01]
+    work = workload(traits, in_order(Activity(round(n * one), round(8 * n * one)) for one in shares), n, 8 * n)
+    rows = tuple(row._asdict() for row in simulate(work, machine, how(CPU, engine)).iterations)
+    return RecordedRun(f"{n}", work, how(CPU, engine), machine.cores, None, rows)
+
+
+@pytest.mark.parametrize("engine", ["auto", "garaph"])
+def test_costs_on_another_machine_are_found(engine: str) -> None:
+    """The programs are compared on a machine that is five times slower than the one that was calibrated."""
+    here, there = truth(5, 3), truth(1, 3)
+    runs = [run_on(here, traits, engine, n) for traits in (LABELS, OTHER) for n in (1 << 18, 1 << 19)]
+    known = Machine(2, tuple(work for work in there.work if work.program == "ConnectedComponents"))
+    found = with_costs(known, "Other", "ConnectedComponents", runs)
+    assert {work.like for work in found.work if work.program == "Other"} == {"ConnectedComponents"}
+    assert found.work[: len(known.work)] == known.work
+    expected = run_on(there, OTHER, engine, 1 << 20)
+    again = simulate(expected.workload, found, expected.options)
+    assert again.seconds == pytest.approx(expected.seconds, rel=0.02)
+    alike = with_costs(known, "Other", "ConnectedComponents", runs[:2])  # nothing is known of the program itself
+    assert [replace(work, program="ConnectedComponents", like=None) for work in alike.work] == [*known.work] * 2
+
+
+def test_what_cannot_be_compared_stays_as_it_is() -> None:
+    program, traits = gp.apps.BFS(0), Traits("BFS", 4, is_relaxation=True, ends_early=True)
+    by_hand = Machine(1, (WorkCost(CPU, "ConnectedComponents", PULL, UnitCost(1e-9)),))
+    for machine in (by_hand, machine_with("BFS"), machine_with("Nobody")):
+        assert compared(machine, program, traits, "auto") is machine
+    of_a_vertex_each = gp.apps.HeatSimulation([0.0, 1.0])  # the graphs have more vertices
+    heat = Traits("HeatSimulation", 8, updates_all_vertices=True)
+    machine = machine_with("ConnectedComponents")
+    assert compared(machine, of_a_vertex_each, heat, "auto") is machine
+
+
+def test_a_search_starts_where_edges_are() -> None:
+    star = gp.from_edges([7, 7, 7], [1, 2, 3])
+    assert started(gp.apps.BFS(0), star) == gp.apps.BFS(7)
+    assert started(gp.apps.ConnectedComponents(), star) == gp.apps.ConnectedComponents()
+
+
+SPEC = """machine = "machine.toml"
+[graphs.small]
+vertices = 40_000
+edges = 400_000
+[[runs]]
+graph = "small"
+program = { name = "BFS", source = 0 }
+iterations = 1
+"""
+
+
+@pytest.mark.slow
+def test_the_command_compares_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(monkeypatch, capsys)
+    work = (
+        "[[work]]\nprocessor = 'cpu'\nprogram = 'ConnectedComponents'\nmode = '{}'\nedge = 1e-6\nmeasured = [1, 1e9]\n"
+    )
+    (tmp_path / "machine.toml").write_text("cores = 1\n" + "".join(map(work.format, (PULL, "pull-active", PUSH))))
+    (tmp_path / "spec.toml").write_text(SPEC)
+    status, out, _ = shell("simulate", tmp_path / "spec.toml", "--json")
+    assert status == 0
+    (run,) = json.loads(out)["runs"]
+    said = "not measured; it has the costs of ConnectedComponents, times how much longer it took in a comparison here"
+    assert run["extrapolated"] == [f"BFS on the CPU, pull: {said}"]
+    assert run["seconds"] > 0
