@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import ClusterError
 from .checkpoints import Checkpoints
-from .host import UNREACHABLE_SECONDS, GoneError, unreachable
+from .host import UNREACHABLE_SECONDS, ForgottenError, GoneError, unreachable
 from .placing import WorkerFacts, place
 from .superstep import Report
 
@@ -229,14 +229,15 @@ class Conductor:
                     f"all workers have gone, and none came back in {WAIT_SECONDS:.0f} s; see their logs, which say "
                     "why, and run again"
                 )
-            lost = [address for address in self._members if address not in alive]
+            forgot = str(gone) if isinstance(gone, ForgottenError) else None
+            lost = [address for address in self._members if address not in alive or address == forgot]
             now = time.monotonic()
             if lost or self._failing is None:
                 self._failing = now
             elif now - self._failing > UNREACHABLE_SECONDS:
                 raise unreachable(gone)
-            self._members = [address for address in self._members if address in alive]
-            self._has = {(address, part) for address, part in self._has if address in alive}
+            self._members = [address for address in self._members if address not in lost]
+            self._has = {(address, part) for address, part in self._has if address not in lost}
             for address in lost:
                 self.failures.append(address)
                 log.warning("the worker %s has gone; its parts move to others", address)

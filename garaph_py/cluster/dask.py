@@ -22,7 +22,7 @@ from distributed.protocol import to_serialize
 from .. import __version__ as VERSION
 from .. import errors
 from ..errors import ClusterError, GaraphError, ParameterError
-from .host import GoneError
+from .host import ForgottenError, GoneError
 from .placing import WorkerFacts
 from .plain import pack, unpack
 from .prepare import hosting
@@ -58,7 +58,7 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
 
     def setup(self, worker: distributed.Worker) -> None:
         self._worker = worker
-        self._runs: Runs = vars(worker).setdefault(RUNS, Runs(self._hosting, self._is_there))
+        self._runs: Runs = vars(worker).setdefault(RUNS, Runs(worker.address, self._hosting, self._is_there))
         worker.handlers[OP] = self.answer
 
     async def answer(
@@ -76,6 +76,8 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
                     "both, and start the worker again"
                 )
             reply = await self._runs.do(run, what, unpack(data), client)
+        except ForgottenError as error:
+            return {"forgotten": str(error)}
         except GoneError as error:
             return {"gone": str(error)}
         except GaraphError as error:
@@ -125,6 +127,8 @@ def replied(answer: Mapping[str, Any]) -> Any:
     GaraphError
         What the worker has raised.
     """
+    if "forgotten" in answer:
+        raise ForgottenError(answer["forgotten"])
     if "gone" in answer:
         raise GoneError(answer["gone"])
     if "error" in answer:

@@ -26,6 +26,13 @@ class GoneError(Exception):
     """A worker that a call needs has gone, or cannot be reached. It is no `OSError`: a program may raise these."""
 
 
+class ForgottenError(GoneError):
+    """A worker does not have the run: another one has started at the address of one that has gone.
+
+    Its text is the address.
+    """
+
+
 def unreachable(gone: GoneError) -> ClusterError:
     """The error that ends a run after failed calls to a worker that is there; `gone` is that of the last call."""
     return ClusterError(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ClusterError
+from .host import ForgottenError
 from .worker import ASKED, Hosting
 
 log = logging.getLogger("garaph_py")
@@ -35,14 +35,16 @@ class Runs:
 
     Parameters
     ----------
+    address : str
+        The worker's.
     host : callable
         ``host(run, **prepared)`` makes the worker's side of a run.
     is_there : coroutine function
         ``await is_there(client)`` tells whether a client is still connected to the cluster.
     """
 
-    def __init__(self, host: Callable[..., Hosting], is_there: Callable[[str], Awaitable[bool]]) -> None:
-        self._host, self._is_there = host, is_there
+    def __init__(self, address: str, host: Callable[..., Hosting], is_there: Callable[[str], Awaitable[bool]]) -> None:
+        self._address, self._host, self._is_there = address, host, is_there
         self._runs: dict[str, Hosted] = {}
         self._watcher: asyncio.Task[None] | None = None
 
@@ -54,7 +56,7 @@ class Runs:
 
         Raises
         ------
-        ClusterError
+        ForgottenError
             If the worker does not take part in the run.
         GoneError, GaraphError
             As what is asked does.
@@ -64,7 +66,7 @@ class Runs:
         if what == "close":
             return await self._end(run)
         if what not in ASKED or run not in self._runs:
-            raise ClusterError("no such run is here; it has ended, or its parts have moved to other workers")
+            raise ForgottenError(self._address)
         hosted = self._runs[run]
         if client is not None:
             hosted.heard = time.monotonic()

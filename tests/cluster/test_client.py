@@ -170,3 +170,17 @@ def test_a_part_moves_only_where_there_is_room(comes, monkeypatch):
     else:
         with pytest.raises(ClusterError, match=r"a part has to move, and takes 100.* MiB .* 50.* MiB are missing"):
             run(workers, 2, needs=lambda: [100 << 20] * 2)
+
+
+def test_a_worker_that_starts_at_the_address_of_one_that_died(monkeypatch):
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+
+    async def after(address, what):
+        if what == "letter" and not restarted:
+            restarted.append("worker 1")
+            workers.hostings["worker 1"] = None
+
+    workers, restarted = LocalWorkers(2, after=after), []
+    answer, conductor = run(workers, 2)
+    np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+    assert conductor.failures == restarted

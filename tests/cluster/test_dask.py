@@ -114,7 +114,7 @@ def test_an_interrupted_client_waits_for_the_end_but_not_for_long(client, bound,
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        dask.wait(client, work(), heard, interrupt)
+        dask.wait(client, work(), heard, interrupt, lambda: None)
     assert ended.is_set() == (seconds < bound)
     assert time.monotonic() - began < 30
     client.loop.asyncio_loop.call_soon_threadsafe(may_end.set)

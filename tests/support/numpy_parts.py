@@ -9,7 +9,7 @@ import asyncio
 
 import numpy as np
 
-from garaph_py.cluster.host import GoneError
+from garaph_py.cluster.host import ForgottenError, GoneError
 from garaph_py.cluster.messages import Changed, decode
 from garaph_py.cluster.placing import WorkerFacts
 from garaph_py.cluster.plain import pack, unpack
@@ -147,6 +147,8 @@ class LocalWorkers:
             del data["epoch"]
             self.hostings[address] = self.host(address, **data)
             return None
+        if self.hostings[address] is None:
+            raise ForgottenError(address)
         reply = await self.hostings[address].do(what, data)
         if address not in self.hostings:
             raise GoneError(address)
