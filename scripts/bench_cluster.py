@@ -1,6 +1,7 @@
 """How much longer does a cluster on this machine take than a plain run? Times `gp.run(..., cluster=)` beside `gp.run`.
 
     python scripts/bench_cluster.py [--scale 22] [--rounds 3] [--exchange]
+    python scripts/bench_cluster.py --graph DIR --limit 1536MiB --workers 5
 
 Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
 iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of a call that sends
@@ -9,11 +10,15 @@ Calls that compile are not timed.
 
 With --exchange, two workers send each other values of every size from 1 KB to 64 MB, 20 times each, and the command
 prints the times and the line that fits them best: seconds = latency + bytes / bandwidth.
+With --graph, workers of one thread, each with that limit on its memory, read their parts of the graph directory, of
+which this process reads no edges. The command prints the graph's raw bytes over the limit, the seconds, how the parts
+are held, and the most memory that each worker has had.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import time
 from typing import Any
@@ -22,10 +27,14 @@ import distributed
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.storage import directory as store
+from garaph_py.system.sizes import parse_bytes
 
 ITERATIONS = 10
 SIZES = [1 << k for k in range(10, 27, 2)]
 REPEATS = 20
+CLIENT_BYTES = 64 << 20
+"""Memory of the client's graph beside what belongs to its vertices, with --graph: less than its edges take."""
 WAYS = {"one worker, two threads": (1, 2), "two workers, one thread each": (2, 1)}
 
 
@@ -111,13 +120,43 @@ def exchange() -> None:
     print(f"seconds = {latency * 1e3:.2f} ms + bytes each way / {1 / per_byte / 1e9:.2f} GB/s")
 
 
+def peak() -> int:
+    """On a worker: the most bytes of memory that it has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def larger(path: str, limit: str, workers: int) -> None:
+    """Run over a graph directory that is larger than a worker's memory."""
+    manifest = store.info(path)
+    graph = gp.open(path, memory=CLIENT_BYTES + 2 * 16 * manifest.vertices)
+    bound, raw = parse_bytes(limit, "limit"), graph._arrays.raw_bytes
+    print(f"{graph!r}: {raw:,} bytes raw, {raw / bound:.2f} of {limit}; on disk for the client: {graph.on_disk}")
+    with distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, memory_limit=bound, dashboard_address=":0"
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+        started = time.perf_counter()
+        result = gp.run(gp.apps.PageRank(stop="never"), graph, iterations=ITERATIONS, cluster=client)
+        whole = time.perf_counter() - started
+        read = sum(one.from_disk for one in result.stats.iterations)
+        print(f"{ITERATIONS} iterations {result.stats.seconds:.1f} s, whole call {whole:.1f} s, edges "
+              f"{result.stats.encoding}, {read:,} bytes from disk in them; note: {result.stats.note}")  # fmt: skip
+        for address, most in client.run(peak).items():
+            print(f"{address}: at most {most:,} bytes, {most / bound:.2f} of the limit")
+    print("sum of ranks", float(np.asarray(result.values).sum()), "top", result.top(3))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=int, default=22, help="of the R-MAT graph, with 16 edges per vertex")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--exchange", action="store_true")
+    parser.add_argument("--graph", help="a graph directory, which the workers read")
+    parser.add_argument("--limit", default="1536MiB", help="of each worker's memory, with --graph")
+    parser.add_argument("--workers", type=int, default=5, help="with --graph")
     given = parser.parse_args()
-    if given.exchange:
+    if given.graph is not None:
+        larger(given.graph, given.limit, given.workers)
+    elif given.exchange:
         exchange()
     else:
         compare(gp.rmat(given.scale, 16, seed=1), given.rounds)

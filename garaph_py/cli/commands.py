@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import convert, devices, experiment, graphs, report, resume, run, simulate, top
+from . import convert, devices, experiment, graphs, partition, report, resume, run, simulate, top
 from .terminal import OneLine
 
 app = typer.Typer(
@@ -63,6 +63,7 @@ app.command("formats")(convert.formats)
 app.command("generate")(graphs.generate)
 app.command("info")(graphs.info)
 app.command("restripe")(graphs.restripe)
+app.command("partition")(partition.partition)
 app.command("verify")(graphs.verify)
 app.command("experiment")(experiment.experiment)
 app.command("simulate")(simulate.simulate)

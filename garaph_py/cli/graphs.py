@@ -32,6 +32,7 @@ from .options import (
     WeightColumn,
 )  # fmt: skip
 from .outputs import check_apart
+from .partition import describe
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -199,7 +200,11 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")], as_j
       garaph info debian-graph
     """
     from ..storage import directory as store
+    from ..storage.partition import is_partition, read_partition
 
+    if is_partition(graph):
+        describe(graph, read_partition(graph), as_json)
+        return
     manifest = store.info(graph)
     if as_json:
         print_json(document(graph, manifest))
@@ -259,7 +264,7 @@ def verify(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check every block of a graph directory; name the file and the block of any damage.
+    """Check every block of a graph directory, or of a partition; name the file and the block of any damage.
 
     It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
 

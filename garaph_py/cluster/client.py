@@ -65,6 +65,9 @@ class Parts(Protocol):
     def arrays(self, part: int) -> dict[str, Array]:
         """The arrays of a part."""
 
+    def where(self, part: int) -> Mapping[str, Any] | None:
+        """Where a worker finds the part by itself; None if it has to be sent."""
+
 
 Heard = Callable[[int, tuple[Report, ...]], None]
 """``heard(superstep, reports)`` is told once what all parts have reported after each superstep, in order."""
@@ -108,6 +111,7 @@ class Conductor:
         self.finished, self.converged = 0, False
         self.before = 0
         self.failures: list[str] = []
+        self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
     async def run(self, addresses: list[str]) -> list[Array]:
         """Run with the parts at these workers; return the reported values of each part.
@@ -147,17 +151,23 @@ class Conductor:
         await asyncio.gather(*(self._cluster.call(address, "close", {}) for address in there), return_exceptions=True)
 
     async def _send_parts(self) -> None:
-        """Prepare workers, and send parts that are not where they should be."""
+        """Prepare workers; send parts that are not where they should be, or have them read."""
         for address in dict.fromkeys(self._addresses):
             if address not in self._members:
                 await self._ask(address, "prepare", dict(self._prepared))
                 self._members.append(address)
         parts, pieces = asyncio.Semaphore(PARTS), asyncio.Semaphore(PIECES)
+        missing = [(address, part) for part, address in enumerate(self._addresses) if (address, part) not in self._has]
+        reads: dict[str, list[Mapping[str, Any]]] = {}
+        for address, part in missing:
+            if (where := self._parts.where(part)) is not None:
+                reads.setdefault(address, []).append(where)
         await self._together(
-            self._send_part(address, part, parts, pieces)
-            for part, address in enumerate(self._addresses)
-            if (address, part) not in self._has
+            self._send_part(address, part, parts, pieces) for address, part in missing if address not in reads
         )
+        for found in await self._each(reads, "read", lambda address: {"wanted": reads[address]}):
+            self.found |= found
+            self._has |= {(self._addresses[part], part) for part in found}
 
     async def _send_part(self, address: str, part: int, parts: asyncio.Semaphore, pieces: asyncio.Semaphore) -> None:
         """Send a part in pieces; the semaphores bound how many parts and pieces are on their way."""

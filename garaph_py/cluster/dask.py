@@ -26,6 +26,7 @@ from .host import ForgottenError, GoneError
 from .placing import WorkerFacts
 from .plain import pack, unpack
 from .prepare import hosting
+from .reading import PartReader
 from .runs import Runs
 from .worker import Hosting
 
@@ -91,7 +92,7 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
         return {"reply": pack(reply, to_serialize)}
 
     def _hosting(self, run: str, **prepared: Any) -> Hosting:
-        return hosting(self._worker.address, self._worker.state.nthreads, self._caller(run), **prepared)
+        return hosting(self._reader(), self._caller(run), **prepared)
 
     async def _is_there(self, client: str) -> bool:
         """Whether the scheduler is connected to a client. If it does not tell, it has gone, and the worker ends too."""
@@ -102,6 +103,11 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
         actions = [event.get("action") for _, event in found if isinstance(event, dict)]
         last = [action for action in actions if action in ("add-client", "remove-client")][-1:]
         return bool(actions) and last != ["remove-client"]
+
+    def _reader(self) -> PartReader:
+        worker = self._worker
+        limit = worker.memory_manager.memory_limit or 0
+        return PartReader(worker.address, worker.state.nthreads, limit, worker.local_directory)
 
     def _caller(self, run: str) -> Any:
         async def call(address: str, what: str, data: Mapping[str, Any]) -> Any:

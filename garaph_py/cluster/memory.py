@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,10 @@ import numpy.typing as npt
 from ..errors import ClusterError
 from ..graph import Graph
 from ..graph.part import Cuts
+from ..io.bulk.array_writer import WRITER_BYTES
+from ..io.bulk.build import MIN_SORT_BYTES, READER_BYTES
 from ..program import BoundProgram
+from ..storage.stored_part import TABLE_BYTES
 from ..system.sizes import show_bytes
 from .cuts import MOST_PARTS, cut
 from .mirrors import mirror_counts
@@ -33,17 +36,84 @@ COPIES = 2 * KEPT
 WHOLE_PARAMETERS = 2
 """Arrays in a worker of the parameters that have a number for each vertex of the undivided graph: as they came, and as
 structures while the program is bound."""
+SORTING = MIN_SORT_BYTES + READER_BYTES + 2 * WRITER_BYTES
+"""The least memory for writing a part's edges to a disk, in bytes."""
+READING = 32 << 20
+"""The least memory for reading edges from a disk during a run, in bytes: some blocks of 1 MiB, and their checksums."""
 
 
-def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram) -> Array:
-    """Bytes that each part takes in a worker: edges in both directions, values, copies, messages and parameters."""
+class Needs(NamedTuple):
+    """Bytes of memory that a part takes in a worker: int64, or arrays with one for each part.
+
+    Attributes
+    ----------
+    raw : int64
+        With its edges raw in memory, in both directions, while the program runs.
+    loading : int64
+        The most that it takes before, if the worker reads it from a graph directory.
+    on_disk : int64
+        The least if its edges are on the worker's disk: to write them, and to run.
+    opened : int64
+        The least if its edges are in a graph directory already.
+    writing, running : int64
+        What it takes beside the memory that sorting may take, and the graph on disk with a run over it.
+    """
+
+    raw: Any
+    loading: Any
+    on_disk: Any
+    opened: Any
+    writing: Any
+    running: Any
+
+
+# wide: all sizes on which it depends
+def needs(edges: Any, vertices: Any, n: int, edge_bytes: int, value_bytes: int, parameter_bytes: int) -> Needs:
+    """What a part takes that has so many `edges`, and `vertices` with its mirrors; the undivided graph has `n`.
+
+    `parameter_bytes` are those of the program's parameters for one vertex.
+    """
+    offsets, place = 2 * 8 * vertices, PLACE_BYTES * vertices
+    state = (STATE_ARRAYS * value_bytes + parameter_bytes) * vertices
+    beside = (COPIES + 1) * value_bytes * vertices + WHOLE_PARAMETERS * parameter_bytes * n
+    raw = 2 * edges * edge_bytes + offsets + place + state + beside
+    loading = edges * edge_bytes + TABLE_BYTES * n + offsets + place
+    writing, running = place + TABLE_BYTES * n, place + beside
+    opened = running + offsets + state + READING
+    on_disk = np.maximum(writing + offsets + SORTING, opened)
+    return Needs(raw, loading, on_disk, opened, writing, running)
+
+
+def parameter_bytes(bound: BoundProgram) -> int:
+    """Bytes of the program's parameters for one vertex."""
+    return 0 if bound.vertex_data is None else bound.vertex_data.itemsize
+
+
+def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Array:
+    """The least bytes that each part takes in a worker, with its values, copies, messages and parameters.
+
+    Edges are raw in memory, in both directions; those of a graph on disk may be on the worker's disk.
+
+    Parameters
+    ----------
+    mirrors : ndarray, optional
+        How many mirrors each part has; by default they are counted, which reads all edges.
+    """
     arrays = graph._arrays.in_edges
-    edge = 4 + (0 if arrays.values is None else arrays.values.itemsize)
-    edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + mirror_counts(graph, cuts)
-    of_vertex = 2 * 8 + PLACE_BYTES + (STATE_ARRAYS + COPIES + 1) * bound.value.itemsize
-    given = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
-    needed: Array = 2 * edges * edge + vertices * (of_vertex + given) + WHOLE_PARAMETERS * graph.n * given
-    return needed
+    edge = 4 + (0 if arrays.value_dtype is None else arrays.value_dtype.itemsize)
+    counts = mirror_counts(graph, cuts) if mirrors is None else mirrors
+    edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + counts
+    need = needs(edges, vertices, graph.n, edge, bound.value.itemsize, parameter_bytes(bound))
+    least: Array = np.asarray(need.raw)
+    if graph.on_disk:
+        least = np.minimum(np.maximum(least, need.loading), need.on_disk)
+    return least
+
+
+def most_mirrors(graph: Graph, cuts: Cuts) -> Array:
+    """An upper bound on the mirrors of each part, which reads no edges."""
+    edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices])
+    return np.minimum(edges, graph.n - np.diff(cuts.vertices))
 
 
 def check_memory(graph: Graph, cuts: Cuts, bound: BoundProgram, limits: Collection[int]) -> None:
@@ -57,19 +127,27 @@ def check_memory(graph: Graph, cuts: Cuts, bound: BoundProgram, limits: Collecti
     bounded = [limit for limit in limits if limit]
     if not bounded:
         return
-    room = int(min(bounded) * LIMIT_SHARE)
-    needed = int(part_bytes(graph, cuts, bound).max()) + PROCESS
+    room = int(min(bounded) * LIMIT_SHARE) - PROCESS
+
+    def fit(cuts: Cuts, mirrors: Array | None) -> bool:
+        return int(part_bytes(graph, cuts, bound, mirrors).max()) <= room
+
+    if graph.on_disk and fit(cuts, most_mirrors(graph, cuts)):
+        return
+    needed = int(part_bytes(graph, cuts, bound).max())
     if needed <= room:
         return
     parts = cuts.parts
     while parts < MOST_PARTS:
         parts = min(MOST_PARTS, max(parts + 1, parts * 5 // 4))
-        if int(part_bytes(graph, cut(graph, parts), bound).max()) + PROCESS <= room:
+        finer = cut(graph, parts)
+        if fit(finer, most_mirrors(graph, finer) if graph.on_disk else None):
             break
     else:
         parts = 0
     advice = f"{parts} workers like these would do" if parts else "no number of workers like these would do"
+    on_disk = ", even with its edges on disk" * graph.on_disk
     raise ClusterError(
-        f"a part takes {show_bytes(needed)} in a worker, which may use {show_bytes(room)} before Dask pauses it; "
-        f"{advice}, or give each more memory (memory_limit)"
+        f"a part takes {show_bytes(needed + PROCESS)} in a worker{on_disk}, which may use {show_bytes(room + PROCESS)} "
+        f"before Dask pauses it; {advice}, or give each more memory (memory_limit)"
     )

@@ -15,11 +15,14 @@ from ..program import VertexProgram
 from ..runtime.options import RunOptions
 from .messages import Message, decode
 from .part_run import Changed, Counts, PartRun
+from .reading import PartReader
 from .source import SentProgram, received
 from .superstep import Report
 from .worker import Call, Hosting
 
 Array = npt.NDArray[Any]
+Content = Part | dict[str, Array]
+"""A part that was read, or the arrays of one that was sent."""
 
 
 class HostedRun:
@@ -122,16 +125,14 @@ def counts_of(report: Report) -> Counts:
 
 
 def hosting(
-    address: str, threads: int, call: Call, program: tuple[Any, ...], options: Mapping[str, Any], parts: int
+    reader: PartReader, call: Call, program: tuple[Any, ...], options: Mapping[str, Any], parts: int
 ) -> Hosting:
     """The worker's side of a run.
 
     Parameters
     ----------
-    address : str
-        The worker's.
-    threads : int
-        How many it has.
+    reader : PartReader
+        Knows the worker: its address, its threads and its memory.
     call : coroutine function
         How it asks other workers.
     program : tuple
@@ -141,17 +142,18 @@ def hosting(
     parts : int
         How many parts the graph has.
     """
-    chosen = RunOptions(**{**options, "threads": threads})
+    chosen = RunOptions(**{**options, "threads": reader.threads})
     sent = SentProgram(*program)
 
-    def make(part: int, arrays: dict[str, Array], sends: dict[int, Array]) -> HostedRun:
-        return HostedRun(received(sent), Part.of(arrays), chosen, sends)
+    def make(part: int, content: Content, sends: dict[int, Array]) -> HostedRun:
+        made = content if isinstance(content, Part) else Part.of(content)
+        return HostedRun(received(sent), made, chosen, sends)
 
-    return Hosting(make, mirrors, parts, address, call)
+    return Hosting(make, mirrors, parts, reader.address, call, reader)
 
 
-def mirrors(arrays: dict[str, Array]) -> dict[int, Array]:
+def mirrors(content: Content) -> dict[int, Array]:
     """The numbers of a part's mirrors, by the part that owns them."""
-    place = Place.of(arrays)
+    place = content.place if isinstance(content, Part) else Place.of(content)
     found = {owner: place.wanted(owner) for owner in range(place.parts) if owner != place.part}
     return {owner: numbers for owner, numbers in found.items() if len(numbers)}

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..codec.arrays import RAW
-from ..errors import ClusterError, GraphError, ParameterError
+from ..codec.arrays import PACKED, RAW
+from ..errors import ClusterError, ParameterError
 from ..executor.modes import CPU, NOTIFY_PULL
 from ..graph import Graph
 from ..graph.part import Cuts, cut_out
@@ -27,6 +27,7 @@ from ..runtime.options import ANY, RunOptions, check_run_options
 from ..runtime.result import facts_of, result_of
 from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
+from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
@@ -34,6 +35,8 @@ from .cuts import cut_for
 from .heard import Heard
 from .memory import check_memory, part_bytes
 from .part_run import any_order
+from .partition import PartitionedParts, parts_of
+from .shared import SharedParts
 from .source import sent
 from .superstep import Report
 
@@ -59,15 +62,24 @@ class GraphParts:
     ----------
     graph : Graph
     cuts : Cuts
+    bound : BoundProgram
     """
 
-    def __init__(self, graph: Graph, cuts: Cuts) -> None:
+    def __init__(self, graph: Graph, cuts: Cuts, bound: BoundProgram) -> None:
         self.count = cuts.parts
-        self._graph, self._cuts = graph, cuts
+        self._graph, self._cuts, self._bound = graph, cuts, bound
+
+    def needs(self) -> list[int]:
+        """The bytes that each part takes in a worker."""
+        needed: list[int] = part_bytes(self._graph, self._cuts, self._bound).tolist()
+        return needed
 
     def arrays(self, part: int) -> dict[str, Array]:
         """The arrays of a part."""
         return cut_out(self._graph, self._cuts, part).arrays()
+
+    def where(self, part: int) -> None:
+        """Each part has to be sent."""
 
 
 def run(
@@ -80,18 +92,11 @@ def run(
     ------
     ParameterError
         If Dask is not installed, an option makes no sense on a cluster, or `cluster` is none.
-    GraphError
-        If the graph's edges are on disk.
     ClusterError
         If the cluster cannot carry out the run.
     """
     check_options(options)
     record = Record(options.trace, options.report)
-    if graph.on_disk:
-        raise GraphError(
-            "a cluster gets its parts from this process, which needs the graph in memory, and its edges are on disk; "
-            "open it with more memory (gp.open(path, memory=...), --memory), or run it here, from disk"
-        )
     try:
         from . import dask
     except ImportError as error:
@@ -102,6 +107,8 @@ def run(
     bound = bind(program, graph)
     check_run_options(options, bound, graph)
     check_order(options, bound)
+    if options.verify and isinstance(edges := graph._arrays.in_edges.neighbour_array, PartitionedEdges):
+        edges.refuse()
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
     heard = Heard(heard_events.put, record, bound.total)
@@ -116,7 +123,9 @@ def run(
         result = result_of(bound, graph.ids, values, stats)
         if record.spans is not None:
             facts = facts_of(bound, graph, options, True, threads)
-            record.write(result, graph, (), facts | {"encoding": RAW, "workers": len(set(conductor.addresses))})
+            record.write(
+                result, graph, (), facts | {"encoding": stats.encoding, "workers": len(set(conductor.addresses))}
+            )
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             verifier_of(program)(graph, result)
@@ -127,36 +136,54 @@ def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
     """The statistics of a run that has ended."""
     lost = conductor.failures
     note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
+    encoding = PACKED if any(how == PACKED for how, _ in conductor.found.values()) else RAW
     return Stats(
-        heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=RAW, resumed=conductor.before
-    )
+        heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=encoding,
+        resumed=conductor.before,
+    )  # fmt: skip
 
 
 async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Array, Conductor, int]:  # fmt: skip
-    """Place the parts, at most one at each worker, and run; the reported values, what happened, and all threads."""
+    """Place the parts, at most one at each worker unless they are cut already, and run.
+
+    Returns the reported values, what happened, and the threads of all these workers.
+    """
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
-    cuts = cut_for(graph, len(workers))
-    addresses = list(workers)[: cuts.parts]
-    check_memory(graph, cuts, bound, [facts.memory for facts in workers.values()])
+    addresses, limits = list(workers), [facts.memory for facts in workers.values()]
+    parts: GraphParts | SharedParts | PartitionedParts
+    if (found := parts_of(graph, bound)) is not None:
+        parts, at = found, spread(found.count, len(addresses))
+        found.check_memory(at, limits)
+        addresses = [addresses[worker] for worker in at]
+    else:
+        cuts = cut_for(graph, len(workers))
+        addresses = addresses[: cuts.parts]
+        check_memory(graph, cuts, bound, limits)
+        parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)
 
     def hear(superstep: int, reports: tuple[Report, ...]) -> None:
         if superstep > conductor.before:  # otherwise it is the state with which the run begins
             heard(reports, conductor.addresses)
 
     conductor = Conductor(
-        cluster, GraphParts(graph, cuts), prepared | {"parts": cuts.parts}, hear,
-        lambda: part_bytes(graph, cuts, bound).tolist(), checkpoints,
+        cluster, parts, prepared | {"parts": parts.count}, hear,
+        lambda: [conductor.found.get(part, ("", least))[1] for part, least in enumerate(parts.needs())], checkpoints,
     )  # fmt: skip
     try:
         reported = await conductor.run(addresses)
     finally:
         await conductor.close()
-    return np.concatenate(reported), conductor, sum(workers[address].threads for address in addresses)
+    return np.concatenate(reported), conductor, sum(workers[address].threads for address in set(addresses))
+
+
+def spread(parts: int, workers: int) -> list[int]:
+    """The worker of each part: neighbours together, and as many at each as can be."""
+    return [part * min(parts, workers) // parts for part in range(parts)]
 
 
 def check_options(options: RunOptions) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from .messages import Message
 from .superstep import Report
 
 Array = npt.NDArray[Any]
-Make = Callable[[int, dict[str, Array], dict[int, Array]], Runs]
-Mirrors = Callable[[dict[str, Array]], dict[int, Array]]
+Make = Callable[[int, Any, dict[int, Array]], Runs]
+Mirrors = Callable[[Any], dict[int, Array]]
 Call = Callable[[str, str, Any], Awaitable[Any]]
 """``await call(address, what, data)`` asks another worker, and returns its reply; raises `GoneError` if it has gone."""
 
@@ -28,29 +28,42 @@ KEPT = 2
 """Copies of a part that a worker keeps: one may still be incomplete elsewhere (`superstep.Supersteps`)."""
 
 
+class Reader(Protocol):
+    """Reads parts from where the client says that they are (`reading.PartReader`)."""
+
+    def read(self, wanted: Sequence[Any]) -> dict[int, tuple[Any, str, int]]:
+        """The parts, the encoding of each, and the least memory that it needs."""
+
+    def close(self) -> None:
+        """Remove what was written for them."""
+
+
 class Hosting:
     """The parts of one run in one worker.
 
     Parameters
     ----------
     make : callable
-        ``make(part, arrays, sends)`` binds the program to the part that the arrays hold; it gets the numbers of its own
-        vertices that other parts mirror, by part.
+        ``make(part, arrays, sends)`` binds the program to the part that the arrays hold, or that was read; it gets the
+        numbers of its own vertices that other parts mirror, by part.
     mirrors : callable
-        ``mirrors(arrays)`` returns the numbers of the mirrors that the arrays of a part have, by the part that owns
-        them.
+        ``mirrors(arrays)`` returns the numbers of the mirrors of such a part, by the part that owns them.
     parts : int
         How many parts there are.
     address : str
         This worker's.
     call : coroutine function
+    reader : Reader, optional
+        Reads parts that the client does not send.
     """
 
-    def __init__(self, make: Make, mirrors: Mirrors, parts: int, address: str, call: Call) -> None:
-        self._make, self._mirrors, self._parts = make, mirrors, parts
+    def __init__(  # wide: all that a worker is connected with
+        self, make: Make, mirrors: Mirrors, parts: int, address: str, call: Call, reader: Reader | None = None
+    ) -> None:
+        self._make, self._mirrors, self._parts, self._reader = make, mirrors, parts, reader
         self._address, self._call = address, call
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="garaph-cluster")
-        self._arrays: dict[int, dict[str, Array]] = {}
+        self._arrays: dict[int, Any] = {}
         self._sends: dict[int, dict[int, Array]] = {}
         self._hosts: dict[int, PartHost] = {}
         self._addresses: dict[int, str] = {}
@@ -87,6 +100,15 @@ class Hosting:
         if name not in arrays:
             arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
         arrays[name][first : first + len(content)] = content
+
+    async def read(self, wanted: Sequence[Any]) -> dict[int, tuple[str, int]]:
+        """Read parts; return the encoding of each, and the least memory that it needs."""
+        assert self._reader is not None
+        epoch = self._epoch
+        found = await self._in_engine(self._reader.read, wanted)
+        self._check(epoch)
+        self._arrays |= {part: content for part, (content, *_) in found.items()}
+        return {part: (encoding, least) for part, (_, encoding, least) in found.items()}
 
     async def connect(self, addresses: Sequence[str], neighbour: str | None) -> None:
         """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors."""
@@ -181,7 +203,7 @@ class Hosting:
         self._arrays.clear()
         self._copies.clear()
         self._for_client.clear()
-        await self._in_engine(int)
+        await self._in_engine(self._reader.close if self._reader is not None else int)
         self._engine.shutdown(wait=False)
 
     # What other workers ask:
@@ -240,7 +262,7 @@ class Hosting:
 
 
 ASKED = (
-    "array", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror", "letter", "keep", "give",
-    "numbers", "ask", "take",
+    "array", "read", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror", "letter", "keep",
+    "give", "numbers", "ask", "take",
 )  # fmt: skip
 """The methods of `Hosting` that the client and other workers may call."""

@@ -154,7 +154,13 @@ def decoded_slice(
 
 
 def limits_of(array: EdgeArray, pool: ThreadPool) -> Limits:
-    """The limits of an array of edge values, which is read once, in parallel; it must not be empty."""
+    """The limits of an array of edge values, which must not be empty.
+
+    An array that cannot be read here has them as its attribute `limits`; any other is read once, in parallel.
+    """
+    known: Limits | None = getattr(array, "limits", None)
+    if known is not None:
+        return known
     pieces = [(first, min(first + PIECE, len(array))) for first in range(0, len(array), PIECE)]
 
     def piece_limits(first: int, last: int) -> Limits:

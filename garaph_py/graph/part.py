@@ -151,25 +151,55 @@ def cut_out(graph: Graph, cuts: Cuts, part: int) -> Part:
     offsets = arrays.in_edges.offsets
     first_edge, last_edge = int(offsets[first]), int(offsets[last])
     sources, values = arrays.in_edges.part(first_edge, last_edge)
-    numbers, local = numbered(sources, first, last, graph.n)
-    own = int(np.searchsorted(numbers, first))
-    local_offsets = np.zeros(len(numbers) + 1, np.int64)
-    local_offsets[own : own + last - first + 1] = offsets[first : last + 1] - first_edge
-    local_offsets[own + last - first + 1 :] = last_edge - first_edge
-    place = Place(
-        part, graph.n, graph.m, graph.directed, cuts.vertices, numbers,
-        np.diff(offsets)[numbers], np.diff(arrays.out_edges.offsets)[numbers],
-        pieces_within(cuts.pieces, (first_edge, first), (last_edge, last)) - (first_edge, first - own),
-    )  # fmt: skip
-    return without_out_edges(Adjacency(local_offsets, local, values), place)
-
-
-def numbered(sources: Array, first: int, last: int, n: int) -> tuple[Array, Array]:
-    """The numbers of a part's vertices, ascending, and its `sources` as their places among these."""
-    is_there = np.zeros(n, np.bool_)
+    is_there = np.zeros(graph.n, np.bool_)
     is_there[sources] = True
     is_there[first:last] = True
     numbers = np.flatnonzero(is_there).astype(np.uint32)
+    place = placed(
+        part, (graph.n, graph.m, graph.directed), cuts, numbers,
+        (np.diff(offsets)[numbers], np.diff(arrays.out_edges.offsets)[numbers]), (first_edge, last_edge),
+    )  # fmt: skip
+    local = places_of(numbers, graph.n)[sources]
+    return without_out_edges(Adjacency(local_offsets(place, offsets[first : last + 1]), local, values), place)
+
+
+def placed(
+    part: int, whole: tuple[int, int, bool], cuts: Cuts, numbers: Array, degrees: tuple[Array, Array],
+    edges: tuple[int, int],
+) -> Place:  # fmt: skip
+    """The place of a part.
+
+    Parameters
+    ----------
+    part : int
+    whole : tuple
+        Vertices and edges of the undivided graph, and whether it is directed.
+    cuts : Cuts
+        Of the pieces, those that have edges of the part are enough.
+    numbers : ndarray of uint32
+        The numbers of the part's vertices, ascending.
+    degrees : tuple of ndarray
+        Their in-degrees and out-degrees in the undivided graph.
+    edges : tuple of int
+        The first of the part's in-edges in the undivided graph, and the one after the last.
+    """
+    first, last = map(int, cuts.vertices[part : part + 2])
+    own = int(np.searchsorted(numbers, first))
+    pieces = pieces_within(cuts.pieces, (edges[0], first), (edges[1], last)) - (edges[0], first - own)
+    return Place(part, *whole, cuts.vertices, numbers, *degrees, pieces)
+
+
+def places_of(numbers: Array, n: int) -> Array:
+    """How a part numbers its vertices, by their `numbers` in the undivided graph: uint32, shape (n,)."""
     places = np.empty(n, np.uint32)
     places[numbers] = np.arange(len(numbers), dtype=np.uint32)
-    return numbers, places[sources]
+    return places
+
+
+def local_offsets(place: Place, offsets: Array) -> Array:
+    """The offsets of the part's graph; `offsets` are those of the own vertices in the undivided graph."""
+    first, last = place.own
+    local = np.zeros(len(place.numbers) + 1, np.int64)
+    local[first : last + 1] = offsets - offsets[0]
+    local[last + 1 :] = offsets[-1] - offsets[0]
+    return local

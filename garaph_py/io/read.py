@@ -21,6 +21,7 @@ from ..graph.ids import VertexIds
 from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
 from ..storage.manifest import NAME as MANIFEST
+from ..storage.partition import is_partition
 from ..system.arguments import check_listener, explained
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
@@ -247,8 +248,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
 
 
 def is_graph_directory(path: Path) -> bool:
-    """Whether `path` is a directory with a graph's manifest, also one that is being replaced."""
-    return path.is_dir() and any(path.glob(f"{MANIFEST}*"))
+    """Whether `path` is a directory with a graph's manifest, also one that is being replaced, or a partition's."""
+    return path.is_dir() and (any(path.glob(f"{MANIFEST}*")) or is_partition(path))
 
 
 def check_listed(path: Path, ids: VertexIds, vertices: Any) -> None:

@@ -22,5 +22,10 @@ Reading:
 - `check.py`: checks the contents of arrays while they are read, with `lists.py`, which knows where lists begin;
 - `keep.py`: arrays that are packed in memory while they are read;
 - `reader.py`: reads ranges of an array that stays on disk, with `sectors.py`, which chooses the sectors to read;
-- `disks.py`: a thread per disk that reads with direct I/O, by `aio.py` (Linux AIO).
+- `disks.py`: a thread per disk that reads with direct I/O, by `aio.py` (Linux AIO);
+- `vertex_range.py` and `stored_part.py`: the edges of some vertices, and of a part, without those of others.
+
+Parts:
+
+- `partition.py`: a directory with a graph directory for each part, and `partitioned_edges.py`, the graph's edges in it.
 """

@@ -194,6 +194,7 @@ class BlockReader:
     Attributes
     ----------
     array : StoredArray
+    folder : GraphDirectory
     paths : tuple of Path
         The array's data file on each disk.
     index : ndarray of INDEX_DTYPE
@@ -212,7 +213,7 @@ class BlockReader:
     def __init__(
         self, folder: GraphDirectory, disks: Sequence[OpenDirectory], array: StoredArray, identity: bytes
     ) -> None:
-        self.array, self._folder = array, folder
+        self.array, self.folder = array, folder
         self._identity = identity
         self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
         self._index_path = folder.path / array.index
@@ -235,18 +236,18 @@ class BlockReader:
         Damage
         """
         with ExitStack() as closing:
-            handle, size = self._folder.open(stored.name, closing)
+            handle, size = self.folder.open(stored.name, closing)
             if size != expected:
                 problem = f"{size} bytes long, but {self.array.blocks} blocks need {expected}; import the graph again"
-                raise Damage(self._folder.path / stored.name, problem, offset=min(size, expected))
-            data = self._folder.read(stored.name, size, handle)
+                raise Damage(self.folder.path / stored.name, problem, offset=min(size, expected))
+            data = self.folder.read(stored.name, size, handle)
         if len(data) != size or xxhash.xxh3_64_intdigest(data) != stored.checksum:
             raise self.damage_beside(stored, "its checksum does not match the manifest; import the graph again")
         return data
 
     def damage_beside(self, stored: StoredFile, problem: str) -> Damage:
         """A `Damage` of a file about the array's blocks."""
-        return Damage(self._folder.path / stored.name, problem, offset=0)
+        return Damage(self.folder.path / stored.name, problem, offset=0)
 
     def words_at(self) -> Array:
         """The bytes before the words of each packed block."""

@@ -66,6 +66,7 @@ from .journal import sweep_opened
 from .keep import Assembled, Repacked, can_be_packed, least_bytes
 from .lists import Lists, StoredLists
 from .manifest import Manifest
+from .partition import graph_of, is_partition, problems_of
 from .parts import checker_of
 from .progress import Progress
 from .readers import array_reader
@@ -208,6 +209,8 @@ def open(
     check_listener(on_event)
     check_encoding(encoding)
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
+    if is_partition(path):
+        return graph_of(path, limit, lambda vertices: read_graph(vertices, RAW, limit, threads, on_event))
     try:
         graph = read_graph(path, encoding, limit, threads, on_event, beside)
         graph = unbounded(graph, limit) if memory is None else graph
@@ -283,7 +286,7 @@ def read_graph(
         if on_disk:  # the directory stays locked as long as the graph is used
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
-    if on_disk:
+    if on_disk and total > room:
         log_fallback(folder.path, ON_DISK, total, limit, kept)
     elif chosen == PACKED and encoding == AUTO:
         log_fallback(folder.path, PACKED_HERE, total, limit, kept)
@@ -396,6 +399,8 @@ def verify(
     FormatError
         If there is no directory at `path`.
     """
+    if is_partition(path):
+        return problems_of(path, partial(verify, threads=threads, on_event=on_event), info)
     problems: list[FormatError] = []
     with GraphDirectory(path) as folder, ThreadPool(threads) as pool:
         try:

@@ -1,23 +1,14 @@
 """Programs over parts, with the client, the state machine and the messages of a cluster, on workers of this process."""
 
-import asyncio
-import queue
-
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
-from garaph_py.cluster.heard import Heard
 from garaph_py.cluster.prepare import HostedRun, mirrors
-from garaph_py.cluster.run import conduct, sendable
-from garaph_py.cluster.source import sent
 from garaph_py.graph.part import part_of
-from garaph_py.output.record import Record
-from garaph_py.program import bind
-from garaph_py.program.part import by_numbers
-from garaph_py.runtime.options import RunOptions
+from tests.support.local_cluster import conducted
 from tests.support.part_workers import Workers
 
 
@@ -28,10 +19,7 @@ def graph():
 
 def run(program, graph, workers, **options):
     """The reported values, and the iterations."""
-    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(RunOptions(**options))}
-    heard = Heard(queue.SimpleQueue().put, Record(None, None))
-    values, _, _ = asyncio.run(conduct(workers, bind(program, graph), graph, prepared, heard))
-    return values, heard.history.records()
+    return conducted(program, graph, workers, **options)[:2]
 
 
 def test_parts_give_one_machine_s_answer(graph):

@@ -298,12 +298,11 @@ def test_a_killed_worker_changes_no_answer(graph):
             assert len(result.stats.iterations) == len(alone.stats.iterations)
 
 
-def test_a_graph_on_disk_is_refused(tmp_path):
+def test_workers_read_their_parts_of_a_graph_on_disk(client, tmp_path):
     gp.save(gp.rmat(10, 16), tmp_path / "g")
-    graph = opened(tmp_path / "g", 1 << 17)
-    assert graph.on_disk
-    with pytest.raises(gp.errors.GraphError, match="needs the graph in memory, and its edges are on disk"):
-        gp.run(gp.apps.BFS(0), graph, cluster="local:2")
+    graph = opened(tmp_path / "g", 18 << 20)
+    result = gp.run(gp.apps.BFS(5), graph, cluster=client, verify=True)
+    np.testing.assert_array_equal(result.values, gp.run(gp.apps.BFS(5), gp.rmat(10, 16)).values)
 
 
 def test_packed_edges_are_raw_in_the_workers(client, graph):

@@ -34,6 +34,9 @@ class NumpyParts:
         self.count, self.cuts = count, np.linspace(0, n, count + 1).astype(np.int64)
         self._sources, self._targets = sources, targets
 
+    def where(self, part):
+        """Each part has to be sent."""
+
     def arrays(self, part):
         first, last = self.cuts[part], self.cuts[part + 1]
         mine = (self._targets >= first) & (self._targets < last)

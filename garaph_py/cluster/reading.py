@@ -1,0 +1,209 @@
+"""`PartReader`: a worker's parts of a graph on disk, which it reads itself, as its memory allows."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ClusterError, FormatError, GaraphError
+from ..graph.part import Cuts, Part
+from ..graph.place import Place
+from ..io.bulk.part import write_part
+from ..storage.directory import open as open_graph
+from ..storage.directory import read_manifest
+from ..storage.files import GraphDirectory
+from ..storage.partition import part_name, read_partition, read_place
+from ..storage.stored_part import StoredPart
+from ..system.sizes import show_bytes
+from .memory import LIMIT_SHARE, PROCESS, needs
+
+Array = npt.NDArray[Any]
+
+SHARED, PARTITION = "shared", "partition"
+"""The kinds of places where workers find parts."""
+
+
+class Where(NamedTuple):
+    """Where a worker finds a part of a graph on disk, as plain data.
+
+    Attributes
+    ----------
+    path : str
+        The graph's directory.
+    graph_id : str
+        The id of the graph that must be there.
+    direction : str
+        Which of its edges are the in-edges, ``"in"`` or ``"out"``.
+    valued : bool
+        Whether the edges have values.
+    part : int
+    cuts : ndarray of int64, shape (parts + 1,)
+        The first vertex of each part.
+    pieces : ndarray of int64, shape (k, 2)
+        Of `Cuts.pieces`, those of the part.
+    value_bytes, parameter_bytes : int
+        Bytes of a vertex's value, and of the program's parameters for it.
+    """
+
+    path: str
+    graph_id: str
+    direction: str
+    valued: bool
+    part: int
+    cuts: Array
+    pieces: Array
+    value_bytes: int
+    parameter_bytes: int
+
+
+class InPartition(NamedTuple):
+    """Where a worker finds a part of a partition, as plain data.
+
+    Attributes
+    ----------
+    path : str
+        The directory of the partition.
+    partition_id : str
+        The id of the partition that must be there.
+    part : int
+    value_bytes, parameter_bytes : int
+        Bytes of a vertex's value, and of the program's parameters for it.
+    """
+
+    path: str
+    partition_id: str
+    part: int
+    value_bytes: int
+    parameter_bytes: int
+
+
+class PartReader:
+    """Reads the parts of one worker.
+
+    Parameters
+    ----------
+    address : str
+        The worker's.
+    threads : int
+    limit : int
+        Its memory limit in bytes; 0 if it has none.
+    folder : str or None
+        A directory on a local disk, for parts that do not fit in memory; None for the system's.
+    """
+
+    def __init__(self, address: str, threads: int, limit: int, folder: str | None) -> None:
+        self.address, self.threads, self._folder = address, threads, folder
+        self._room = int(limit * LIMIT_SHARE) - PROCESS if limit else None
+        self._taken: dict[int, int] = {}
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def read(self, wanted: Sequence[Mapping[str, Sequence[Any]]]) -> dict[int, tuple[Part, str, int]]:
+        """The parts that are wanted, their encodings, and the least memory that each needs.
+
+        Each is wanted as a `Where` or an `InPartition`, by its kind's name. The memory that is left is divided equally
+        among them.
+
+        Raises
+        ------
+        ClusterError
+            If this worker does not see the graph, or has too little memory for the vertices of a part.
+        """
+        parts: dict[int, tuple[Part, str, int]] = {}
+        moved = bool(self._taken)
+        kinds: dict[str, type[Where] | type[InPartition]] = {SHARED: Where, PARTITION: InPartition}
+        found = [kinds[kind](*fields) for each in wanted for kind, fields in each.items()]
+        for left, where in zip(range(len(found), 0, -1), found, strict=True):
+            room = None if self._room is None else (self._room - sum(self._taken.values())) // left
+            try:
+                read = self._read(where, room, moved) if isinstance(where, Where) else self._open(where, room, moved)
+                part, self._taken[where.part], least = read
+                parts[where.part] = part, part.graph.encoding, least
+            except ClusterError:
+                raise
+            except FormatError as error:
+                raise ClusterError(
+                    f"the worker {self.address} cannot read the graph: {error}; each worker must see the same "
+                    "directory at the same path, for example by NFS"
+                ) from error
+            except GaraphError as error:
+                raise ClusterError(f"the worker {self.address} cannot take its part: {error}") from error
+        return parts
+
+    def close(self) -> None:
+        """Remove what was written to the local disk."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _read(self, where: Where, room: int | None, moved: bool) -> tuple[Part, int, int]:
+        """A part, the bytes of memory that it takes, and the least that it needs.
+
+        One that has `moved` here gets that in any case.
+        """
+        with GraphDirectory(where.path) as folder:
+            manifest = read_manifest(folder)
+            self._check_id(where.path, str(manifest.graph_id), where.graph_id)
+            cuts = Cuts(where.cuts, where.pieces)
+            stored = StoredPart(folder, manifest, where.direction, where.valued, cuts, where.part)
+            place = stored.place()
+            edge = 4 + (0 if stored.value_dtype is None else stored.value_dtype.itemsize)
+            need = needs(np.int64(stored.edges), np.int64(len(place.numbers)), place.n, edge, *where[-2:])
+            in_memory = int(max(need.raw, need.loading))
+            least = min(in_memory, int(need.on_disk))
+            if room is None or in_memory <= room:
+                return stored.load(place, self.threads), int(need.raw), least
+            room = self._checked(room, least, moved)
+            part = self._on_local_disk(stored, place, room - int(need.writing), room - int(need.running))
+            return part, room, least
+
+    def _open(self, where: InPartition, room: int | None, moved: bool) -> tuple[Part, int, int]:
+        """The same of a part that is a graph directory already: it is opened as on one machine."""
+        partition = read_partition(where.path)
+        self._check_id(where.path, partition.id, where.partition_id)
+        place, expected = read_place(where.path, partition, where.part), partition.parts[where.part]
+        edge = 4 + (0 if partition.edge_dtype is None else partition.edge_dtype.itemsize)
+        need = needs(np.int64(expected.edges), np.int64(expected.vertices), place.n, edge, *where[-2:])
+        memory: int | None = None
+        if room is not None:
+            room = self._checked(room, int(need.opened), moved)
+            memory = room - int(need.running)
+        path = Path(where.path) / part_name(where.part)
+        graph = open_graph(path, memory=memory, threads=self.threads)
+        if (graph.directory, graph.n, graph.m) != (expected.graph_id, expected.vertices, expected.edges):
+            raise FormatError(path, "not the part that the partition names; copy it again")
+        taken = int(need.raw) if room is None or not graph.on_disk else room
+        return Part(graph, place).on(graph), taken, int(need.opened)
+
+    def _check_id(self, path: str, found: str, expected: str) -> None:
+        if found != expected:
+            raise ClusterError(
+                f"the worker {self.address} has another graph at {path}: {found}, not {expected}; have all workers see "
+                "the directory that the client has opened"
+            )
+
+    def _checked(self, room: int, least: int, moved: bool) -> int:
+        """The memory for a part that needs at least so much; one that has `moved` here gets that in any case."""
+        if least > room and not moved:
+            raise ClusterError(
+                f"the worker {self.address} needs {show_bytes(least, up=True)} for the vertices of a part, even with "
+                f"its edges on disk, and may use {show_bytes(max(room, 0))}; take more workers, or give each more "
+                "memory (memory_limit)"
+            )
+        return max(room, least)
+
+    def _on_local_disk(self, stored: StoredPart, place: Place, writing: int, running: int) -> Part:
+        """The part from a graph directory on the local disk, packed in memory if it fits there.
+
+        `writing` and `running` are the bytes of memory that sorting its edges may take, and its graph with a run.
+        """
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="garaph-", dir=self._folder)
+        path = Path(self._temporary.name) / str(place.part)
+        if not path.exists():
+            write_part(stored, place, path, writing, threads=self.threads)
+        graph = open_graph(path, memory=running, threads=self.threads)
+        return Part(graph, place).on(graph)
