@@ -116,6 +116,7 @@ def test_new_workers_go_on_from_the_checkpoint(graph, ranks, tmp_path):
     np.testing.assert_array_equal(values, ranks)
     assert [row.number for row in iterations] == list(range(len(iterations)))
     assert workers.dies is None
+    assert "numbers" in workers.asked  # which only a checkpoint needs
 
 
 @pytest.mark.parametrize("program", [RANKS, pytest.param(gp.apps.SSSP(source=5), marks=pytest.mark.slow)])
