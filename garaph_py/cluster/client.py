@@ -154,8 +154,9 @@ class Conductor:
         """Prepare workers; send parts that are not where they should be, or have them read."""
         for address in dict.fromkeys(self._addresses):
             if address not in self._members:
-                await self._ask(address, "prepare", dict(self._prepared))
+                kept = await self._ask(address, "prepare", dict(self._prepared))
                 self._members.append(address)
+                self._has.update((address, part) for part in kept or ())
         parts, pieces = asyncio.Semaphore(PARTS), asyncio.Semaphore(PIECES)
         missing = [(address, part) for part, address in enumerate(self._addresses) if (address, part) not in self._has]
         reads: dict[str, list[Mapping[str, Any]]] = {}

@@ -11,8 +11,10 @@ import concurrent.futures
 import contextlib
 import logging
 import queue
+import secrets
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +24,7 @@ from distributed.protocol import to_serialize
 from .. import __version__ as VERSION
 from .. import errors
 from ..errors import ClusterError, GaraphError, ParameterError
+from ..graph.derived import Derived
 from .host import ForgottenError, GoneError
 from .placing import WorkerFacts
 from .plain import pack, unpack
@@ -44,6 +47,8 @@ ANY_PORT = ":0"
 """Where a cluster on this machine has its dashboard: at a port that is free."""
 LISTEN_SECONDS = 0.1
 """How often a waiting client looks for Ctrl-C."""
+KEPT_NAME = "name of parts on a cluster"
+"""Name in `GraphArrays.derived`."""
 END_SECONDS = 10.0
 """How long a client that is interrupted waits for the workers to end its run: they finish their superstep first. After
 that they end it by themselves (`runs.QUIET_SECONDS`)."""
@@ -181,6 +186,34 @@ class DaskCluster:
         if not isinstance(answers.get(address), dict):
             raise GoneError(f"the scheduler {self._client.scheduler.address} does not reach the worker {address}")
         return replied(answers[address])
+
+
+class KeptName:
+    """The name under which workers keep the parts of a graph. When it goes, they are told."""
+
+    def __init__(self) -> None:
+        self.name = secrets.token_hex(16)
+        self.clients: weakref.WeakSet[distributed.Client] = weakref.WeakSet()
+
+
+def kept_name(derived: Derived, client: distributed.Client) -> str:
+    """The name under which workers keep the parts of a graph for a client; one of the `derived` things of the graph."""
+    kept = derived.get(KEPT_NAME, KeptName, lambda _: 0)
+    if client not in kept.clients:
+        kept.clients.add(client)
+        weakref.finalize(kept, forget, weakref.ref(client), kept.name).atexit = False
+    return kept.name
+
+
+def forget(client: weakref.ref[distributed.Client], graph: str) -> None:
+    """Have all workers drop the parts of a client's graph. It waits for nothing, and any thread may call it."""
+    there = client()
+    if there is None or there.status != "running":
+        return
+    message = {
+        "op": OP, "run": "", "what": "forget", "data": pack({"graph": graph}), "client": there.id, "version": VERSION
+    }  # fmt: skip
+    there.loop.add_callback(there.scheduler.broadcast, msg=message, on_error="ignore")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import queue
 import secrets
 from collections.abc import Mapping
@@ -116,6 +117,8 @@ def run(
         checkpoints = None if saver is None else Checkpoints.open(saver, bound, graph, options.iterations)
         with dask.connected(cluster) as client, contextlib.nullcontext() if checkpoints is None else signals_held():
             workers = dask.DaskCluster(client, secrets.token_hex(16))
+            if client is cluster:  # it will be there for the next run, too
+                prepared["graph"] = dask.kept_name(graph._arrays.derived, client)
             work = conduct(workers, bound, graph, prepared, heard, checkpoints)
             meanwhile = interrupts.check if checkpoints is None else checkpoints.listen
             values, conductor, threads = dask.wait(client, work, heard_events, on_event, meanwhile)
@@ -155,6 +158,7 @@ async def conduct(
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
     addresses, limits = list(workers), [facts.memory for facts in workers.values()]
+    name = prepared.pop("graph", None)
     parts: GraphParts | SharedParts | PartitionedParts
     if (found := parts_of(graph, bound)) is not None:
         parts, at = found, spread(found.count, len(addresses))
@@ -165,6 +169,8 @@ async def conduct(
         addresses = addresses[: cuts.parts]
         check_memory(graph, cuts, bound, limits)
         parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)
+        if name is not None and not graph.on_disk:
+            prepared["graph"] = name, hashlib.blake2b(cuts.vertices.tobytes()).hexdigest()
 
     def hear(superstep: int, reports: tuple[Report, ...]) -> None:
         if superstep > conductor.before:  # otherwise it is the state with which the run begins

@@ -1,4 +1,8 @@
-"""`Runs`: the runs that a worker takes part in, each until its client ends it or has left."""
+"""`Runs`: the runs that a worker takes part in, each until its client ends it or has left, and the parts that it keeps.
+
+After a run, a worker keeps the parts that it has, so that the next run of this client over the same graph need not send
+them again. They go when the client runs over another graph, or leaves.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .host import ForgottenError
@@ -18,6 +22,8 @@ QUIET_SECONDS = 5.0
 """After how long without a call from a run's client a worker asks whether the client is still there: 25 times as long
 as a client that watches lets pass (`worker.NEWS_SECONDS`). A client that sends parts, or is stopped, may be quiet for
 longer, and its run goes on."""
+KEPT_SECONDS = 60.0
+"""How often a worker asks whether a client is still there whose parts it keeps."""
 
 
 @dataclass
@@ -28,6 +34,15 @@ class Hosted:
     client: str
     epoch: int
     heard: float
+
+
+@dataclass
+class Kept:
+    """The arrays of the parts that a worker keeps for a client, by part, and when it last knew of the client."""
+
+    graph: tuple[str, ...]
+    heard: float = 0.0
+    parts: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 class Runs:
@@ -46,6 +61,7 @@ class Runs:
     def __init__(self, address: str, host: Callable[..., Hosting], is_there: Callable[[str], Awaitable[bool]]) -> None:
         self._address, self._host, self._is_there = address, host, is_there
         self._runs: dict[str, Hosted] = {}
+        self._kept: dict[str, Kept] = {}  # by client
         self._watcher: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -63,6 +79,8 @@ class Runs:
         """
         if what == "prepare":
             return await self._prepare(run, str(client), **data)
+        if what == "forget":
+            return self._forget(str(client), **data)
         if what == "close":
             return await self._end(run)
         if what not in ASKED or run not in self._runs:
@@ -72,17 +90,44 @@ class Runs:
             hosted.heard = time.monotonic()
         return await hosted.hosting.do(what, data)
 
-    async def _prepare(self, run: str, client: str, epoch: int, **prepared: Any) -> None:
-        """Take part in a run. Memory that runs of clients which have left still have is given back first."""
-        await self._end_left(0.0)
+    async def _prepare(
+        self, run: str, client: str, epoch: int, graph: tuple[str, ...] | None = None, **prepared: Any
+    ) -> tuple[int, ...]:
+        """Take part in a run; return the parts that are here. Memory that runs of clients which have left still have is
+        given back first, and that of the client's parts of another graph.
+
+        Parameters
+        ----------
+        graph : tuple of str, optional
+            The names of the graph and of its cuts, if its parts are to be kept for the client's next run.
+        """
+        await self._end_left(0.0, 0.0)
         before = self._runs.get(run)
         if before is not None and epoch < before.epoch:
-            return  # it comes late: the client has prepared this worker again since
-        self._runs[run] = Hosted(self._host(run, **prepared), client, epoch, time.monotonic())
+            return ()  # it comes late: the client has prepared this worker again since
+        hosting, parts = self._host(run, **prepared), self._kept_of(client, graph)
+        hosting.reuse(parts)
+        self._runs[run] = Hosted(hosting, client, epoch, time.monotonic())
         if self._watcher is None or self._watcher.done():
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
         if before is not None:
             await before.hosting.close()
+        return tuple(parts)
+
+    def _kept_of(self, client: str, graph: tuple[str, ...] | None) -> dict[int, dict[str, Any]]:
+        """Where the parts of a client's `graph` are kept; those of its graph before go."""
+        kept = self._kept.pop(client, None)
+        if graph is None:
+            return {}
+        if kept is None or kept.graph != graph:
+            kept = Kept(graph)
+        kept.heard, self._kept[client] = time.monotonic(), kept
+        return kept.parts
+
+    def _forget(self, client: str, graph: str) -> None:
+        """Drop the parts of a client's graph, which has gone there."""
+        if (kept := self._kept.get(client)) is not None and kept.graph[0] == graph:
+            del self._kept[client]
 
     async def _end(self, run: str) -> None:
         """Free everything that a run has here."""
@@ -90,13 +135,19 @@ class Runs:
             await hosted.hosting.close()
 
     async def _watch(self) -> None:
-        while self._runs:
+        while self._runs or self._kept:
             await asyncio.sleep(QUIET_SECONDS)
-            await self._end_left(QUIET_SECONDS)
+            await self._end_left(QUIET_SECONDS, KEPT_SECONDS)
 
-    async def _end_left(self, quiet: float) -> None:
-        """End the runs of clients that have left, of which nothing came for so many seconds."""
+    async def _end_left(self, quiet: float, kept: float) -> None:
+        """End the runs of clients that have left, of which nothing came for so many seconds, and drop what was `kept`
+        for them and not looked after for so many."""
         for run, hosted in list(self._runs.items()):
             if time.monotonic() - hosted.heard >= quiet and not await self._is_there(hosted.client):
                 log.warning("a client has left without ending its run; what the run had here is given back")
                 await self._end(run)
+        for client, parts in list(self._kept.items()):
+            if time.monotonic() - parts.heard >= kept:
+                parts.heard = time.monotonic()
+                if not await self._is_there(client) and self._kept.get(client) is parts:
+                    del self._kept[client]

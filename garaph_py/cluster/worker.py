@@ -64,6 +64,7 @@ class Hosting:
         self._address, self._call = address, call
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="garaph-cluster")
         self._arrays: dict[int, Any] = {}
+        self._kept: dict[int, Any] = {}
         self._sends: dict[int, dict[int, Array]] = {}
         self._hosts: dict[int, PartHost] = {}
         self._addresses: dict[int, str] = {}
@@ -72,6 +73,11 @@ class Hosting:
         self._for_client: dict[int, int] = {}  # superstep of the copy that the client has not taken yet, by part
         self._news = asyncio.Event()  # a part has finished or failed
         self._epoch = 0  # the newest of which the client has told
+
+    def reuse(self, parts: dict[int, Any]) -> None:
+        """Take the `parts` that an earlier run has left there, and leave there those that this run has, once whole."""
+        self._kept = parts
+        self._arrays.update(parts)
 
     async def do(self, what: str, data: Mapping[str, Any]) -> Any:
         """Do what is asked: one of `ASKED`. What the client asks has an epoch: all but that of the newest is late.
@@ -114,6 +120,8 @@ class Hosting:
         """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors."""
         self._addresses, self._neighbour = dict(enumerate(addresses)), neighbour
         self._arrays = {part: arrays for part, arrays in self._arrays.items() if self._is_here(part)}
+        self._kept.clear()
+        self._kept.update(self._arrays)
         for part in [part for part in self._hosts if not self._is_here(part)]:
             self._hosts.pop(part).close()
         told = [

@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
+from garaph_py.cluster.mirrors import mirror_counts
 from garaph_py.cluster.prepare import HostedRun, mirrors
 from garaph_py.graph.part import part_of
 from tests.support.local_cluster import conducted
@@ -34,6 +35,14 @@ def test_the_limit_on_iterations_holds(graph):
     values, iterations = run(gp.apps.BFS(source=5), graph, Workers(2), iterations=2)
     np.testing.assert_array_equal(values, gp.run(gp.apps.BFS(source=5), graph, iterations=2).values)
     assert len(iterations) == 2
+
+
+def test_bytes_sent_are_at_most_a_tenth_more_than_those_of_the_mirrors():
+    graph = gp.rmat(13, seed=1)
+    _, iterations = run(gp.apps.PageRank(stop="never"), graph, Workers(3), iterations=3)
+    nbytes = mirror_counts(graph, cut(graph, 3)).sum() * 8  # all of them change
+    for one in iterations:
+        assert nbytes <= one.sent <= 1.1 * nbytes
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
+from garaph_py.cluster.run import GraphParts
 from garaph_py.errors import ClusterError, FormatError, ParameterError
 from garaph_py.output.recording import read_recording
 from garaph_py.simulation.recorded import read_trace
@@ -70,6 +71,19 @@ def test_a_cluster_has_the_answers_of_one_machine(client, graph, name):
     assert result.stats.converged
     assert result.program == name
     assert result.top(3) == alone.top(3)
+
+
+def test_the_next_run_over_a_graph_finds_it_in_the_workers(client, monkeypatch):
+    graph, program, sent = gp.rmat(11, seed=3), gp.apps.BFS(source=5), []
+    arrays = GraphParts.arrays
+    monkeypatch.setattr(GraphParts, "arrays", lambda parts, part: sent.append(part) or arrays(parts, part))
+    values = [gp.run(program, graph, cluster=client).values for _ in range(2)]
+    assert sorted(sent) == [0, 1]
+    graph.release()
+    values.append(gp.run(program, graph, cluster=client).values)
+    assert sorted(sent) == [0, 0, 1, 1]
+    for found in values:
+        np.testing.assert_array_equal(found, gp.run(program, graph).values)
 
 
 def test_a_user_s_class_goes_as_source(client):

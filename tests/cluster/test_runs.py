@@ -4,13 +4,14 @@ import asyncio
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 from garaph_py.cluster import runs as runs_module
 from garaph_py.cluster.host import ForgottenError
 from garaph_py.cluster.runs import Runs
 from garaph_py.cluster.worker import Hosting
-from tests.support.numpy_parts import NumpyRun, mirrors
+from tests.support.numpy_parts import NumpyParts, NumpyRun, mirrors
 
 
 class Clients(set):
@@ -99,5 +100,41 @@ def test_a_late_prepare_changes_nothing():
         assert (await begin(runs, "1", "one", epoch=0))() is first()
         assert (await begin(runs, "1", "one", epoch=2))() is not first()
         await runs.do("1", "close", {}, "one")
+
+    asyncio.run(work())
+
+
+def test_parts_are_kept_for_the_client_s_next_run_over_the_graph():
+    clients, same = Clients("one", "two"), ("graph", "cuts")
+    arrays = NumpyParts(6, np.array([0, 1]), np.array([1, 2]), 1).arrays(0)
+
+    async def work():
+        runs = runs_of(clients)
+
+        async def prepared(run, graph, client="one"):
+            return await runs.do(run, "prepare", {"parts": 1, "epoch": 0, "graph": graph}, client)
+
+        async def connect(run):
+            for name, array in arrays.items():
+                piece = {"part": 0, "name": name, "content": array, "length": len(array), "first": 0}
+                await runs.do(run, "array", piece, "one")
+            assert await prepared("early", same) == ()  # the part may not be whole
+            await runs.do(run, "connect", {"addresses": ["here"], "neighbour": None}, "one")
+
+        assert await prepared("1", same) == ()
+        await connect("1")
+        assert await prepared("2", same) == (0,)
+        assert await prepared("3", same, "two") == ()
+        assert await prepared("4", ("graph", "other cuts")) == ()
+        assert await prepared("5", same) == ()
+        await connect("5")
+        await runs.do("", "forget", {"graph": "another graph"}, "one")
+        assert await prepared("6", same) == (0,)
+        await runs.do("", "forget", {"graph": "graph"}, "one")
+        assert await prepared("7", same) == ()
+        await connect("7")
+        clients.remove("one")
+        await prepared("8", None, "two")
+        assert not runs._kept
 
     asyncio.run(work())
