@@ -127,7 +127,7 @@ TWO = ONE | {"ratio": 2.0}
 
 
 def why_of(mode=PULL, on="cpu", can=ON_CPU, facts=ONE, **how):
-    return refusal(Decision(mode, "", on, **how), seen(**facts), can)
+    return refusal(Decision("".join(mode), "", "".join(on), **how), seen(**facts), can)
 
 
 def test_what_may_be_said_of_pages():
