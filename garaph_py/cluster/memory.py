@@ -104,16 +104,16 @@ def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
     counts = mirror_counts(graph, cuts) if mirrors is None else mirrors
     edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + counts
     need = needs(edges, vertices, graph.n, edge, bound.value.itemsize, parameter_bytes(bound))
-    least: Array = np.asarray(need.raw)
-    if graph.on_disk:
-        least = np.minimum(np.maximum(least, need.loading), need.on_disk)
+    in_memory: Array = np.maximum(need.raw, need.loading) if graph.on_disk else need.raw
+    least: Array = np.minimum(in_memory, need.on_disk) if graph.on_disk else in_memory
     return least
 
 
 def most_mirrors(graph: Graph, cuts: Cuts) -> Array:
     """An upper bound on the mirrors of each part, which reads no edges."""
     edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices])
-    return np.minimum(edges, graph.n - np.diff(cuts.vertices))
+    most: Array = np.minimum(edges, graph.n - np.diff(cuts.vertices))
+    return most
 
 
 def check_memory(graph: Graph, cuts: Cuts, bound: BoundProgram, limits: Collection[int]) -> None:

@@ -246,7 +246,8 @@ def read_place(path: str | os.PathLike[str], partition: Partition, part: int) ->
         columns.append(np.frombuffer(data, dtype, expected.vertices, begin))
         begin += columns[-1].nbytes
     pieces = np.frombuffer(data, "<i8", offset=begin).reshape(-1, PIECE)
-    place = Place(part, partition.vertices, partition.edges, partition.directed, partition.cuts, *columns, pieces)
+    columns.append(pieces)
+    place = Place(part, partition.vertices, partition.edges, partition.directed, partition.cuts, *columns)
     if problem := wrong(place, expected):
         raise damaged(file, problem)
     return place

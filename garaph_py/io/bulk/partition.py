@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import xxhash
@@ -79,7 +80,7 @@ def write_partition(
             where = f"part {part + 1} of {cuts.parts}: "
             written = write_part(
                 stored, found, inside(place, part_name(part)), left, encoding=encoding, threads=threads,
-                on_event=lambda event, where=where: on_event(named(event, where)),
+                on_event=partial(tell, on_event, where),
             )  # fmt: skip
             contents = place_bytes(found)
             write_file(place.folder / place_name(part), contents)
@@ -115,6 +116,6 @@ def replaced(edges: Adjacency) -> Adjacency:
     return Adjacency(edges.offsets, edges.neighbours)
 
 
-def named(event: events.Event, where: str) -> events.Event:
-    """A record of progress, with the part to which it belongs."""
-    return replace(event, name=where + event.name) if isinstance(event, events.Step) else event
+def tell(on_event: events.Listener, where: str, event: events.Event) -> None:
+    """Pass on a record of progress, with the part to which it belongs."""
+    on_event(replace(event, name=where + event.name) if isinstance(event, events.Step) else event)
