@@ -1,32 +1,131 @@
-"""Kills random workers of a cluster on this machine at random times, and compares the answers with one machine's.
+"""Kills random workers and clients of a cluster at random times, and compares the answers with one machine's.
 
     python scripts/kill_workers.py --kills 200 --workers 3
 
 PageRank, shortest paths and connected components run on the cluster in turns. A moment after each begins, a worker is
-killed (SIGKILL), and sometimes a second one; its nanny starts another. The command fails at the first answer whose bits
-are not those of one machine.
+killed (SIGKILL), and sometimes a second one; its nanny starts another. Every tenth turn, another process is the client
+of a run, and is killed. Then the workers must give back what the run had in them: by themselves, or when the next run
+begins. The command fails at the first answer whose bits are not those of one machine, and at the first worker that does
+not.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import multiprocessing
 import os
 import random
 import signal
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 import distributed
 import numpy as np
 
 import garaph_py as gp
+from garaph_py import events
+from garaph_py.cluster.dask import RUNS
+from garaph_py.cluster.runs import QUIET_SECONDS
 
 SECOND = 0.25
 """The chance that a second worker is killed in a run."""
 RESTART_SECONDS = 15
 """How long to wait until there are two workers again; a nanny here takes some three seconds to start one."""
+CLIENT = 10
+"""In every so many turns a client is killed."""
+FREE_SECONDS = 2 * QUIET_SECONDS + 20
+"""How long workers may take to end the run of a client that was killed: twice `QUIET_SECONDS`, a superstep, and what a
+busy machine needs to answer."""
+
+
+def cases(scale: int) -> list[tuple[gp.VertexProgram, gp.Graph]]:
+    """The programs, each with its graph."""
+    graph = gp.rmat(scale, 16, seed=1)
+    both = graph.symmetrized()
+    return [(gp.apps.PageRank(), graph), (gp.apps.SSSP(source=3), graph), (gp.apps.ConnectedComponents(), both)]
+
+
+class Endless(gp.VertexProgram):
+    """Every vertex changes in every iteration."""
+
+    value = np.int64
+    sum = gp.add
+
+    def init(self, id):
+        return id
+
+    def gather(self, src):
+        return src
+
+    def apply(self, old, acc):
+        return old + 1
+
+
+def be_client(address: str, scale: int, begun: Any) -> None:
+    """Run for ever; set `begun` after the first iteration."""
+
+    def hear(event: events.Event) -> None:
+        if isinstance(event, events.Iteration):
+            begun.set()
+
+    graph = gp.rmat(scale, 16, seed=1)
+    gp.run(Endless(), graph, cluster=address, iterations=10**9, on_event=hear)
+
+
+class ClientKiller:
+    """Kills clients, and looks whether the workers end their runs.
+
+    Attributes
+    ----------
+    waits : list of float
+        Seconds after which all workers had ended the run by themselves.
+    at_once : int
+        How often they had ended it when the next run began.
+    """
+
+    def __init__(self, scale: int, chance: random.Random) -> None:
+        self._scale, self._chance = scale, chance
+        self.waits: list[float] = []
+        self.at_once = 0
+
+    def kill(self, client: distributed.Client) -> bool:
+        """Begin a run in another process, and kill it; whether the workers have yet to end the run."""
+        spawn = multiprocessing.get_context("spawn")
+        begun = spawn.Event()
+        process = spawn.Process(target=be_client, args=(client.scheduler.address, self._scale, begun), daemon=True)
+        process.start()
+        begun.wait()
+        time.sleep(self._chance.uniform(0, 1))
+        process.kill()
+        process.join()
+        killed = time.perf_counter()
+        if self._chance.random() < 0.5:
+            return True
+        while left := runs_left(client):
+            if time.perf_counter() - killed > FREE_SECONDS:
+                raise SystemExit(f"{left} workers still have the run of a killed client after {FREE_SECONDS:.0f} s")
+            time.sleep(0.1)
+        self.waits.append(time.perf_counter() - killed)
+        return False
+
+    def check(self, client: distributed.Client) -> None:
+        """After the next run: the workers must have ended the one before."""
+        if left := runs_left(client):
+            raise SystemExit(f"{left} workers still have the run of a killed client after another one")
+        self.at_once += 1
+
+    @property
+    def kills(self) -> int:
+        """How many clients were killed."""
+        return len(self.waits) + self.at_once
+
+
+def runs_left(client: distributed.Client) -> int:
+    """How many workers have a run."""
+    return sum(client.run(lambda dask_worker: len(getattr(dask_worker, RUNS, ())) > 0).values())
 
 
 class Killer:
@@ -61,11 +160,9 @@ def main() -> None:
     given = parser.parse_args()
     logging.disable(logging.ERROR)  # Dask logs every death
     chance, began = random.Random(given.seed), time.perf_counter()
-    graph = gp.rmat(given.scale, 16, seed=1)
-    both = graph.symmetrized()
-    cases = [(gp.apps.PageRank(), graph), (gp.apps.SSSP(source=3), graph), (gp.apps.ConnectedComponents(), both)]
-    expected = [gp.run(program, over, options=gp.Options(sync=True)).values for program, over in cases]
-    right, hit, usual, kills, turn = [0] * len(cases), 0, {}, 0, 0
+    programs, clients = cases(given.scale), ClientKiller(given.scale, chance)
+    expected = [gp.run(program, over, options=gp.Options(sync=True)).values for program, over in programs]
+    right, hit, usual, kills, turn = [0] * len(programs), 0, {}, 0, 0
     while kills < given.kills and time.perf_counter() - began < given.seconds:
         with (
             distributed.LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -77,10 +174,12 @@ def main() -> None:
                     client.wait_for_workers(2, timeout=RESTART_SECONDS)
                 except TimeoutError:
                     break  # nannies do not start workers that were killed while they started: take a new cluster
-                number = turn % len(cases)
-                program, over = cases[number]
-                timers = []
-                if number in usual:
+                number = turn % len(programs)
+                program, over = programs[number]
+                timers, has_to_end = [], False
+                if turn % CLIENT == CLIENT - 1:
+                    has_to_end = clients.kill(client)
+                elif number in usual:
                     count = 1 + (chance.random() < SECOND)
                     timers = [killer.after(chance.uniform(0, usual[number])) for _ in range(count)]
                 started = time.perf_counter()
@@ -90,13 +189,18 @@ def main() -> None:
                     timer.join()
                 if not np.array_equal(result.values, expected[number]):
                     raise SystemExit(f"{result.program}: wrong in turn {turn} (seed {given.seed})")
+                if has_to_end:
+                    clients.check(client)
                 right[number] += 1
                 hit += result.stats.note is not None
                 turn += 1
             kills += killer.kills
-    names = ", ".join(f"{type(program).__name__} {count}" for (program, _), count in zip(cases, right, strict=True))
+    names = ", ".join(f"{type(program).__name__} {count}" for (program, _), count in zip(programs, right, strict=True))
     print(
-        f"{kills} kills in {time.perf_counter() - began:.0f} s; right answers: {names}; runs that lost a worker: {hit}"
+        f"{kills} workers and {clients.kills} clients killed in {time.perf_counter() - began:.0f} s; right answers: "
+        f"{names}; runs that lost a worker: {hit}; runs of killed clients that ended when the next began: "
+        f"{clients.at_once}, that ended by themselves: {len(clients.waits)}, after at most "
+        f"{max(clients.waits, default=0.0):.1f} s"
     )
 
 
