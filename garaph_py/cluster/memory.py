@@ -27,8 +27,9 @@ LIMIT_SHARE = 0.8
 PROCESS = 300 << 20
 """Bytes of a worker's process beside its part: Python, Dask, Numba and compiled functions, and what messages take for a
 moment. A worker had 125 MiB after runs of three programs over a small graph (2026-11-26)."""
-PLACE_BYTES = 4 + 8 + 8
-"""Bytes that a part keeps for each of its vertices beside edges and values: its number and its two degrees."""
+PLACE_BYTES = 4 + 8 + 8 + 8 + 8
+"""Bytes that a part keeps for each of its vertices beside edges and values: its number, its two degrees, the sum of the
+out-degrees before it, and its id."""
 STATE_ARRAYS = 2
 """Arrays of values in a synchronous run."""
 COPIES = 2 * KEPT
