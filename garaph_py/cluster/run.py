@@ -30,6 +30,7 @@ from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
+from ..system.sizes import counted
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
 from .cuts import cut_for
@@ -138,7 +139,7 @@ def run(
 def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
     """The statistics of a run that has ended."""
     lost = conductor.failures
-    note = f"{len(lost)} workers have gone during the run, the last one {lost[-1]}" if lost else None
+    note = f"during the run, {counted(len(lost), 'worker')} went, the last one {lost[-1]}" if lost else None
     encoding = PACKED if any(how == PACKED for how, _ in conductor.found.values()) else RAW
     return Stats(
         heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=encoding,
