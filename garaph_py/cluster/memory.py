@@ -69,11 +69,14 @@ class Needs(NamedTuple):
 
 
 # wide: all sizes on which it depends
-def needs(edges: Any, vertices: Any, n: int, edge_bytes: int, value_bytes: int, parameter_bytes: int) -> Needs:
+def needs(
+    edges: Any, vertices: Any, n: int, edge_dtype: np.dtype[Any] | None, value_bytes: int, parameter_bytes: int
+) -> Needs:
     """What a part takes that has so many `edges`, and `vertices` with its mirrors; the undivided graph has `n`.
 
-    `parameter_bytes` are those of the program's parameters for one vertex.
+    Edges have values of `edge_dtype`, if any. `parameter_bytes` are those of the program's parameters for one vertex.
     """
+    edge_bytes = 4 + (0 if edge_dtype is None else edge_dtype.itemsize)
     offsets, place = 2 * 8 * vertices, PLACE_BYTES * vertices
     state = (STATE_ARRAYS * value_bytes + parameter_bytes) * vertices
     beside = (COPIES + 1) * value_bytes * vertices + WHOLE_PARAMETERS * parameter_bytes * n
@@ -101,12 +104,10 @@ def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
         How many mirrors each part has; by default they are counted, which reads all edges.
     """
     arrays = graph._arrays.in_edges
-    edge = 4 + (0 if arrays.value_dtype is None else arrays.value_dtype.itemsize)
     counts = mirror_counts(graph, cuts) if mirrors is None else mirrors
     edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + counts
-    need = needs(edges, vertices, graph.n, edge, bound.value.itemsize, parameter_bytes(bound))
-    in_memory: Array = np.maximum(need.raw, need.loading) if graph.on_disk else need.raw
-    least: Array = np.minimum(in_memory, need.on_disk) if graph.on_disk else in_memory
+    need = needs(edges, vertices, graph.n, arrays.value_dtype, bound.value.itemsize, parameter_bytes(bound))
+    least: Array = np.minimum(np.maximum(need.raw, need.loading), need.on_disk) if graph.on_disk else need.raw
     return least
 
 

@@ -53,9 +53,8 @@ class PartitionedParts:
     def needs(self) -> list[int]:
         """The least bytes that each part takes in a worker."""
         whole = self.partition
-        edge = 4 + (0 if whole.edge_dtype is None else whole.edge_dtype.itemsize)
         edges, vertices = np.array([(part.edges, part.vertices) for part in whole.parts], np.int64).T
-        least: list[int] = needs(edges, vertices, whole.vertices, edge, *self._bytes).opened.tolist()
+        least: list[int] = needs(edges, vertices, whole.vertices, whole.edge_dtype, *self._bytes).opened.tolist()
         return least
 
     def check_memory(self, workers: Sequence[int], limits: Sequence[int]) -> None:

@@ -150,8 +150,8 @@ class PartReader:
             cuts = Cuts(where.cuts, where.pieces)
             stored = StoredPart(folder, manifest, where.direction, where.valued, cuts, where.part)
             place = stored.place()
-            edge = 4 + (0 if stored.value_dtype is None else stored.value_dtype.itemsize)
-            need = needs(np.int64(stored.edges), np.int64(len(place.numbers)), place.n, edge, *where[-2:])
+            sizes = np.int64(stored.edges), np.int64(len(place.numbers)), place.n
+            need = needs(*sizes, stored.value_dtype, *where[-2:])
             in_memory = int(max(need.raw, need.loading))
             least = min(in_memory, int(need.on_disk))
             if room is None or in_memory <= room:
@@ -165,8 +165,8 @@ class PartReader:
         partition = read_partition(where.path)
         self._check_id(where.path, partition.id, where.partition_id)
         place, expected = read_place(where.path, partition, where.part), partition.parts[where.part]
-        edge = 4 + (0 if partition.edge_dtype is None else partition.edge_dtype.itemsize)
-        need = needs(np.int64(expected.edges), np.int64(expected.vertices), place.n, edge, *where[-2:])
+        sizes = np.int64(expected.edges), np.int64(expected.vertices), place.n
+        need = needs(*sizes, partition.edge_dtype, *where[-2:])
         memory: int | None = None
         if room is not None:
             room = self._checked(room, int(need.opened), moved)
