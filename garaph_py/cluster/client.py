@@ -191,6 +191,7 @@ class Conductor:
         """Connect the parts, have each in the state after the superstep, and begin the epoch."""
         here = list(dict.fromkeys(self._addresses))
         neighbours = {address: here[(i + 1) % len(here)] for i, address in enumerate(here)}
+        self._has = set(zip(self._addresses, range(self._parts.count), strict=True))  # workers drop what is elsewhere
         await self._each(here, "connect", lambda address: {
             "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
         })  # fmt: skip

@@ -117,8 +117,19 @@ class Hosting:
         return {part: (encoding, least) for part, (_, encoding, least) in found.items()}
 
     async def connect(self, addresses: Sequence[str], neighbour: str | None) -> None:
-        """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors."""
+        """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors.
+
+        Raises
+        ------
+        ClusterError
+            If a part should be here, and is not: the others would wait for it for ever.
+        """
         self._addresses, self._neighbour = dict(enumerate(addresses)), neighbour
+        if missing := [part for part in self._addresses if self._is_here(part) and part not in self._arrays]:
+            raise ClusterError(
+                f"the worker {self._address} has not got part {missing[0]} of the graph, which the client counts on; "
+                "run again, and please report this"
+            )
         self._arrays = {part: arrays for part, arrays in self._arrays.items() if self._is_here(part)}
         self._kept.clear()
         self._kept.update(self._arrays)

@@ -36,7 +36,7 @@ def run(workers, parts, heard=lambda superstep, reports: None, needs=None):
             await conductor.close()
         return np.concatenate(reported), conductor
 
-    return asyncio.run(work())
+    return asyncio.run(asyncio.wait_for(work(), 60))
 
 
 @pytest.mark.parametrize(("workers", "parts"), [(1, 1), (1, 3), (2, 2), (3, 5)])
@@ -184,3 +184,33 @@ def test_a_worker_that_starts_at_the_address_of_one_that_died(monkeypatch):
     answer, conductor = run(workers, 2)
     np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
     assert conductor.failures == restarted
+
+
+class KeepingWorkers(LocalWorkers):
+    """Worker 0 has kept all parts of an earlier run."""
+
+    def __init__(self, count, parts, after=None):
+        super().__init__(count, after=after)
+        graph = NumpyParts(N, SOURCES, TARGETS, parts)
+        self._kept = {part: graph.arrays(part) for part in range(parts)}
+
+    async def call(self, address, what, data):
+        reply = await super().call(address, what, data)
+        if what != "prepare" or address != "worker 0":
+            return reply
+        self.hostings[address].reuse(self._kept)
+        return tuple(self._kept)
+
+
+def test_a_worker_that_kept_a_part_which_went_elsewhere_gets_it_again(monkeypatch):
+    """It dropped the part, as another worker had it; then that worker died."""
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+
+    async def after(address, what):
+        if what == "letter":
+            workers.kill("worker 1")
+
+    workers = KeepingWorkers(2, 2, after)
+    answer, conductor = run(workers, 2)
+    np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
+    assert conductor.addresses == ["worker 0"] * 2

@@ -75,3 +75,13 @@ def test_a_load_gives_way_to_a_new_epoch():
         await here.close()
 
     asyncio.run(work())
+
+
+def test_a_part_that_is_not_there_is_told():
+    async def work():
+        here = hosting(2)
+        await send_all(here, 0)
+        with pytest.raises(ClusterError, match="the worker here has not got part 1 of the graph"):
+            await here.do("connect", {"epoch": 0, "addresses": ["here", "here"], "neighbour": None})
+
+    asyncio.run(work())
