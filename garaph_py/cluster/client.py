@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
@@ -68,6 +68,29 @@ class Parts(Protocol):
     def where(self, part: int) -> Mapping[str, Any] | None:
         """Where a worker finds the part by itself; None if it has to be sent."""
 
+    def needs(self) -> list[int]:
+        """The least bytes that each part takes in a worker."""
+
+
+class Arrangement(NamedTuple):
+    """Parts, and where they are.
+
+    Attributes
+    ----------
+    parts : Parts
+    addresses : list of str
+        The worker of each part.
+    costs : list of int
+        What each part costs in a superstep over all edges, in any unit.
+    prepared : dict
+        What each worker gets first, by name, that depends on the parts.
+    """
+
+    parts: Parts
+    addresses: list[str]
+    costs: list[int]
+    prepared: dict[str, Any]
+
 
 Heard = Callable[[int, tuple[Report, ...]], None]
 """``heard(superstep, reports)`` is told once what all parts have reported after each superstep, in order."""
@@ -79,12 +102,10 @@ class Conductor:
     Parameters
     ----------
     cluster : Cluster
-    parts : Parts
+    arrangement : Arrangement
     prepared : dict
-        What each worker gets first, by name: the program, options and so on.
+        What each worker gets first, by name, whatever the parts are: the program, options and so on.
     heard : callable
-    needs : callable, optional
-        ``needs()`` returns the bytes that each part takes in a worker; by default none.
     checkpoints : Checkpoints, optional
         From which the run goes on, and that it makes.
 
@@ -95,15 +116,14 @@ class Conductor:
     """
 
     def __init__(
-        self, cluster: Cluster, parts: Parts, prepared: Mapping[str, Any], heard: Heard,
-        needs: Callable[[], Sequence[int]] | None = None,
+        self, cluster: Cluster, arrangement: Arrangement, prepared: Mapping[str, Any], heard: Heard,
         checkpoints: Checkpoints | None = None,
     ) -> None:  # fmt: skip
-        self._cluster, self._parts, self._prepared, self._heard = cluster, parts, prepared, heard
-        self._needs = needs or (lambda: [0] * parts.count)
+        self._cluster, self._parts, self._heard = cluster, arrangement.parts, heard
+        self._prepared = {**prepared, **arrangement.prepared}
         self._checkpoints = checkpoints
         self._epoch = 0
-        self._addresses: list[str] = []  # by part
+        self._addresses = list(arrangement.addresses)  # by part
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
         self._failing: float | None = None  # since when calls fail although all workers are there
@@ -113,8 +133,8 @@ class Conductor:
         self.failures: list[str] = []
         self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
-    async def run(self, addresses: list[str]) -> list[Array]:
-        """Run with the parts at these workers; return the reported values of each part.
+    async def run(self) -> list[Array]:
+        """Run; return the reported values of each part.
 
         Raises
         ------
@@ -123,7 +143,6 @@ class Conductor:
         GaraphError
             That a worker has raised.
         """
-        self._addresses = list(addresses)
         superstep = None if self._checkpoints is None else await self._checkpoints.load()
         self._next = self.before = superstep or 0
         copies: dict[str, dict[int, list[int]]] = {}
@@ -270,7 +289,8 @@ class Conductor:
         """Give each part that was lost to another worker; wait for a new one if none has room."""
         if all(address in alive for address in self._addresses):
             return
-        needs, tries = self._needs(), int(WAIT_SECONDS / ALIVE_SECONDS)
+        needs = [self.found.get(part, ("", least))[1] for part, least in enumerate(self._parts.needs())]
+        tries = int(WAIT_SECONDS / ALIVE_SECONDS)
         for left in reversed(range(tries)):
             try:
                 self._addresses = place(self._addresses, alive, needs)

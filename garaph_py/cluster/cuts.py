@@ -1,7 +1,8 @@
-"""Where to cut a graph into parts: between pieces of work of one machine, at equal numbers of edges."""
+"""Where to cut a graph into parts: between pieces of work of one machine, at given shares of the edges."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,16 @@ MOST_PARTS = 1 << 16
 """Most parts of a graph: more than the machines of any cluster, few enough for tables with a row for each."""
 
 
-def cut(graph: Graph, parts: int) -> Cuts:
+def cut(graph: Graph, parts: int, shares: Sequence[float] | Array | None = None) -> Cuts:
     """Cut a graph into `parts` parts of contiguous vertices, whose in-edges are as many as can be.
 
     A part begins where a piece of work begins, so that totals of floats have the bits of one machine. A graph with
     fewer pieces than parts (less than some 8,192 edges for each) is cut between any vertices.
+
+    Parameters
+    ----------
+    shares : sequence of float, optional
+        In which proportion the parts have edges; by default equally many.
 
     Raises
     ------
@@ -36,7 +42,8 @@ def cut(graph: Graph, parts: int) -> Cuts:
     pieces = all_pieces(offsets)
     begins = np.unique(pieces[:, 1])
     bounds = begins if len(begins) > parts else np.arange(graph.n + 1)
-    wanted = np.arange(1, parts) * (cost_before(offsets, np.array([graph.n]))[0] / parts)
+    until = np.cumsum(np.ones(parts) if shares is None else shares)
+    wanted = until[:-1] / until[-1] * cost_before(offsets, np.array([graph.n]))[0]
     costs = cost_before(offsets, bounds)
     after = np.minimum(np.searchsorted(costs, wanted), len(bounds) - 1)
     before = np.maximum(after - 1, 0)
@@ -44,11 +51,17 @@ def cut(graph: Graph, parts: int) -> Cuts:
     return Cuts(np.concatenate(([0], bounds[nearest], [graph.n])).astype(np.int64), pieces)
 
 
-def cut_for(graph: Graph, workers: int) -> Cuts:
-    """A part for each worker; fewer if the graph has fewer pieces of work, so that floats have one machine's bits."""
-    cuts = cut(graph, workers)
-    pieces = len(np.unique(cuts.pieces[:, 1])) - 1
-    return cuts if workers <= pieces else cut(graph, max(1, pieces))
+def most_parts(graph: Graph) -> int:
+    """Into how many parts a cluster may cut a graph: one for each piece of work, so that floats have one machine's
+    bits."""
+    pieces = all_pieces(graph._arrays.in_edges.offsets)
+    return max(1, len(np.unique(pieces[:, 1])) - 1)
+
+
+def part_costs(graph: Graph, cuts: Cuts) -> Array:
+    """What each part costs in a superstep over all edges, in units of an edge: int64, shape (parts,)."""
+    costs: Array = np.diff(cost_before(graph._arrays.in_edges.offsets, cuts.vertices))
+    return costs
 
 
 def cost_before(offsets: Array, vertices: Array) -> Array:

@@ -1,22 +1,19 @@
-"""How much memory a worker needs for a part, and whether the workers of a cluster have it."""
+"""How much memory a worker needs for a part, and how much it has."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ClusterError
 from ..graph import Graph
 from ..graph.part import Cuts
 from ..io.bulk.array_writer import WRITER_BYTES
 from ..io.bulk.build import MIN_SORT_BYTES, READER_BYTES
 from ..program import BoundProgram
 from ..storage.stored_part import TABLE_BYTES
-from ..system.sizes import show_bytes
-from .cuts import MOST_PARTS, cut
 from .mirrors import mirror_counts
 from .worker import KEPT
 
@@ -93,10 +90,14 @@ def parameter_bytes(bound: BoundProgram) -> int:
     return 0 if bound.vertex_data is None else bound.vertex_data.itemsize
 
 
-def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Array:
-    """The least bytes that each part takes in a worker, with its values, copies, messages and parameters.
+def rooms(limits: Iterable[int]) -> Array:
+    """The bytes that workers with these memory limits have for their parts: float64; infinitely many without a limit,
+    which is a limit of 0."""
+    return np.array([max(0, int(limit * LIMIT_SHARE) - PROCESS) if limit else np.inf for limit in limits])
 
-    Edges are raw in memory, in both directions; those of a graph on disk may be on the worker's disk.
+
+def part_needs(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Needs:
+    """What each part takes in a worker: arrays of shape (parts,).
 
     Parameters
     ----------
@@ -106,7 +107,16 @@ def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
     arrays = graph._arrays.in_edges
     counts = mirror_counts(graph, cuts) if mirrors is None else mirrors
     edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + counts
-    need = needs(edges, vertices, graph.n, arrays.value_dtype, bound.value.itemsize, parameter_bytes(bound))
+    return needs(edges, vertices, graph.n, arrays.value_dtype, bound.value.itemsize, parameter_bytes(bound))
+
+
+def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Array:
+    """The least bytes that each part takes in a worker, with its values, copies, messages and parameters.
+
+    Edges are raw in memory, in both directions; those of a graph on disk may be on the worker's disk. For `mirrors`
+    see `part_needs`.
+    """
+    need = part_needs(graph, cuts, bound, mirrors)
     least: Array = np.minimum(np.maximum(need.raw, need.loading), need.on_disk) if graph.on_disk else need.raw
     return least
 
@@ -116,40 +126,3 @@ def most_mirrors(graph: Graph, cuts: Cuts) -> Array:
     edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices])
     most: Array = np.minimum(edges, graph.n - np.diff(cuts.vertices))
     return most
-
-
-def check_memory(graph: Graph, cuts: Cuts, bound: BoundProgram, limits: Collection[int]) -> None:
-    """Refuse workers that are too small; `limits` are their memory limits in bytes, 0 for none.
-
-    Raises
-    ------
-    ClusterError
-        It says how many workers with as much memory would do.
-    """
-    bounded = [limit for limit in limits if limit]
-    if not bounded:
-        return
-    room = int(min(bounded) * LIMIT_SHARE) - PROCESS
-
-    def fit(cuts: Cuts, mirrors: Array | None) -> bool:
-        return int(part_bytes(graph, cuts, bound, mirrors).max()) <= room
-
-    if graph.on_disk and fit(cuts, most_mirrors(graph, cuts)):
-        return
-    needed = int(part_bytes(graph, cuts, bound).max())
-    if needed <= room:
-        return
-    parts = cuts.parts
-    while parts < MOST_PARTS:
-        parts = min(MOST_PARTS, max(parts + 1, parts * 5 // 4))
-        finer = cut(graph, parts)
-        if fit(finer, most_mirrors(graph, finer) if graph.on_disk else None):
-            break
-    else:
-        parts = 0
-    advice = f"{parts} workers like these would do" if parts else "no number of workers like these would do"
-    on_disk = ", even with its edges on disk" * graph.on_disk
-    raise ClusterError(
-        f"a part takes {show_bytes(needed + PROCESS)} in a worker{on_disk}, which may use {show_bytes(room + PROCESS)} "
-        f"before Dask pauses it; {advice}, or give each more memory (memory_limit)"
-    )

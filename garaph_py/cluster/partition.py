@@ -42,6 +42,11 @@ class PartitionedParts:
         self.count, self._path, self.partition = len(partition.parts), path, partition
         self._bytes = bound.value.itemsize, parameter_bytes(bound)
 
+    @property
+    def costs(self) -> list[int]:
+        """What each part costs in a superstep over all edges: as much as it has edges."""
+        return [part.edges for part in self.partition.parts]
+
     def arrays(self, part: int) -> dict[str, Array]:
         """No part has to be sent."""
         raise GraphError("the graph is on disk, where workers open their parts")

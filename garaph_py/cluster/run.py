@@ -1,10 +1,9 @@
-"""`run`: runs a vertex program on a Dask cluster: cuts the graph, one part for each worker, and joins the answer."""
+"""`run`: runs a vertex program on a Dask cluster: has the graph cut among the workers, and joins the answer."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import queue
 import secrets
 from collections.abc import Mapping
@@ -18,7 +17,6 @@ from ..codec.arrays import PACKED, RAW
 from ..errors import ClusterError, ParameterError
 from ..executor.modes import CPU, NOTIFY_PULL
 from ..graph import Graph
-from ..graph.part import Cuts, cut_out
 from ..output.record import Record
 from ..output.result import Result
 from ..output.stats import Stats
@@ -31,14 +29,11 @@ from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
 from ..system.sizes import counted
+from .arrangement import arrange
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
-from .cuts import cut_for
 from .heard import Heard
-from .memory import check_memory, part_bytes
 from .part_run import any_order
-from .partition import PartitionedParts, parts_of
-from .shared import SharedParts
 from .source import sent
 from .superstep import Report
 
@@ -55,33 +50,6 @@ NO_SENSE = {
     "debug": "it runs the program in this process",
 }
 """Why some of the others make no sense on a cluster."""
-
-
-class GraphParts:
-    """The parts of a graph in memory, each made when it is sent; a `client.Parts`.
-
-    Parameters
-    ----------
-    graph : Graph
-    cuts : Cuts
-    bound : BoundProgram
-    """
-
-    def __init__(self, graph: Graph, cuts: Cuts, bound: BoundProgram) -> None:
-        self.count = cuts.parts
-        self._graph, self._cuts, self._bound = graph, cuts, bound
-
-    def needs(self) -> list[int]:
-        """The bytes that each part takes in a worker."""
-        needed: list[int] = part_bytes(self._graph, self._cuts, self._bound).tolist()
-        return needed
-
-    def arrays(self, part: int) -> dict[str, Array]:
-        """The arrays of a part."""
-        return cut_out(self._graph, self._cuts, part).arrays()
-
-    def where(self, part: int) -> None:
-        """Each part has to be sent."""
 
 
 def run(
@@ -151,46 +119,26 @@ async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Array, Conductor, int]:  # fmt: skip
-    """Place the parts, at most one at each worker unless they are cut already, and run.
+    """Place the parts, as many edges at each worker as it has threads, and run.
 
     Returns the reported values, what happened, and the threads of all these workers.
     """
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
-    addresses, limits = list(workers), [facts.memory for facts in workers.values()]
     name = prepared.pop("graph", None)
-    parts: GraphParts | SharedParts | PartitionedParts
-    if (found := parts_of(graph, bound)) is not None:
-        parts, at = found, spread(found.count, len(addresses))
-        found.check_memory(at, limits)
-        addresses = [addresses[worker] for worker in at]
-    else:
-        cuts = cut_for(graph, len(workers))
-        addresses = addresses[: cuts.parts]
-        check_memory(graph, cuts, bound, limits)
-        parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)
-        if name is not None and not graph.on_disk:
-            prepared["graph"] = name, hashlib.blake2b(cuts.vertices.tobytes()).hexdigest()
+    found = arrange(graph, bound, workers, {address: facts.threads for address, facts in workers.items()}, name)
 
     def hear(superstep: int, reports: tuple[Report, ...]) -> None:
         if superstep > conductor.before:  # otherwise it is the state with which the run begins
             heard(reports, conductor.addresses)
 
-    conductor = Conductor(
-        cluster, parts, prepared | {"parts": parts.count}, hear,
-        lambda: [conductor.found.get(part, ("", least))[1] for part, least in enumerate(parts.needs())], checkpoints,
-    )  # fmt: skip
+    conductor = Conductor(cluster, found, prepared, hear, checkpoints)
     try:
-        reported = await conductor.run(addresses)
+        reported = await conductor.run()
     finally:
         await conductor.close()
-    return np.concatenate(reported), conductor, sum(workers[address].threads for address in set(addresses))
-
-
-def spread(parts: int, workers: int) -> list[int]:
-    """The worker of each part: neighbours together, and as many at each as can be."""
-    return [part * min(parts, workers) // parts for part in range(parts)]
+    return np.concatenate(reported), conductor, sum(workers[address].threads for address in set(found.addresses))
 
 
 def check_options(options: RunOptions) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster import host as host_module
-from garaph_py.cluster.client import Conductor, common
+from garaph_py.cluster.client import Arrangement, Conductor, common
 from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS
 from garaph_py.cluster.placing import WorkerFacts
@@ -24,14 +24,15 @@ class EagerCopies(NumpyRun):
     state_bytes = 0
 
 
-def run(workers, parts, heard=lambda superstep, reports: None, needs=None):
-    """The answer, and the conductor."""
+def run(workers, parts, heard=lambda superstep, reports: None, needs=0):
+    """The answer, and the conductor; each part needs so many bytes."""
 
     async def work():
-        conductor = Conductor(workers, NumpyParts(N, SOURCES, TARGETS, parts), {"parts": parts}, heard, needs)
-        there = list(await workers.workers())
+        there, made = list(await workers.workers()), NumpyParts(N, SOURCES, TARGETS, parts, needs)
+        addresses = [there[part % len(there)] for part in range(parts)]
+        conductor = Conductor(workers, Arrangement(made, addresses, [1] * parts, {"parts": parts}), {}, heard)
         try:
-            reported = await conductor.run([there[part % len(there)] for part in range(parts)])
+            reported = await conductor.run()
         finally:
             await conductor.close()
         return np.concatenate(reported), conductor
@@ -164,12 +165,12 @@ def test_a_part_moves_only_where_there_is_room(comes, monkeypatch):
 
     workers, coming = SmallWorkers(2, after=after), []
     if comes:
-        answer, conductor = run(workers, 2, needs=lambda: [100 << 20] * 2)
+        answer, conductor = run(workers, 2, needs=100 << 20)
         np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
         assert conductor.addresses == ["worker 0", "worker 2"]
     else:
         with pytest.raises(ClusterError, match=r"a part has to move, and takes 100.* MiB .* 50.* MiB are missing"):
-            run(workers, 2, needs=lambda: [100 << 20] * 2)
+            run(workers, 2, needs=100 << 20)
 
 
 def test_a_worker_that_starts_at_the_address_of_one_that_died(monkeypatch):

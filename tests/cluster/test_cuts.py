@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.cluster.cuts import cut, cut_for
+from garaph_py.cluster.cuts import cut, most_parts, part_costs
 from garaph_py.errors import ParameterError
 from garaph_py.graph.build import from_numbered_edges
 
@@ -35,10 +35,20 @@ def test_a_bad_number_of_parts_is_refused(parts):
 
 
 @pytest.mark.parametrize("scale", [5, 8, 10])
-def test_no_worker_gets_less_than_a_piece(scale):
+def test_no_part_has_less_than_a_piece(scale):
     graph = gp.rmat(scale, 16, seed=3)
-    for workers in 1, 2, 3, 8:
-        cuts = cut_for(graph, workers)
-        assert 1 <= cuts.parts <= workers
+    assert most_parts(graph) == {5: 1, 8: 1, 10: 5}[scale]
+    for parts in range(1, most_parts(graph) + 1):
+        cuts = cut(graph, parts)
         assert set(cuts.vertices) <= set(cuts.pieces[:, 1])
-    assert cut_for(graph, 8).parts == {5: 1, 8: 1, 10: 5}[scale]
+
+
+@pytest.mark.parametrize("shares", [[1, 4], [3, 1, 2], [0.1, 0.25, 0.4, 0.25]])
+def test_parts_have_their_shares_of_the_edges(shares):
+    graph = gp.rmat(14, seed=1)
+    cuts = cut(graph, len(shares), shares)
+    costs = part_costs(graph, cuts)
+    expected = np.array(shares) / sum(shares) * costs.sum()
+    assert abs(costs - expected).max() < 0.05 * costs.sum()
+    assert costs.sum() == graph.m + 4 * graph.n
+    assert set(cuts.vertices) <= set(cuts.pieces[:, 1])

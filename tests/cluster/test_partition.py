@@ -8,7 +8,6 @@ from garaph_py.cluster import reading
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS
 from garaph_py.cluster.partition import PartitionedParts, partition
-from garaph_py.cluster.run import spread
 from garaph_py.errors import ClusterError, DamagedGraphError, FormatError, GraphError, ParameterError
 from garaph_py.graph.part import part_of
 from garaph_py.io.bulk import partition as writing
@@ -106,11 +105,6 @@ def test_parts_may_stay_on_disk(three, monkeypatch):
     values, records, _ = conducted(gp.apps.BFS(5), gp.open(three), Workers(3))
     np.testing.assert_array_equal(values, gp.run(gp.apps.BFS(5), rmat()).values)
     assert sum(record.from_disk for record in records) > 0
-
-
-def test_neighbours_are_at_one_worker():
-    assert spread(5, 3) == [0, 0, 1, 1, 2]
-    assert spread(2, 4) == [0, 1]
 
 
 def test_too_little_memory_is_told_before_workers_are_asked(three):

@@ -13,7 +13,7 @@ import pytest
 import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
-from garaph_py.cluster.run import GraphParts
+from garaph_py.cluster.arrangement import GraphParts
 from garaph_py.errors import ClusterError, FormatError, ParameterError
 from garaph_py.output.recording import read_recording
 from garaph_py.simulation.recorded import read_trace

@@ -28,14 +28,18 @@ def least(n, sources, targets):
 
 
 class NumpyParts:
-    """The edges, cut into parts of equally many destinations; a `client.Parts`."""
+    """The edges, cut into parts of equally many destinations, which need so many bytes each; a `client.Parts`."""
 
-    def __init__(self, n, sources, targets, count):
+    def __init__(self, n, sources, targets, count, needs=0):
+        self._needs = [needs] * count
         self.count, self.cuts = count, np.linspace(0, n, count + 1).astype(np.int64)
         self._sources, self._targets = sources, targets
 
     def where(self, part):
         """Each part has to be sent."""
+
+    def needs(self):
+        return self._needs
 
     def arrays(self, part):
         first, last = self.cuts[part], self.cuts[part + 1]

@@ -1,0 +1,114 @@
+"""`arrange`: which parts a graph is cut into, and which worker gets each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ClusterError
+from ..graph import Graph
+from ..graph.part import Cuts, cut_out
+from ..program import BoundProgram
+from .client import Arrangement
+from .cuts import part_costs
+from .fitting import cut_to_fit, workers_for
+from .memory import part_bytes, rooms
+from .partition import PartitionedParts, parts_of
+from .placing import WorkerFacts, place
+from .shared import SharedParts
+
+Array = npt.NDArray[Any]
+
+NOWHERE = ""
+"""The address of a part that no worker has yet."""
+
+
+class GraphParts:
+    """The parts of a graph in memory, each made when it is sent; a `client.Parts`.
+
+    Parameters
+    ----------
+    graph : Graph
+    cuts : Cuts
+    bound : BoundProgram
+    """
+
+    def __init__(self, graph: Graph, cuts: Cuts, bound: BoundProgram) -> None:
+        self.count = cuts.parts
+        self._graph, self._cuts, self._bound = graph, cuts, bound
+
+    def needs(self) -> list[int]:
+        """The bytes that each part takes in a worker."""
+        needed: list[int] = part_bytes(self._graph, self._cuts, self._bound).tolist()
+        return needed
+
+    def arrays(self, part: int) -> dict[str, Array]:
+        """The arrays of a part."""
+        return cut_out(self._graph, self._cuts, part).arrays()
+
+    def where(self, part: int) -> None:
+        """Each part has to be sent."""
+
+
+def arrange(
+    graph: Graph, bound: BoundProgram, workers: Mapping[str, WorkerFacts], shares: Mapping[str, float],
+    name: str | None = None,
+) -> Arrangement:  # fmt: skip
+    """Give each worker a part, with edges in proportion to its share as far as its memory allows.
+
+    A graph that is in parts already keeps them: then a worker gets some, one or none.
+
+    Parameters
+    ----------
+    workers : dict
+        By address.
+    shares : dict
+        What each worker is to have, in any unit.
+    name : str, optional
+        The name under which the workers keep parts of the graph that are sent.
+
+    Raises
+    ------
+    ClusterError
+        If the workers have too little memory.
+    """
+    addresses, wanted = list(workers), [float(shares[address]) for address in workers]
+    limits = [facts.memory for facts in workers.values()]
+    if (found := parts_of(graph, bound)) is not None:
+        return Arrangement(found, spread(found, workers, wanted), found.costs, {"parts": found.count})
+    chosen = workers_for(graph, bound, wanted, limits)
+    cuts = cut_to_fit(graph, bound, [wanted[each] for each in chosen], [limits[each] for each in chosen])
+    parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)
+    prepared: dict[str, Any] = {"parts": parts.count}
+    if name is not None and not graph.on_disk:
+        prepared["graph"] = name, hashlib.blake2b(cuts.vertices.tobytes()).hexdigest()
+    return Arrangement(parts, [addresses[each] for each in chosen], part_costs(graph, cuts).tolist(), prepared)
+
+
+def spread(parts: PartitionedParts, workers: Mapping[str, WorkerFacts], shares: Sequence[float]) -> list[str]:
+    """The worker of each part: neighbours together, in proportion to the `shares`; but where that is too much for a
+    worker's memory, others get a part.
+
+    Raises
+    ------
+    ClusterError
+        If none has room for it.
+    """
+    addresses, costs, needs = list(workers), np.array(parts.costs), parts.needs()
+    limits = [facts.memory for facts in workers.values()]
+    until, middles = np.cumsum(shares), np.cumsum(costs) - costs / 2
+    at: list[int] = np.searchsorted(until[:-1] / until[-1] * costs.sum(), middles, side="right").tolist()
+    left, there = rooms(limits), []
+    for worker, needed in zip(at, needs, strict=True):
+        fits = needed <= left[worker]
+        left[worker] -= needed if fits else 0
+        there.append(addresses[worker] if fits else NOWHERE)
+    try:
+        return place(there, workers, needs)
+    except ClusterError:
+        parts.check_memory(at, limits)
+        raise
