@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from ..errors import ParameterError
+from ..system.urls import absolute
 
 Value = str | int | float | bool | list[str]
 
@@ -59,7 +60,7 @@ class Request:
             if name not in NOT_RECORDED and is_given(context, name) and value is not None
         }
         program, digest = identify(given["program"])
-        return cls(program, digest, os.path.abspath(given["graph"]), options)
+        return cls(program, digest, absolute(given["graph"]), options)
 
     @classmethod
     def parse(cls, record: Mapping[str, Any], known: Mapping[str, Any]) -> Request:
@@ -139,7 +140,7 @@ def suits(value: object, option: Any) -> bool:
 
 def plain(value: Any) -> Value:
     """An option's value as JSON has it; paths are made absolute."""
-    return os.path.abspath(value) if isinstance(value, Path) else value
+    return absolute(value) if isinstance(value, Path) else value
 
 
 def is_given(context: typer.Context, name: str) -> bool:

@@ -76,7 +76,7 @@ def run(
             help="A program of the library (see `garaph apps`), or file.py:ClassName.", autocompletion=program_names
         ),
     ],
-    graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
+    graph: Annotated[Path, typer.Argument(help="A graph directory or its URL, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, short for -p source=VERTEX.")] = None,
     sources: Annotated[
         str | None,

@@ -19,6 +19,7 @@ from ..storage.directory import read_graph
 from ..storage.fit import AUTO, check_encoding, memory_limit
 from ..storage.partition import Partition, read_partition
 from ..storage.partitioned_edges import PartitionedEdges
+from ..storage.remote import origin
 from ..system.sizes import show_bytes
 from .cuts import cut
 from .memory import LIMIT_SHARE, PROCESS, needs, parameter_bytes
@@ -53,7 +54,7 @@ class PartitionedParts:
 
     def where(self, part: int) -> dict[str, tuple[Any, ...]]:
         """Where a worker finds a part: an `InPartition`."""
-        return {PARTITION: tuple(InPartition(self._path, self.partition.id, part, *self._bytes))}
+        return {PARTITION: tuple(InPartition(origin(self._path), self.partition.id, part, *self._bytes))}
 
     def needs(self) -> list[int]:
         """The least bytes that each part takes in a worker."""

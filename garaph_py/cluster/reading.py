@@ -14,12 +14,15 @@ from ..errors import ClusterError, FormatError, GaraphError
 from ..graph.part import Cuts, Part
 from ..graph.place import Place
 from ..io.bulk.part import write_part
+from ..storage.blocks import EDGES
 from ..storage.directory import open as open_graph
 from ..storage.directory import read_manifest
 from ..storage.files import GraphDirectory
-from ..storage.partition import part_name, read_partition, read_place
+from ..storage.partition import NAME, part_name, place_name, read_partition, read_place
+from ..storage.remote import Wanted, copy
 from ..storage.stored_part import StoredPart
 from ..system.sizes import show_bytes
+from ..system.urls import is_url
 from .memory import LIMIT_SHARE, PROCESS, needs
 
 Array = npt.NDArray[Any]
@@ -34,7 +37,7 @@ class Where(NamedTuple):
     Attributes
     ----------
     path : str
-        The graph's directory.
+        The graph's directory, or its URL.
     graph_id : str
         The id of the graph that must be there.
     direction : str
@@ -67,7 +70,7 @@ class InPartition(NamedTuple):
     Attributes
     ----------
     path : str
-        The directory of the partition.
+        The directory of the partition, or its URL.
     partition_id : str
         The id of the partition that must be there.
     part : int
@@ -144,7 +147,8 @@ class PartReader:
 
         One that has `moved` here gets that in any case.
         """
-        with GraphDirectory(where.path) as folder:
+        unread = tuple(f"{name}." for name in EDGES if not name.startswith(where.direction))
+        with GraphDirectory(self._local(where.path, lambda name: not name.startswith(unread))) as folder:
             manifest = read_manifest(folder)
             self._check_id(where.path, str(manifest.graph_id), where.graph_id)
             cuts = Cuts(where.cuts, where.pieces)
@@ -162,16 +166,18 @@ class PartReader:
 
     def _open(self, where: InPartition, room: int | None, moved: bool) -> tuple[Part, int, int]:
         """The same of a part that is a graph directory already: it is opened as on one machine."""
-        partition = read_partition(where.path)
+        needed = NAME, place_name(where.part), f"{part_name(where.part)}/"
+        whole = self._local(where.path, lambda name: name.startswith(needed))
+        partition = read_partition(whole)
         self._check_id(where.path, partition.id, where.partition_id)
-        place, expected = read_place(where.path, partition, where.part), partition.parts[where.part]
+        place, expected = read_place(whole, partition, where.part), partition.parts[where.part]
         sizes = np.int64(expected.edges), np.int64(expected.vertices), place.n
         need = needs(*sizes, partition.edge_dtype, *where[-2:])
         memory: int | None = None
         if room is not None:
             room = self._checked(room, int(need.opened), moved)
             memory = room - int(need.running)
-        path = Path(where.path) / part_name(where.part)
+        path = whole / part_name(where.part)
         graph = open_graph(path, memory=memory, threads=self.threads)
         if (graph.directory, graph.n, graph.m) != (expected.graph_id, expected.vertices, expected.edges):
             raise FormatError(path, "not the part that the partition names; copy it again")
@@ -200,10 +206,23 @@ class PartReader:
 
         `writing` and `running` are the bytes of memory that sorting its edges may take, and its graph with a run.
         """
-        if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="garaph-", dir=self._folder)
-        path = Path(self._temporary.name) / str(place.part)
+        path = self._local_disk() / str(place.part)
         if not path.exists():
             write_part(stored, place, path, writing, threads=self.threads)
         graph = open_graph(path, memory=running, threads=self.threads)
         return Part(graph, place).on(graph)
+
+    def _local(self, path: str, wanted: Wanted) -> Path:
+        """Where a graph's files are on this machine; of one at a URL, those that are `wanted` are copied first."""
+        if not is_url(path):
+            return Path(path)
+        folder = self._local_disk() / "copy"
+        folder.mkdir(exist_ok=True)
+        copy(path, folder, wanted)
+        return folder
+
+    def _local_disk(self) -> Path:
+        """A directory on the local disk that goes with the run."""
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="garaph-", dir=self._folder)
+        return Path(self._temporary.name)

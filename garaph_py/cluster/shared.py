@@ -15,6 +15,7 @@ from ..graph.place import pieces_within
 from ..program import BoundProgram
 from ..storage.edge_hashes import NEIGHBOURS
 from ..storage.reader import ArrayReader
+from ..storage.remote import origin
 from .memory import most_mirrors, parameter_bytes, part_bytes
 from .reading import SHARED, Where
 
@@ -56,7 +57,7 @@ class SharedParts:
         first, last = cuts.vertices[part : part + 2].tolist()
         bounds = (int(edges.offsets[first]), first), (int(edges.offsets[last]), last)
         where = Where(
-            os.path.abspath(array.reader.folder.path), self._graph.directory.removesuffix(TURNED),
+            origin(os.path.abspath(array.reader.folder.path)), self._graph.directory.removesuffix(TURNED),
             DIRECTIONS[array.array.name], edges.value_array is not None, part, cuts.vertices,
             pieces_within(cuts.pieces, *bounds), self._bound.value.itemsize,
             parameter_bytes(self._bound),

@@ -11,8 +11,9 @@ from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..storage import directory as store
 from ..storage import fit
+from ..system.urls import is_url
 from .collect import BuildOptions
-from .formats import USUAL, ColumnNames, ReadOptions, format_of
+from .formats import USUAL, ColumnNames, ReadOptions, format_of, has_edges_suffix
 from .read import check_file, is_graph_directory, read_graph
 
 LEAST_READING = 64 << 20
@@ -56,7 +57,7 @@ def load(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """The graph at `path`, a graph directory or a file of edges.
+    """The graph at `path`, a graph directory (it may be at a URL) or a file of edges.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def load(
     """
     fit.check_encoding(options.encoding)
     limit = fit.memory_limit(options.memory)
-    if is_graph_directory(path):
+    if (is_url(path) and not has_edges_suffix(path)) or is_graph_directory(path):
         if options.undirected or options.format is not None or options.columns or options.weights is False:
             raise ParameterError(
                 f"{path} is a graph directory; --undirected, --no-weights, --format and names of columns are for files"

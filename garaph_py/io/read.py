@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -26,12 +25,11 @@ from ..system.arguments import check_listener, explained
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
+from ..system.urls import is_url
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
 
-URL = re.compile(r"[a-z][a-z0-9+]+:/", re.IGNORECASE)
-"""How a URL begins; `Path` makes one slash of two."""
 IMPORT = "make a graph directory of it with garaph import, which takes less"
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
 """What to do if memory is too small for a file: if its format can be read in parts, and if it cannot."""
@@ -239,8 +237,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
             advice = "; open it with garaph_py.open" if opens else " and not a graph directory; name a file in it"
             raise FormatError(path, f"is a {'graph ' * opens}directory{advice}")
         if not path.exists():
-            if URL.match(str(path)):
-                raise FormatError(path, "URLs cannot be read; download the file first")
+            if is_url(path):
+                raise FormatError(path, "files of edges cannot be read from URLs; download the file first")
             raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None

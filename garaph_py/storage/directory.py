@@ -32,6 +32,7 @@ from ..system.arguments import check_listener, check_path, explained
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from ..system.threads import submit
+from ..system.urls import is_url
 from . import manifest as manifests
 from .blocks import (
     BLOCK_BYTES,
@@ -41,7 +42,6 @@ from .blocks import (
     PACKED_1,
     ArrayLayout,
     BlockReader,
-    StoredArray,
     identity,
 )
 from .check import arrow_strings, expectations, invalid_string, load, scan, slicer
@@ -63,13 +63,14 @@ from .fit import (
     unbounded,
 )  # fmt: skip
 from .journal import sweep_opened
-from .keep import Assembled, Repacked, can_be_packed, least_bytes
+from .keep import Assembled, Repacked, bytes_in_memory, can_be_packed
 from .lists import Lists, StoredLists
 from .manifest import Manifest
 from .partition import graph_of, is_partition, problems_of
 from .parts import checker_of
 from .progress import Progress
 from .readers import array_reader
+from .remote import open_copy
 from .write import HERE, Destination, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
@@ -181,6 +182,7 @@ def open(
     Parameters
     ----------
     path : path-like
+        Or a URL that fsspec reads, such as ``s3://bucket/graph``: the graph is copied to a temporary directory first.
     encoding : {"auto", "raw", "packed"}
         The encoding of the graph in memory, whatever the directory's is. ``"auto"`` packs the edges, while they are
         read, if the raw arrays exceed `memory`; for a directed graph with edge values, these include the values of
@@ -208,6 +210,9 @@ def open(
     check_path(path, "open")
     check_listener(on_event)
     check_encoding(encoding)
+    if is_url(path):
+        here = partial(open, encoding=encoding, memory=memory, threads=threads, on_event=on_event)
+        return open_copy(path, here, on_event)
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
     if is_partition(path):
         return graph_of(path, limit, lambda vertices: read_graph(vertices, RAW, limit, threads, on_event))
@@ -316,13 +321,6 @@ def read_out_values(path: str, graph_id: str | None, pool: ThreadPool) -> Array 
 
 def refuse(damage: FormatError) -> None:
     raise damage
-
-
-def bytes_in_memory(array: StoredArray, codec: str, on_disk: bool) -> int:
-    """Bytes of memory, or a lower bound, that an array takes in a graph of that codec, or with edges on disk."""
-    if on_disk and array.name in EDGES:
-        return 0
-    return least_bytes(array) if codec == PACKED and not on_disk else array.raw_bytes
 
 
 def read_packed(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, PADDING_BYTES, WORD, Array, PackedBlock, PackedBlocks
 from ..codec.format import GROUP, LISTS, PADDING, RECORD, RECORD_BYTES, RUN, Packed
 from ..codec.pack import NARROW, joined, pack
@@ -132,3 +133,10 @@ def least_bytes(array: StoredArray) -> int:
         return -(-array.length // RUN) * RECORD_BYTES + PADDING_BYTES
     masks = -(-array.length // GROUP) * WORD if KIND_OF[array.name] == LISTS else 0
     return array.stored_bytes - masks + PADDING_BYTES
+
+
+def bytes_in_memory(array: StoredArray, codec: str, on_disk: bool) -> int:
+    """Bytes of memory, or a lower bound, that an array takes in a graph of that codec, or with edges on disk."""
+    if on_disk and array.name in EDGES:
+        return 0
+    return least_bytes(array) if codec == PACKED and not on_disk else array.raw_bytes

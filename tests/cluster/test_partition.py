@@ -89,6 +89,19 @@ def test_the_graph_has_ids_degrees_and_no_edges(tmp_path):
             asks()
 
 
+@pytest.mark.slow  # fsspec comes with Dask, which the quick tests do without
+def test_a_partition_at_a_url_is_copied_by_the_workers(three, tmp_path, monkeypatch):
+    pytest.importorskip("fsspec")
+    monkeypatch.setattr(Workers, "folder", str(tmp_path))
+    graph, opened_at = gp.open(f"file://{three}"), []
+    monkeypatch.setattr(reading, "open_graph", lambda path, **how: opened_at.append(path) or store.open(path, **how))
+    values, _, _ = conducted(gp.apps.BFS(5), graph, Workers(2))
+    np.testing.assert_array_equal(values, gp.run(gp.apps.BFS(5), rmat()).values)
+    assert sorted(path.name for path in opened_at) == ["part-0", "part-1", "part-2"]
+    assert all(path.is_relative_to(tmp_path) for path in opened_at)
+    assert not any(tmp_path.iterdir())  # nothing is left there
+
+
 def test_a_partition_cannot_verify_an_answer(three):
     pytest.importorskip("distributed")
     with pytest.raises(GraphError, match=r"the edges of .* are in parts, which the workers of a cluster read; run"):

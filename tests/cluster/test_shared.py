@@ -11,6 +11,7 @@ from garaph_py.cluster.shared import SharedParts
 from garaph_py.errors import ClusterError
 from garaph_py.graph.part import part_of
 from garaph_py.program import bind
+from garaph_py.storage import remote
 from tests.support.local_cluster import CASES, conducted, on_disk, rmat
 from tests.support.part_workers import Workers
 from tests.support.stored_graphs import opened, rewrite_array
@@ -52,6 +53,23 @@ def test_a_part_that_is_read_is_the_part_that_is_cut_out(direction, tmp_path):
             read.graph._arrays.out_edges.neighbours, expected.graph._arrays.out_edges.neighbours
         )
         np.testing.assert_array_equal(read.graph._arrays.out_edges.offsets, expected.graph._arrays.out_edges.offsets)
+
+
+@pytest.mark.slow  # fsspec comes with Dask, which the quick tests do without
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_a_graph_at_a_url_is_copied_by_the_workers(direction, tmp_path, monkeypatch):
+    pytest.importorskip("fsspec")
+    (tmp_path / "local").mkdir()
+    monkeypatch.setattr(Workers, "folder", str(tmp_path / "local"))
+    graph = rmat("int64")
+    stored = on_disk(graph, tmp_path / "g")
+    monkeypatch.setitem(remote._urls, str(tmp_path / "g"), f"file://{tmp_path}/g")
+    if direction == "out":
+        stored, graph = stored.reversed(), graph.reversed()
+    values, _, conductor = conducted(gp.apps.SSSP(source=5), stored, Workers(2))
+    np.testing.assert_array_equal(values, gp.run(gp.apps.SSSP(source=5), graph).values)
+    assert {how for how, _ in conductor.found.values()} == {"raw"}
+    assert not any((tmp_path / "local").iterdir())
 
 
 IN_PACKED_MEMORY, ON_LOCAL_DISK = "packed", "from disk"

@@ -19,7 +19,17 @@ from .columns import USUAL, ColumnNames
 from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed
 from .streams import COMPRESSED_SUFFIXES
 
-__all__ = ["FORMATS", "USUAL", "ColumnNames", "EdgeList", "Format", "FormatFidelity", "ReadOptions", "format_of"]
+__all__ = [
+    "FORMATS",
+    "USUAL",
+    "ColumnNames",
+    "EdgeList",
+    "Format",
+    "FormatFidelity",
+    "ReadOptions",
+    "format_of",
+    "has_edges_suffix",
+]
 
 FORMATS: tuple[Format, ...] = (
     text.FORMAT,
@@ -36,6 +46,11 @@ FORMATS: tuple[Format, ...] = (
     galois.FORMAT,
     graphalytics.FORMAT,
 )
+
+
+def has_edges_suffix(path: Path) -> bool:
+    """Whether the name of a file has the suffix of a format, of one at least."""
+    return any(plain_suffix(path) in format.suffixes for format in FORMATS)
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
