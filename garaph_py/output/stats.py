@@ -47,8 +47,9 @@ class Stats:
     found_bytes : int
         How many bytes of the graph the run found there, so that it neither made nor copied them.
     placing : dict of str to float
-        With ``engine="emogi"``, ``"etagraph"`` or ``"grus"``: seconds that the run took, before its iterations or in
-        the first, to have edge lists where the GPU reads them, such as ``{"pin": 0.1}``; empty if they were there.
+        With an engine that pushes along lists (``"emogi"``, ``"etagraph"``, ``"grus"``, ``"hytgraph"``): seconds that
+        the run took, before its iterations or in the first, to put edge lists where the GPU reads them, such as
+        ``{"pin": 0.1}``; empty if they were there already.
     """
 
     history: History

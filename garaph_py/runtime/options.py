@@ -75,9 +75,10 @@ class Options:
     ----------
     engine : str or engine
         ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
-        rules that were fastest in measurements. ``"emogi"``, ``"etagraph"`` and ``"grus"`` push along raw edge lists on
-        a GPU, as those papers do; `Emogi`, `EtaGraph` and `Grus` have a switch for each technique,
-        which text gives as ``"emogi:align=no"``.
+        rules that were fastest in measurements. ``"emogi"``, ``"etagraph"``, ``"grus"`` and ``"hytgraph"`` push along
+        raw edge lists on a GPU, as those papers do; `Emogi`, `EtaGraph`, `Grus` and `HyTGraph` have a switch for each
+        technique, which text gives as ``"emogi:align=no"``. A `Policy` of your own, or the text
+        ``"file.py:ClassName"``, is an engine too.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled", "components"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
         (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
