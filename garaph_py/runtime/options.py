@@ -74,10 +74,10 @@ class Options:
     Parameters
     ----------
     engine : str or engine
-        ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
-        rules that were fastest in measurements. ``"emogi"``, ``"etagraph"``, ``"grus"`` and ``"hytgraph"`` push along
-        raw edge lists on a GPU, as those papers do; `Emogi`, `EtaGraph`, `Grus` and `HyTGraph` have a switch for each
-        technique, which text gives as ``"emogi:align=no"``. A `Policy` of your own, or the text
+        ``"auto"`` uses the rules that were fastest in measurements; ``"garaph"`` those of the paper (Garaph sections
+        3.2, 4.2 and 5.1), with a switch for each technique. ``"emogi"``, ``"etagraph"``, ``"grus"`` and ``"hytgraph"``
+        push along raw edge lists on a GPU, as those papers do; `Emogi`, `EtaGraph`, `Grus` and `HyTGraph` have a switch
+        for each technique, which text gives as ``"emogi:align=no"``. A `Policy` of your own, or the text
         ``"file.py:ClassName"``, is an engine too.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled", "components"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
