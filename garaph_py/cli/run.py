@@ -223,6 +223,7 @@ def run(
     from ..executor.gpu.device import find as find_device
     from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
+    from ..program.sources import ends_at_once
     from ..runtime import run as runtime
     from ..runtime.gpus import numbers_of
     from ..runtime.options import RunOptions
@@ -294,6 +295,8 @@ def run(
                 else:
                     say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
                     show.ended(result, seconds, quiet, verify)
+                    if (reason := ends_at_once(chosen, loaded)) is not None:
+                        say(f"note: {reason}")
                     show.top(result, top, smallest)
                     show.written(result, output, trace, report)
 

@@ -29,6 +29,7 @@ from ..io.read import read
 from ..output.history import History
 from ..output.stats import Stats
 from ..program import VertexProgram
+from ..program.sources import sources_of
 from ..runtime import options
 from ..runtime import run as runtime
 from ..runtime.options import RunOptions
@@ -212,7 +213,7 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
     started = time.perf_counter()
     stats = runtime.execute(program, graph, run_options).stats
     total = time.perf_counter() - started
-    starts = sources.sources_of(program, graph)
+    starts = sources_of(program, graph)
     notes = (stats.note, sources.remark(starts, stats, graph.n))
     done, edge_bytes = len(stats.history), budget.read_bytes(program, graph)
     moved = ways.moved_bytes(stats.iterations)

@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
 from ..output.stats import Stats
-from ..program import VertexId, VertexProgram
-from ..program.fields import hints
+from ..program import VertexProgram
+from ..program.sources import Source, id_of, largest, vertices_of
 
 LARGEST, RANDOM = "largest", "random:"
 MOST = 10_000
@@ -59,11 +59,10 @@ class Pick:
         if len(having) < max(self.count, 1):
             some = f"ask for {len(having)} at most, or " if len(having) and self.count else ""
             raise GraphError(f"only {len(having)} of {graph.n} vertices have out-edges; {some}take another graph")
-        if self.count:
-            chosen = np.random.default_rng(self.seed).choice(having, self.count, replace=False)[self.number]
-        else:
-            chosen = degrees.argmax()
-        return np.asarray(graph.ids.take(np.array([chosen]))).tolist()[0]
+        if not self.count:
+            return largest(graph)
+        chosen = np.random.default_rng(self.seed).choice(having, self.count, replace=False)[self.number]
+        return id_of(graph, chosen)
 
 
 def picks(kind: type[VertexProgram], parameters: dict[str, Any], seed: int) -> Iterator[tuple[Pick, ...]]:
@@ -87,30 +86,10 @@ def picks(kind: type[VertexProgram], parameters: dict[str, Any], seed: int) -> I
     yield from itertools.product(*described)
 
 
-def vertices_of(kind: type[VertexProgram]) -> list[str]:
-    """The parameters of a program that are vertices."""
-    return [name for name, hint in hints(kind).items() if hint == VertexId]
-
-
 def chosen(program: VertexProgram, described: Iterable[Pick], graph: Graph) -> VertexProgram:
     """The program with the vertices of this graph in place of those that were described."""
     vertices = {pick.parameter: pick.of(graph) for pick in described}
     return replace(program, **vertices)  # type: ignore[type-var]  # every program is a dataclass
-
-
-@dataclass(frozen=True)
-class Source:
-    """A vertex at which a program starts, and its number of out-edges."""
-
-    vertex: str
-    edges: int
-
-
-def sources_of(program: VertexProgram, graph: Graph) -> list[Source]:
-    """The vertices among a program's parameters."""
-    given = [getattr(program, name) for name in vertices_of(type(program))]
-    degrees = graph.out_degrees
-    return [Source(str(vertex), int(degrees[graph.ids.index(vertex)])) for vertex in given if vertex is not None]
 
 
 def remark(sources: list[Source], stats: Stats, vertices: int) -> str | None:

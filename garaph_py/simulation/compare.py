@@ -17,10 +17,10 @@ import numpy as np
 from ..apps import registry as programs
 from ..errors import GaraphError
 from ..executor.modes import CPU
-from ..experiment.sources import vertices_of
 from ..graph import Graph
 from ..graph.generate import rmat, uniform
 from ..program import VertexProgram, bind
+from ..program.sources import vertices_of
 from ..runtime.options import RunOptions
 from ..runtime.run import execute
 from .calibrate import samples

@@ -66,6 +66,14 @@ def test_run_prints_names_modes_and_time(garaph: Shell, edges: Path) -> None:
     assert top[::2] == ["a", "b"]
 
 
+def test_a_source_without_out_edges_is_told(garaph: Shell, tmp_path: Path) -> None:
+    (tmp_path / "edges.tsv").write_text("a\tb\na\tc\nc\tb\n")
+    told = "note: source b has no out-edges, so it reaches no other vertex; a has the most out-edges"
+    assert told in garaph("run", "BFS", tmp_path / "edges.tsv", "--source", "b")[1]
+    assert "note:" not in garaph("run", "BFS", tmp_path / "edges.tsv", "--source", "c")[1]
+    assert "note:" not in garaph("run", "PageRank", tmp_path / "edges.tsv")[1]
+
+
 def test_json_is_whole_and_equal_to_the_api(garaph: Shell, edges: Path) -> None:
     status, out, _ = garaph("run", "PageRank", edges, "--json", "-p", "damping=0.5", "--iterations", 3)
     answer = json.loads(out)
