@@ -15,7 +15,8 @@ from . import convert, devices, experiment, graphs, partition, report, resume, r
 from .terminal import OneLine
 
 app = typer.Typer(
-    help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
+    help="Run vertex programs over graphs, on one machine or a Dask cluster. Try in a checkout of garaph_py: "
+    "garaph run PageRank data/debian-sid-deps.tsv.xz",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -35,7 +36,9 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def settings(
-    log: Annotated[str, typer.Option(help="Least level of log messages to print: debug, info, warning.")] = "warning",
+    log: Annotated[
+        str, typer.Option(help="Print log messages of this level and above: debug, info, warning.")
+    ] = "warning",
     show_version: Annotated[
         bool, typer.Option("--version", callback=version, is_eager=True, help="Print versions and exit.")
     ] = False,

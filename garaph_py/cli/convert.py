@@ -68,7 +68,9 @@ def convert(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Convert a graph from one format into another, and say what the new one does not keep.
+    """Convert a graph from one format into another.
+
+    The command says what the new format does not keep.
 
     Examples:
 
@@ -158,7 +160,7 @@ def losses(graph: Graph, format: Format) -> list[str]:
 
 
 def formats(as_json: AsJson = False) -> None:
-    """List the formats of graph files, and what each keeps of a graph.
+    """List the formats of graph files, and what each keeps.
 
     Example:
 
@@ -174,7 +176,7 @@ def formats(as_json: AsJson = False) -> None:
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     say("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
-    say("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
+    say("direction one: give --undirected to read an undirected graph; isolated: vertices without edges.")
 
 
 def about(format: Format) -> dict[str, Any]:

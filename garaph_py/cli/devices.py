@@ -30,10 +30,11 @@ def devices(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """List CPU, disks and GPUs, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
+    """List CPU, disks and GPUs, with measured speeds.
 
-    A disk is read sequentially, 1 MiB at a time, and at random, 4 KiB at a time; k is the ratio of the two speeds.
-    Between every two GPUs, data is copied in each direction, and in both at once.
+    This takes a few seconds, and temporarily writes up to 256 MiB per disk. The command reads a disk sequentially,
+    1 MiB at a time, and at random, 4 KiB at a time; k is the ratio of the two speeds. Between every two GPUs, it copies
+    data in each direction, and in both at once.
 
     Example:
 

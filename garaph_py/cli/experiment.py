@@ -57,7 +57,9 @@ def experiment(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure every combination of settings that a spec gives, repeatedly; write Parquet tables and plots.
+    """Measure every combination of the settings in a spec.
+
+    The command measures each combination several times, and writes Parquet tables and plots.
 
     Examples:
 

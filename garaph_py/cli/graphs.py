@@ -62,9 +62,9 @@ def import_(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a file of edges into a graph directory, which opens at the disk's speed.
+    """Turn a file of edges into a graph directory.
 
-    Edges may be more than fit the memory: in text, .npy, Parquet and Arrow.
+    A graph directory opens at the disk's speed. Text, .npy, Parquet and Arrow files may be larger than memory.
 
     Examples:
 
@@ -237,9 +237,9 @@ def restripe(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Spread a graph's data over exactly these disks: with more of them, fewer, or others.
+    """Spread a graph's data over exactly these disks.
 
-    It needs room for the new data beside the old. Interrupted, it leaves the graph as it was.
+    The command needs room for the new data beside the old. If interrupted, it leaves the graph as it was.
 
     Example:
 
@@ -258,17 +258,19 @@ def restripe(
 def verify(
     graph: Annotated[Path, typer.Argument(help="A graph directory.")],
     upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="If it is whole, bring it to the current version of the format.")
+        bool, typer.Option("--upgrade", help="Bring an undamaged graph to the current version of the format.")
     ] = False,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check every block of a graph directory, or of a partition; name the file and the block of any damage.
+    """Check every block of a graph directory or of a partition.
 
-    It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
+    The command names the file and the block of any damage. It also checks that the out-edges are the in-edges reversed,
+    which opening a graph does not check.
 
-    Runs over edges on disk read less of a graph in the current version: they need not read a block as a whole first.
+    With --upgrade, it brings the graph to the current version of the format, in which a run over edges on disk can read
+    a part of a block, and need not read the whole block first.
 
     Example:
 

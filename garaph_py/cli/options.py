@@ -14,22 +14,22 @@ Quiet = Annotated[
 ]
 Smallest = Annotated[
     bool,
-    Option("--smallest", help="The smallest values first, such as the nearest vertices, without the unreached ones."),
+    Option("--smallest", help="Print the smallest values, such as the nearest vertices, without unreached vertices."),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
-Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
+Directed = Annotated[bool, Option("--undirected", help="Count every edge of the file in both directions.")]
 Symmetrize = Annotated[
     bool,
     Option(
         "--symmetrize",
-        help="Make the graph undirected: for programs that gather over both directions. Edges u, v and v, u become one "
-        "if their values are equal.",
+        help="Make the graph undirected, for programs that gather over both directions. The edges u -> v and v -> u "
+        "become one edge if their values are equal.",
     ),
 ]
 NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
-SourceColumn = Annotated[str | None, Option(metavar="NAME", help="The column of sources, in a table with names.")]
-TargetColumn = Annotated[str | None, Option(metavar="NAME", help="The column of targets, in a table with names.")]
-WeightColumn = Annotated[str | None, Option(metavar="NAME", help="The column of edge values, in a table with names.")]
+SourceColumn = Annotated[str | None, Option(metavar="NAME", help="The name of the column of sources in a table.")]
+TargetColumn = Annotated[str | None, Option(metavar="NAME", help="The name of the column of targets in a table.")]
+WeightColumn = Annotated[str | None, Option(metavar="NAME", help="The name of the column of edge values in a table.")]
 DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
 DropParallel = Annotated[bool, Option("--drop-parallel", help="Keep only the first of parallel edges.")]
 Encoding = Annotated[
@@ -40,7 +40,7 @@ Encoding = Annotated[
     ),
 ]
 Order = Annotated[
-    str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
+    str, Option(help="Internal order of vertices: by degree (descending), hub (HyTGraph's hubs first), or none.")
 ]
 Memory = Annotated[
     str | None,
@@ -54,7 +54,7 @@ Disks = Annotated[
     Option(
         "--disk",
         metavar="DIR",
-        help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
+        help="Spread the data over the disks of these directories; repeatable. DIR . is the graph directory itself.",
     ),
 ]
 

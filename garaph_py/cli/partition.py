@@ -35,9 +35,10 @@ def partition(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Cut a graph directory into parts of about equally many edges, which the workers of a cluster open.
+    """Cut a graph directory into parts for the workers of a cluster.
 
-    The vertices and one part at a time take memory; edges do not have to fit. Interrupted, it leaves nothing.
+    The parts have about equally many edges. The memory must hold the vertices and one part at a time, but not all
+    edges. If interrupted, the command leaves nothing behind.
 
     Examples:
 

@@ -24,7 +24,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write a page about a recorded run, as `garaph run --report` does, or about two side by side.
+    """Write a page about a recorded run, or two side by side.
 
     Examples:
 

@@ -21,10 +21,11 @@ def resume(
         typer.Option(metavar="FILE.py:NAME", help="The run's program, if it is code in a file."),
     ] = None,
 ) -> None:
-    """Continue a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
+    """Continue an interrupted run from its newest checkpoint.
 
-    The checkpoint records the run's options; more options of `garaph run` may be added. If the run had come to its end,
-    only its outputs are written. An output that is there already is replaced only if it is named again.
+    You started the run by `garaph run --checkpoint DIRECTORY`. The checkpoint records its options; you may add others
+    of `garaph run`. If the run had already ended, the command only writes its outputs. It replaces an output that
+    exists only if you name it again.
 
     Examples:
 

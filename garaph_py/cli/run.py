@@ -82,11 +82,13 @@ def run(
         str | None,
         Option(
             metavar="A,B,C|@FILE",
-            help="Run from each of these vertices, all at once; @FILE has one in each line. --output, .parquet, .csv "
-            "or .arrow, then has a column for each.",
+            help="Run from each of these vertices, all at once; @FILE has one per line. The file of --output "
+            "(.parquet, .csv or .arrow) then has a column for each vertex.",
         ),
     ] = None,
-    iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
+    iterations: Annotated[
+        int | None, Option(help="Maximum number of iterations; by default until the run converges.")
+    ] = None,
     tolerance: Annotated[float | None, Option(help="Short for -p tolerance=NUMBER.")] = None,
     parameter: Annotated[
         list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for any of the program's parameters.")
@@ -104,8 +106,8 @@ def run(
     engine: Annotated[
         str,
         Option(
-            help="auto; garaph: the paper's rules to the letter; on a GPU also emogi, etagraph, grus or hytgraph, with "
-            "switches as in emogi:align=no; or file.py:ClassName for a policy of your own."
+            help="auto; garaph: the paper's rules; on a GPU also emogi, etagraph, grus or hytgraph; switches as in "
+            "emogi:align=no; or file.py:ClassName for a policy of your own."
         ),
     ] = "auto",
     mode: Annotated[
@@ -113,27 +115,32 @@ def run(
     ] = "auto",
     sync: Annotated[
         bool | None,
-        Option("--sync/--async", help="New values are visible in the next iteration, or at once; by default as suits."),
+        Option(
+            "--sync/--async",
+            help="Make new values visible in the next iteration, or at once; by default at once for monotone programs "
+            "that run to convergence.",
+        ),
     ] = None,
     encoding: Annotated[
         str,
         Option(
-            help="How edges are held in memory: raw, packed (half the bytes) or auto: packed if raw exceeds --memory."
+            help="How to hold edges in memory: raw, packed (half the bytes), or auto: packed if raw exceeds --memory."
         ),
     ] = "auto",
     device: Annotated[
         str,
-        Option(help="auto, cpu, gpu or hybrid (both at once); auto takes what is expected to be soonest."),
+        Option(help="auto, cpu, gpu or hybrid (both); auto takes the one that it expects to be fastest."),
     ] = "auto",
     gpus: Annotated[
         str | None,
         Option(
             metavar="N|all|0,1",
-            help="How many GPUs, or which; by default one, with auto and hybrid as many as are expected to be best.",
+            help="How many GPUs, or which; by default one; with auto and hybrid as many as they expect to be fastest.",
         ),
     ] = None,
     gpu_memory: Annotated[
-        str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
+        str | None,
+        Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of what is free."),
     ] = None,
     streams: Annotated[int, Option(help="Maximum number of pages in flight on the GPU.")] = 4,
     gather: Annotated[
@@ -145,19 +152,19 @@ def run(
     gpu_order: Annotated[
         str,
         Option(
-            help="How the GPU numbers vertices: given, hub (those with many out-edges first), or auto: hub once it "
-            "pays. Results are in the graph's order either way."
+            help="How the GPU numbers vertices: given (as the graph), hub (those with many out-edges first), or auto "
+            "(hub once that pays). Results are in the graph's order either way."
         ),
     ] = "auto",
     deterministic: Annotated[
-        bool, Option("--deterministic", help="The same bits in every run on the same device.")
+        bool, Option("--deterministic", help="Compute the same bits in every run on the same device.")
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     smallest: Smallest = False,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     raw_names: Annotated[
         bool,
-        Option("--raw-names", help="Put no ' before names in FILE.csv that a spreadsheet would take for formulas."),
+        Option("--raw-names", help="Do not put ' before names in FILE.csv that a spreadsheet would take for formulas."),
     ] = False,
     trace: Annotated[
         Path | None, Option(metavar="FILE", help="Write a timeline of the run to FILE, for ui.perfetto.dev.")
@@ -173,7 +180,8 @@ def run(
         str | None,
         Option(
             metavar="N|TIME|page",
-            help="Interval: iterations, 30s, 5min, 1h, or page (with --async); by default 2 % of the run's time.",
+            help="Interval: a number of iterations, a time such as 30s, 5min or 1h, or page (with --async); by "
+            "default, checkpoints take at most 2 % of the run's time.",
         ),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
@@ -184,14 +192,14 @@ def run(
     ] = None,
     explain: Annotated[
         bool,
-        Option("--explain", help="Say what stays where, what is read, and how long it may take; do not run."),
+        Option("--explain", help="Do not run; say what stays in memory, what is read, and how long a run may take."),
     ] = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     check: Annotated[
         str, Option(help="Look for NaN and infinity: finite (after every iteration), off, or auto (where it is cheap).")
     ] = "auto",
     debug: Annotated[
-        bool, Option("--debug", help="Run in plain Python and stop at the first number that goes wrong; small graphs.")
+        bool, Option("--debug", help="Run in plain Python, for small graphs, and stop at the first wrong number.")
     ] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
@@ -202,7 +210,7 @@ def run(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a vertex program and print the vertices with the largest values.
+    """Run a program and print the vertices with the largest values.
 
     Examples:
 

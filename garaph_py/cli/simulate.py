@@ -51,7 +51,9 @@ def simulate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate runs: the scheduler's own code over a model of a machine and the sizes of pages.
+    """Predict runs on a model of a machine.
+
+    The scheduler's own code decides, over a model of the machine and the sizes of pages.
 
     Examples:
 
@@ -276,9 +278,11 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a machine to the fastest of each experiment's repeats, for `garaph simulate`, and say how well it fits.
+    """Fit a model of a machine to an experiment.
 
-    Each run is simulated on the machine, and held out: on one that is fitted to graphs of other sizes alone.
+    `garaph simulate` reads the model. The command takes the fastest of each run's repeats, and says how well the model
+    fits. It simulates each run on this model ("fitted"), and on one that is fitted only to graphs of other sizes
+    ("held out").
 
     Example:
 

@@ -18,9 +18,10 @@ def top(
     smallest: Smallest = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the vertices with the largest values in a file that a run has written.
+    """Print the largest values in a file that a run has written.
 
-    They are those of its first column of values. A NumPy file holds no ids: its vertices are numbered from 0.
+    The command ranks the vertices by the first column of values. A NumPy file holds no ids: its vertices are numbered
+    from 0.
 
     Examples:
 
