@@ -127,7 +127,8 @@ class Store:
         if problems:
             why = "; ".join(map(str, problems))
             raise DamagedCheckpointError(
-                self.directory, f"no checkpoint in it is whole ({why}); start the run again, with another directory"
+                self.directory,
+                f"all checkpoints in it are damaged ({why}); start the run again, with another directory",
             )
         return None
 

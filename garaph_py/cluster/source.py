@@ -168,7 +168,7 @@ class Text:
             source = textwrap.dedent(inspect.getsource(value))
         except (OSError, TypeError):
             raise ProgramError(
-                f"the source of {name} cannot be had, which a cluster needs; write it in a file or a notebook"
+                f"a cluster needs the source of {name}, which cannot be found; define it in a file or a notebook"
             ) from None
         names = names_of(value)
         for used in global_names(source):

@@ -127,7 +127,7 @@ class Hosting:
         self._addresses, self._neighbour = dict(enumerate(addresses)), neighbour
         if missing := [part for part in self._addresses if self._is_here(part) and part not in self._arrays]:
             raise ClusterError(
-                f"the worker {self._address} has not got part {missing[0]} of the graph, which the client counts on; "
+                f"the worker {self._address} lacks part {missing[0]} of the graph, which the client expects there; "
                 "run again, and please report this"
             )
         self._arrays = {part: arrays for part, arrays in self._arrays.items() if self._is_here(part)}

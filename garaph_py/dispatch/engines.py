@@ -116,9 +116,7 @@ class Emogi(ListPolicy):
         if self.align and not self.merge:
             object.__setattr__(self, "align", False)  # a thread has nothing to align
         if self.shared and (not (self.listed and self.merge) or self.unified or self.element_bytes != 4):
-            raise ParameterError(
-                "emogi: shared=True needs listed=True, merge=True and element_bytes=4, and has no unified=True"
-            )
+            raise ParameterError("emogi: shared=True needs listed=True, merge=True, element_bytes=4 and unified=False")
         if self.listed and not self.merge:
             raise ParameterError("emogi: listed=True needs merge=True: a warp takes each vertex of the list")
 
@@ -373,7 +371,7 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
             known = f"has the switches {', '.join(defaults)}" if defaults else "has no switches"
             raise ParameterError(f"engine={text!r}: {name} {known}, not {key!r}")
         if key in given:
-            raise ParameterError(f"engine={text!r}: {key} is there twice; leave one out")
+            raise ParameterError(f"engine={text!r}: {key} is given twice; leave one out")
         given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
     return replace(engine, **given)  # type: ignore[type-var]
 

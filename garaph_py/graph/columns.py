@@ -54,7 +54,7 @@ def id_column(name: str, column: Any) -> Any:
             return arrow_column(name, pa.chunked_array(column) if streamed else pa.array(column))
     array = np.asarray(column)
     if not array.ndim:
-        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
+        raise GraphError(f"{name} is not a column, but {type(column).__name__}; {WANTED}")
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array
     if array.ndim != 1 or (array.dtype.kind not in "bOUT" and array.size):
@@ -68,7 +68,7 @@ def arrow_column(name: str, column: Any) -> Any:
     import pyarrow as pa
 
     if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
+        raise GraphError(f"{name} is not a column, but {type(column).__name__}; {WANTED}")
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = pa.large_string() if is_string(kind.value_type) else kind.value_type

@@ -83,11 +83,11 @@ class Part:
         Raises
         ------
         GraphError
-            If it has not all of them.
+            If it lacks one of them.
         """
         found = np.searchsorted(self.place.numbers, numbers)
         if not np.array_equal(self.place.numbers[np.minimum(found, len(self.place.numbers) - 1)], numbers):
-            raise GraphError(f"part {self.place.part} has not all vertices that another part asks for; partition again")
+            raise GraphError(f"part {self.place.part} lacks vertices that another part mirrors; partition again")
         return found
 
     def arrays(self) -> dict[str, Array]:

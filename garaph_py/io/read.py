@@ -169,8 +169,8 @@ def check_size(path: Path, format: Format, limit: int) -> None:
     if size > limit:
         raise FormatError(
             path,
-            f"{show_bytes(size)} long, and {show_bytes(limit)} of memory may be used, into which a file of format "
-            f"{format.name} must fit; allow more (memory), or {ELSEWHERE}",
+            f"{show_bytes(size)} long, and a file of format {format.name} must fit in the memory that may be used, "
+            f"{show_bytes(limit)}; allow more (memory), or {ELSEWHERE}",
         )
 
 

@@ -104,7 +104,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         document = json.loads(path.read_bytes(), parse_constant=number)
         facts, events = dict(document["otherData"]), document["traceEvents"]
         if "stats" not in facts:
-            raise FormatError(path, "is a trace of an earlier version, which says too little; record the run again")
+            raise FormatError(path, "is a trace of an earlier version, which lacks data; record the run again")
         tracks = {event["tid"]: str(event["args"]["name"]) for event in events if event["name"] == "thread_name"}
         title = next(str(event["args"]["name"]) for event in events if event["name"] == "process_name")
         done = [event for event in events if event["ph"] == "X"]

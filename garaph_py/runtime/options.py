@@ -185,10 +185,12 @@ class Options:
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
         if self.deterministic and self.gpu_order == HUB:
-            raise ParameterError("deterministic=True needs gpu_order='given': another order adds in another order")
+            raise ParameterError(
+                "deterministic=True needs gpu_order='given': a GPU with another order adds in another order"
+            )
         if self.mode not in (ANY, *self.policy.modes) and self.lists is None:
             raise ParameterError(
-                f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
+                f"mode={self.mode!r} is not in the paper; leave engine={self.engine!r} out, or choose another mode"
             )
 
     def _check_flag(self, name: str) -> None:
@@ -268,8 +270,8 @@ class RunOptions(Options):
         self._check_engine()
         if self.device in (GPU, HYBRID) and self.mode in CPU_MODES and self.lists is None:
             raise ParameterError(
-                f"mode={self.mode!r} can be asked for on the CPU only; leave out mode, and the GPU chooses its own, or "
-                f"leave out device={self.device!r}"
+                f"mode={self.mode!r} is for the CPU only; leave out mode, so that the run chooses its modes, or leave "
+                f"out device={self.device!r}"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"
@@ -364,8 +366,8 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     """
     if not is_one(options.asked_gpus) and graph.on_disk:
         raise ParameterError(
-            f"gpus={options.gpus!r}: the edges of this graph stay on disk, which one GPU keeps up with; leave gpus "
-            "out, or open it with more memory (memory, --memory)"
+            f"gpus={options.gpus!r}: the edges of this graph stay on disk, and one GPU is as fast as the disk; "
+            "leave gpus out, or open it with more memory (memory, --memory)"
         )
     check_lists(options, bound, graph)
     check_gather(options, bound, graph)

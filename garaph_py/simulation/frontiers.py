@@ -34,7 +34,7 @@ def frontiers(bound: BoundProgram, graph: Graph) -> Iterator[Array]:
     """
     if not bound.is_relaxation or graph.on_disk:
         raise ParameterError(
-            f"the frontiers of {bound.name} cannot be found here: this needs a program whose vertices push (a "
+            f"the simulation cannot find the frontiers of {bound.name}: it needs a program whose vertices push (a "
             "relaxation), and edges in memory; list the shares of active vertices"
         )
     with ThreadPool(available_cores()) as pool:

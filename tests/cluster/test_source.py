@@ -94,7 +94,9 @@ def test_a_class_without_source_is_refused():
     names = {"gp": gp, "np": np, "__name__": "nowhere"}
     exec("class Typed(gp.VertexProgram):\n    value = np.int32\n    def init(self): return 0\n"
          "    def gather(self, src): return src\n    sum = gp.min\n", names)  # fmt: skip
-    with pytest.raises(ProgramError, match=r"the source of Typed cannot be had, .*; write it in a file or a notebook"):
+    with pytest.raises(
+        ProgramError, match=r"the source of Typed, which cannot be found; define it in a file or a notebook"
+    ):
         sent(names["Typed"]())
 
 

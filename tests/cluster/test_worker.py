@@ -81,7 +81,7 @@ def test_a_part_that_is_not_there_is_told():
     async def work():
         here = hosting(2)
         await send_all(here, 0)
-        with pytest.raises(ClusterError, match="the worker here has not got part 1 of the graph"):
+        with pytest.raises(ClusterError, match="the worker here lacks part 1 of the graph"):
             await here.do("connect", {"epoch": 0, "addresses": ["here", "here"], "neighbour": None})
 
     asyncio.run(work())

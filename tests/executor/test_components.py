@@ -139,7 +139,7 @@ def test_directed_graphs_are_left_alone():
 
 
 def test_the_papers_engine_does_not_know_it():
-    with pytest.raises(ParameterError, match="mode='components' is not the paper's"):
+    with pytest.raises(ParameterError, match="mode='components' is not in the paper"):
         gp.Options(engine="garaph", mode="components")
 
 

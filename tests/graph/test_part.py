@@ -40,7 +40,7 @@ def test_mirrors_are_ranges_of_what_others_own():
 def test_a_vertex_that_a_part_lacks_is_refused():
     part = part_of(GRAPH, CUTS, 0)
     absent = np.setdiff1d(np.arange(GRAPH.n, dtype=np.uint32), part.place.numbers)[:1]
-    with pytest.raises(GraphError, match="part 0 has not all vertices"):
+    with pytest.raises(GraphError, match="part 0 lacks vertices"):
         part.local(absent)
 
 

@@ -74,7 +74,7 @@ def test_traces_of_earlier_versions_are_told_apart(trace: Path) -> None:
     document = json.loads(trace.read_text())
     del document["otherData"]["stats"]
     trace.write_text(json.dumps(document))
-    with pytest.raises(FormatError, match="is a trace of an earlier version, which says too little; record the run"):
+    with pytest.raises(FormatError, match="is a trace of an earlier version, which lacks data; record the run"):
         read_recording(trace)
 
 

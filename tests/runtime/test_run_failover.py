@@ -198,7 +198,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
         ({"gpu_order": "degree"}, "gpu_order='degree': choose from auto, given, hub"),
         ({"deterministic": True, "gather": "replicated"}, "deterministic=True needs gather='segmented'"),
         ({"deterministic": True, "sync": False}, "deterministic=True needs a synchronous run"),
-        ({"device": "gpu", "mode": "push"}, "mode='push' can be asked for on the CPU only"),
+        ({"device": "gpu", "mode": "push"}, "mode='push' is for the CPU only"),
     ],
 )
 def test_parameters(settings, message):

@@ -88,7 +88,7 @@ def test_partitions_of_a_frontier_are_counted() -> None:
 
 
 def test_what_has_no_frontier_is_refused() -> None:
-    with pytest.raises(ParameterError, match="the frontiers of PageRank cannot be found here"):
+    with pytest.raises(ParameterError, match="the simulation cannot find the frontiers of PageRank"):
         list(frontiers(bind_for_types(gp.apps.PageRank(), False), graph_of()))
 
 

@@ -112,7 +112,7 @@ def test_programs_that_do_not_relax_cannot_push(program):
 
 @pytest.mark.parametrize("mode", ["push", "pull-tiled"])
 def test_the_papers_engine_does_not_know_our_modes(mode):
-    with pytest.raises(ParameterError, match=rf"mode='{mode}' is not the paper's"):
+    with pytest.raises(ParameterError, match=rf"mode='{mode}' is not in the paper"):
         run_with(gp.apps.ConnectedComponents(), graph_of(twins.skewed(43, 60, 200), False), engine="garaph", mode=mode)
 
 
