@@ -1,4 +1,4 @@
-"""garaph_py: gather-apply-scatter vertex programs on one machine.
+"""garaph_py: gather-apply-scatter vertex programs over large graphs, on one machine or a Dask cluster.
 
 >>> import garaph_py as gp
 >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])

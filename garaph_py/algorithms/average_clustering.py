@@ -34,7 +34,7 @@ def average_clustering(graph: Graph, *, count_zeros: bool = True, threads: int |
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores; see `triangles`, which says what it costs.
+    It runs a kernel of its own in memory, on all cores; `triangles` says what that costs.
 
     References
     ----------

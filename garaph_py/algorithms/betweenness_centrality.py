@@ -52,7 +52,8 @@ def count_paths(source, offsets, others, levels, paths, queue):
 
 # wide: a compiled function takes its arrays one by one.
 def add_dependencies(reached, offsets, others, levels, paths, shares, queue, scores, endpoints):
-    """Add to the scores the dependency of the search's source on each vertex in the queue: from the last to the first.
+    """Add the dependency of the search's source on each vertex to the scores, from the last vertex in the queue to the
+    first.
 
     ``shares[w]`` is ``(1 + delta_w) / sigma_w``. The levels are those of no search again.
     """
@@ -110,9 +111,9 @@ def betweenness_centrality(
     graph : Graph
         Paths follow edges forward. Parallel edges count as one, the shortest.
     k : int, optional
-        Estimate from so many sources, chosen at random, and all targets; by default all vertices are sources. The error
-        of all normalized values is below e with probability 1 - p if ``k >= ln(2 n / p) / (2 e^2)``, by Hoeffding's
-        inequality [2]_. With ``k=1`` the source itself has no estimate, but NaN.
+        Estimate the scores from `k` sources, chosen at random, and all targets; by default all vertices are sources.
+        The error of all normalized values is below e with probability 1 - p if ``k >= ln(2 n / p) / (2 e^2)``, by
+        Hoeffding's inequality [2]_. With ``k=1`` the source itself has no estimate, and gets NaN.
     normalized : bool
         Divide by the number of pairs of other vertices: ``(n - 1) (n - 2)`` if the graph is directed, else half of it.
     weight : bool
@@ -121,7 +122,7 @@ def betweenness_centrality(
     endpoints : bool
         Whether a vertex also is on the paths that begin or end there.
     seed : int, optional
-        Which sources are chosen depends on this number, on `k` and on n only; by default they differ from call to call.
+        The choice of sources depends only on this number, on `k` and on n; by default it differs from call to call.
     threads : int, optional
         By default every core that this process may use. The last bits of sums depend on it.
 
@@ -139,8 +140,8 @@ def betweenness_centrality(
 
     Notes
     -----
-    A kernel of its own, in memory: each core searches from sources of its own [1]_. It takes O(n m) time, or O(k m),
-    and 32 bytes for each vertex and thread; with `weight` log n times as long, 48 bytes, and 8 for each edge.
+    It runs a kernel of its own in memory: each core searches from different sources [1]_. It takes O(n m) time, or O(k
+    m), and 32 bytes for each vertex and thread; with `weight` log n times as long, 48 bytes, and 8 for each edge.
 
     References
     ----------

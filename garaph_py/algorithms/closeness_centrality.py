@@ -32,7 +32,8 @@ def closeness_centrality(
     Parameters
     ----------
     graph : Graph
-        If it is directed, distances are those to the vertex, as in NetworkX; ``graph.reversed()`` has those from it.
+        If it is directed, distances are those to the vertex, as in NetworkX; give ``graph.reversed()`` for distances
+        from it.
     u : vertex id, optional
         Compute the closeness of this vertex only.
     distance : bool
@@ -57,11 +58,11 @@ def closeness_centrality(
 
     Notes
     -----
-    With `u` it is the vertex program `garaph_py.apps.BFS` or, by length, `garaph_py.apps.SSSP`, on the reversed graph.
-    Without `u` it has a kernel of its own, in memory, on all cores, which searches from 64 sources at once [3]_. It
-    takes O(n m) time, at best a 64th of it, and 48 bytes for each vertex and thread. By length it searches from one
-    source after the other on each core, in O(n m log n) time and 48 bytes for each vertex and thread, and 8 for each
-    edge.
+    With `u` it runs the vertex program `garaph_py.apps.BFS` or, by length, `garaph_py.apps.SSSP`, on the reversed
+    graph. Without `u` it runs a kernel of its own in memory, on all cores, which searches from 64 sources at once [3]_.
+    That takes O(n m) time, at best a 64th of that, and 48 bytes for each vertex and thread. By length, each core
+    searches from one source after the other, in O(n m log n) time, with 48 bytes for each vertex and thread, and 8 for
+    each edge.
 
     References
     ----------

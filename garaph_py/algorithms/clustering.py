@@ -40,7 +40,7 @@ def clustering(graph: Graph, *, threads: int | None = None) -> Result:
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores; see `triangles`, which says what it costs.
+    It runs a kernel of its own in memory, on all cores; `triangles` says what that costs.
 
     References
     ----------

@@ -14,9 +14,9 @@ from .simple import COUNT_NEIGHBOURS, simple_degrees
 def core_number(graph: Graph, *, threads: int | None = None) -> Result:
     """The core number of each vertex: the largest k for which a k-core contains it.
 
-    The k-core is the largest subgraph in which each vertex has at least k edges. It is found by peeling: as long as a
-    vertex has fewer than k edges to vertices that are left, it is removed. A vertex that is removed for k + 1, but not
-    for k, has the core number k.
+    The k-core is the largest subgraph in which each vertex has at least k edges. Peeling finds it: remove vertices that
+    have fewer than k edges to remaining vertices, until there are none. A vertex that peeling removes for k + 1, but
+    not for k, has the core number k.
 
     Parameters
     ----------
@@ -38,9 +38,8 @@ def core_number(graph: Graph, *, threads: int | None = None) -> Result:
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores: the removals of a level run in parallel, and each edge is followed
-    once [2]_. It takes O(n + m) time and, with the answer, 16 bytes for each
-    vertex.
+    It runs a kernel of its own in memory, on all cores. The kernel removes the vertices of a level in parallel, and
+    follows each edge once [2]_. It takes O(n + m) time and, with the answer, 16 bytes for each vertex.
 
     References
     ----------

@@ -56,9 +56,9 @@ def eigenvector_centrality(
 
     Notes
     -----
-    A vertex program: edges may be on disk, and a GPU may do it. It is the power iteration with the matrix A + I, as in
-    NetworkX, whose largest eigenvalue is the only one of its size also if A is bipartite. A vertex's value is
-    ``(A + I) x``, where x is the vector before it, divided by its norm.
+    It is a vertex program, so the edges may be on disk, and a GPU may run it. It is the power iteration with the matrix
+    A + I, as in NetworkX: the largest eigenvalue of A + I is the only one of its absolute value, even if A is
+    bipartite. A vertex's value is ``(A + I) x``, where x is the vector before it, divided by its norm.
 
     References
     ----------

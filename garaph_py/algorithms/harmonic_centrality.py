@@ -48,9 +48,9 @@ def harmonic_centrality(
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores, which searches from 64 sources at once [2]_. It takes O(n m) time, or
-    O(m) for each of the `sources`, at best a 64th of it, and 48 bytes for each vertex and thread. By length it searches
-    from one source after the other on each core, log n times as long, and takes 8 bytes more for each edge.
+    It runs a kernel of its own in memory, on all cores, which searches from 64 sources at once [2]_. It takes O(n m)
+    time, or O(m) for each of the `sources`, at best a 64th of that, and 48 bytes for each vertex and thread. By length,
+    each core searches from one source after the other, which takes log n times as long, and 8 bytes more for each edge.
 
     References
     ----------

@@ -30,14 +30,15 @@ def hits(
 ) -> Result:  # fmt: skip
     """Hubs and authorities: ``a_v = sum over u -> v of w_uv * h_u`` and ``h_u = sum over u -> v of w_uv * a_v``.
 
-    Both up to a factor: a good authority is a vertex to which good hubs lead, and a good hub leads to good authorities.
+    Both are defined up to a factor. A good authority is a vertex to which good hubs lead, and a good hub leads to good
+    authorities.
 
     Parameters
     ----------
     graph : Graph
     max_iter : int
-        Iterations at most, each of which finds all authorities and then all hubs. ``result.stats.converged`` says
-        whether they were enough.
+        Maximum number of iterations, each of which computes all authorities and then all hubs.
+        ``result.stats.converged`` says whether it was enough.
     tol : float
         The iterations end when the absolute changes of the hubs, divided by the largest, add up to less than `tol`.
     normalized : bool
@@ -62,8 +63,8 @@ def hits(
 
     Notes
     -----
-    Two vertex programs that take turns, one over in-edges and one over out-edges (``gathers = "out"``): edges may be on
-    disk, and a GPU may do it. Values go back to the host in between.
+    Two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), so the edges may be
+    on disk, and a GPU may run them. Values go back to the host in between.
 
     References
     ----------

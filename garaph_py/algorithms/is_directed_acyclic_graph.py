@@ -25,7 +25,7 @@ def is_directed_acyclic_graph(graph: Graph, *, threads: int | None = None) -> bo
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores; see `topological_generations`, which says what it costs.
+    It runs a kernel of its own in memory, on all cores; `topological_generations` says what that costs.
 
     Examples
     --------

@@ -84,9 +84,9 @@ def k_truss(graph: Graph, *, k: int, threads: int | None = None) -> Graph:
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores. The (k - 1)-core contains the truss. In rounds, it loses all edges
-    that too few triangles have, until a round finds none; from the second round on, those of vertices that have lost an
-    edge are looked at. A round takes O(m sqrt(m) log(m)) time.
+    It runs a kernel of its own in memory, on all cores. The kernel begins with the (k - 1)-core, which contains the
+    truss. In each round it removes all edges that are in too few triangles, until a round finds none. From the second
+    round on, it looks only at edges of vertices that have lost an edge. A round takes O(m sqrt(m) log(m)) time.
 
     References
     ----------

@@ -38,7 +38,7 @@ def katz_centrality(
     beta : per vertex
         The centrality that vertices have by themselves: a number, an array, or a mapping that names every vertex.
     max_iter : int
-        Iterations at most. ``result.stats.converged`` says whether they were enough.
+        Maximum number of iterations. ``result.stats.converged`` says whether it was enough.
     tol : float
         The iterations end when the absolute changes add up to less than n * `tol`.
     normalized : bool
@@ -62,8 +62,8 @@ def katz_centrality(
 
     Notes
     -----
-    A vertex program: edges may be on disk, and a GPU may do it. In a directed graph centrality comes along in-edges;
-    for out-edges give ``graph.reversed()``.
+    It is a vertex program, so the edges may be on disk, and a GPU may run it. In a directed graph, a vertex gets
+    centrality along its in-edges; for out-edges give ``graph.reversed()``.
 
     References
     ----------

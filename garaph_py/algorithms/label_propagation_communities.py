@@ -127,10 +127,10 @@ def label_propagation_communities(graph: Graph, *, threads: int | None = None) -
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores: the most frequent label is no sum that a vertex program could gather.
-    Vertices of one colour, no two of which are neighbours, are updated together. So each change makes more edges join
-    vertices of the same label, and the updates come to an end [1]_. Labels are those of [2]_. It takes O(m) time for
-    each pass, 48 bytes for each vertex, and 4 more for each vertex and thread.
+    It runs a kernel of its own in memory, on all cores, because a vertex program cannot gather the most frequent label
+    as a sum. The kernel updates vertices of one colour together, no two of which are neighbours. So with each change,
+    more edges join vertices of the same label, and the updates come to an end [1]_. Labels are those of [2]_. It takes
+    O(m) time for each pass, 48 bytes for each vertex, and 4 more for each vertex and thread.
 
     References
     ----------

@@ -62,7 +62,7 @@ def maximal_independent_set(
     nodes : iterable, optional
         Vertices that must be in the set, no two of which are neighbours.
     seed : int, optional
-        The set depends on the graph, on `nodes` and on this number only; by default it is another one in each call.
+        The set depends only on the graph, on `nodes` and on this number; by default each call returns another set.
     threads : int, optional
         By default every core that this process may use.
 
@@ -82,8 +82,8 @@ def maximal_independent_set(
 
     Notes
     -----
-    A vertex program: the greedy set for a random order of the vertices [1]_, as Luby's algorithm finds one [2]_. It
-    needs O(log(n)^2) iterations with high probability.
+    A vertex program finds the greedy set for a random order of the vertices [1]_, as in Luby's algorithm [2]_. It needs
+    O(log(n)^2) iterations with high probability.
 
     References
     ----------

@@ -68,7 +68,7 @@ def multi_source_dijkstra_path_length(
 
     Notes
     -----
-    The vertex program `garaph_py.apps.SSSP`, which starts at all of them. Edges may be on disk.
+    It runs the vertex program `garaph_py.apps.SSSP`, which starts at all sources. Edges may be on disk.
 
     References
     ----------

@@ -147,8 +147,8 @@ def random_walks(
     Returns
     -------
     ndarray, shape (number of starts, length + 1)
-        The vertices of each walk, by the user's ids. A walk that comes to a vertex without out-edges, or with none of a
-        weight above 0, stays there.
+        The vertices of each walk, by the user's ids. A walk that reaches a vertex without out-edges of a weight above 0
+        stays there.
 
     Raises
     ------
@@ -161,8 +161,9 @@ def random_walks(
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores. Steps that `p` and `q` make unlikely are drawn and rejected [2]_. It
-    takes 8 bytes for each vertex of a walk, and 16 for each edge that has a weight.
+    It runs a kernel of its own in memory, on all cores. The kernel draws steps by weight, and rejects some of those
+    that `p` and `q` make unlikely [2]_. It takes 8 bytes for each vertex of a walk, and 16 for each edge that has a
+    weight.
 
     References
     ----------

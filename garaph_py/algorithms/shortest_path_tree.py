@@ -43,8 +43,8 @@ def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, thread
     -------
     Result
         The fields ``distance`` and ``parent``. Distances are those of `garaph_py.apps.SSSP` with edge values, and the
-        levels of `garaph_py.apps.BFS` without. The source is its own parent; unreached vertices have none. Of several
-        parents that are nearer to the source, it is the one with the least internal id.
+        levels of `garaph_py.apps.BFS` without. The source is its own parent; unreached vertices have none. If several
+        nearer vertices could be the parent, it is the one with the smallest internal id.
 
     Raises
     ------
@@ -55,9 +55,9 @@ def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, thread
 
     Notes
     -----
-    The vertex program `BFS`, which knows parents; or `SSSP`, after which one pass over the edges finds them. Edges of
-    length 0 take further passes, as many as such edges follow each other. It takes 9 bytes for each vertex besides the
-    program's. Edges may be on disk.
+    Without lengths it runs the vertex program `BFS`, which reports parents; with lengths `SSSP`, after which one pass
+    over the edges finds the parents. A chain of edges of length 0 takes a further pass for each of its edges. It takes
+    9 bytes for each vertex besides the program's. Edges may be on disk.
 
     References
     ----------

@@ -54,8 +54,8 @@ def topological_generations(graph: Graph, *, threads: int | None = None) -> list
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores: it removes vertices without in-edges, and then those that this leaves
-    without any [1]_. It takes O(n + m) time and 28 bytes for each vertex.
+    It runs a kernel of its own in memory, on all cores, which again and again removes the vertices that have no
+    in-edges left [1]_. It takes O(n + m) time and 28 bytes for each vertex.
 
     References
     ----------

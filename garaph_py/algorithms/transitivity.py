@@ -31,7 +31,7 @@ def transitivity(graph: Graph, *, threads: int | None = None) -> float:
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores; see `triangles`, which says what it costs.
+    It runs a kernel of its own in memory, on all cores; `triangles` says what that costs.
 
     References
     ----------

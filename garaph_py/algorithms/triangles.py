@@ -152,9 +152,10 @@ def triangles(graph: Graph, *, threads: int | None = None) -> Result:
 
     Notes
     -----
-    A kernel of its own, in memory, on all cores. Each edge is kept once, at the vertex with fewer neighbours; no list
-    is then longer than sqrt(2 m), and the lists of both ends of an edge are intersected in O(m sqrt(m)) time [1]_. It
-    takes 44 bytes for each vertex, 4.1 more for each vertex and thread, and 4 for each edge.
+    It runs a kernel of its own in memory, on all cores. The kernel keeps each edge once, at the end with fewer
+    neighbours, so no list is longer than sqrt(2 m). It intersects the lists of both ends of each edge, in O(m sqrt(m))
+    time for all edges [1]_. It takes 44 bytes for each vertex, 4.1 more for each vertex and thread, and 4 for each
+    edge.
 
     References
     ----------

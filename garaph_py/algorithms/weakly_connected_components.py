@@ -40,8 +40,8 @@ def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> 
 
     Notes
     -----
-    The vertex program `garaph_py.apps.ConnectedComponents`, on ``graph.symmetrized()``, which takes as much memory as
-    the graph.
+    It runs the vertex program `garaph_py.apps.ConnectedComponents` on ``graph.symmetrized()``, which takes as much
+    memory as the graph.
 
     Examples
     --------

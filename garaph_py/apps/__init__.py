@@ -1,4 +1,4 @@
-"""The library of vertex programs, one per file. Each states its equation, its parameters, its result and its source."""
+"""The library of vertex programs, one per file. Each states its equation, parameters, result and literature."""
 
 from typing import Any
 

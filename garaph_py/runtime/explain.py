@@ -136,8 +136,8 @@ def plan(
 ) -> Plan:
     """Say what `run` will do with these arguments: what stays where, what is read, and how long it may take.
 
-    The time rests on rates that runs on this machine have taught, or on those of another machine before there were any.
-    ``device="auto"`` may decide differently once more calls have been measured.
+    The expected time is computed from the rates of earlier runs on this machine or, before there are any, from those of
+    another machine. ``device="auto"`` may decide differently once more calls have been measured.
 
     Parameters
     ----------

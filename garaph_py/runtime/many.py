@@ -49,9 +49,9 @@ def run_many(
     Parameters
     ----------
     program : VertexProgram, class, or sequence of VertexProgram
-        The program. A source takes the place of its only `VertexId` parameter, or, for a program with a
-        personalization, such as `PageRank`, of that one. A class does if it needs nothing but the source. Instead of
-        `sources`, give a list of programs of one class, which may differ in any parameter.
+        The program. Each source replaces its only `VertexId` parameter or, in a program with a personalization, such as
+        `PageRank`, the personalization. You may give the class if the source is all that it needs. Instead of
+        `sources`, you may give a list of programs of one class, which may differ in any parameter.
     graph : Graph
     sources : iterable of vertex ids, optional
         The sources, each once; omitted for a list of programs.
