@@ -1,1 +1,1 @@
-"""One program over a graph in parts: each part is run where it is, and parts exchange what their mirrors need."""
+"""Runs a program over a graph in parts, each in a worker; after each superstep, parts send one another new values."""

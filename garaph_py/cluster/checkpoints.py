@@ -1,7 +1,8 @@
-"""`Checkpoints`: a run's checkpoints on a cluster, in the form of one machine, so that either can go on from them.
+"""`Checkpoints`: a cluster's checkpoints, in the form of those of one machine, so that either can resume from them.
 
-The client asks part 0 for a copy. That part's next report says so, so all parts copy their state after the same
-superstep (superstep.py), and go on. The client then takes the copies, joins what each part owns, and writes it.
+The client asks part 0 for a copy. That part's next report tells all others, so all parts copy their state after the
+same superstep (superstep.py), and go on. The client then takes the copies, joins the values that each part owns, and
+writes the checkpoint.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Checkpoints:
     Parameters
     ----------
     saver : Saver
-        It has been opened.
+        The saver of the checkpoints, which the caller has opened.
     bound : BoundProgram
         The program, bound to the undivided graph.
     n : int
-        The vertices of that graph.
+        The number of vertices of that graph.
     """
 
     def __init__(self, saver: Saver, bound: BoundProgram, n: int) -> None:
@@ -51,7 +52,7 @@ class Checkpoints:
 
     @classmethod
     def open(cls, saver: Saver, bound: BoundProgram, graph: Graph, limit: int | None) -> Checkpoints:
-        """The checkpoints of a run that does at most `limit` iterations; another run's are refused by `Saver.open`."""
+        """The checkpoints of a run that does at most `limit` iterations; `Saver.open` refuses those of another run."""
         with ThreadPool(None) as pool:
             saver.open(bound, graph, True, limit, pool)
         return cls(saver, bound, graph.n)
@@ -73,7 +74,7 @@ class Checkpoints:
         return found
 
     async def give(self, superstep: int, ask: Ask, parts: int) -> None:
-        """Have each part's worker keep its state in the checkpoint that was loaded, as if it had copied that."""
+        """Have each part's worker keep the part's state in the loaded checkpoint, as if the worker had copied it."""
         arrays, self._loaded = self._loaded, None
         assert arrays is not None
         active = np.unpackbits(arrays["active"].view(np.uint8), count=self._n, bitorder="little")
@@ -109,7 +110,8 @@ class Checkpoints:
         self._saver.mark_end(superstep)
 
     def listen(self) -> None:
-        """Deliver a signal that has come to this thread, once there is a checkpoint; a second one at once."""
+        """Deliver a signal that this thread has received once there is a checkpoint; deliver a second signal at
+        once."""
         if interrupts.pending():
             if not self._is_interrupted:
                 self._is_interrupted, self._kept = True, None
@@ -121,7 +123,8 @@ class Checkpoints:
         interrupts.check()
 
     async def _take(self, superstep: int, ask: Ask, parts: int) -> None:
-        """Take the copies of a superstep, and write them, unless that has been done. The supersteps go on meanwhile."""
+        """Take the copies of a superstep and write them, unless this has been done before. The supersteps go on
+        meanwhile."""
         if self._saver.saved == superstep:
             return
         taken = [await ask(part, "take", {"superstep": superstep}) for part in range(parts)]

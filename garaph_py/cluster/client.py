@@ -1,8 +1,8 @@
 """`Conductor`: the client's side of a run: places parts, begins epochs, watches the workers, and collects the answer.
 
-The client takes no part in supersteps. When a worker goes, the client begins a new epoch: it asks the workers that are
-left of which supersteps they have copies, places the parts that were lost, and has all go on from the newest superstep
-of which every part has a copy.
+The client takes no part in supersteps. When a worker is lost, the client begins a new epoch: it asks the remaining
+workers of which supersteps they have copies, gives the lost parts to them, and has all parts go on from the newest
+superstep of which every part has a copy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cluster(Protocol):
     """The workers, as the client reaches them."""
 
     async def workers(self) -> dict[str, WorkerFacts]:
-        """The workers that there are, by address."""
+        """The present workers, by address."""
 
     async def call(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         """Ask a worker (`worker.ASKED`, or ``"prepare"``), and return its reply.
@@ -53,7 +53,7 @@ class Cluster(Protocol):
         GoneError
             If the worker cannot be reached.
         GaraphError
-            That the worker has raised.
+            The error that the worker has raised.
         """
 
 
@@ -141,7 +141,7 @@ class Conductor:
         ClusterError
             If no worker is left.
         GaraphError
-            That a worker has raised.
+            The error that a worker has raised.
         """
         superstep = None if self._checkpoints is None else await self._checkpoints.load()
         self._next = self.before = superstep or 0
@@ -310,12 +310,12 @@ class Conductor:
         return reply
 
     async def _each(self, addresses: Iterable[str], what: str, data: Callable[[str], Mapping[str, Any]]) -> list[Any]:
-        """Ask several workers at once, in this epoch; the replies in their order.
+        """Ask several workers concurrently, in this epoch; return the replies in the order of the workers.
 
         Raises
         ------
         GoneError
-            Once one of all members has gone.
+            As soon as any member is lost.
         """
         return await self._together(self._call(address, what, data(address)) for address in addresses)
 
@@ -323,7 +323,8 @@ class Conductor:
         return await self._cluster.call(address, what, {"epoch": self._epoch, **data})
 
     async def _together(self, calls: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """Carry out calls at once; their results in order. If one fails, or a worker goes, the others end, too."""
+        """Carry out calls concurrently; return their results in order. If one fails, or a worker is lost, cancel the
+        others."""
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(call) for call in calls]
         try:
@@ -334,7 +335,8 @@ class Conductor:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _while_alive(self, tasks: list[asyncio.Task[Any]]) -> list[Any]:
-        """The results of calls, unless a worker goes meanwhile: a call to one that has gone may take long to fail."""
+        """The results of calls. Raises `GoneError` as soon as a worker is lost, because a call to a lost worker may
+        fail late."""
         pending = set(tasks)
         while pending:
             done, pending = await asyncio.wait(pending, timeout=ALIVE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
@@ -348,7 +350,7 @@ class Conductor:
 
 
 async def wait_for_workers(cluster: Cluster, seconds: float) -> dict[str, WorkerFacts]:
-    """The workers that there are, as soon as there is one; none if there is none after so many seconds."""
+    """The present workers, as soon as there is one; none if none comes within so many seconds."""
     for _ in range(int(seconds / ALIVE_SECONDS)):
         if alive := await cluster.workers():
             return alive

@@ -65,7 +65,7 @@ def part_costs(graph: Graph, cuts: Cuts) -> Array:
 
 
 def cost_before(offsets: Array, vertices: Array) -> Array:
-    """What the vertices before each of these cost, with their in-edges, in units of an edge."""
+    """The cost of the vertices before each of these, with their in-edges, in units of an edge."""
     cost: Array = offsets[vertices] + VERTEX_EDGES * vertices
     return cost
 

@@ -1,4 +1,4 @@
-"""The only module that imports Dask: how client and workers reach each other by its connections.
+"""The only module that imports Dask: client and workers reach each other by Dask's connections.
 
 Placement, security and monitoring are Dask's. The client asks a worker through the scheduler, so that it need not reach
 workers itself; workers ask each other directly, by TCP, TLS or UCX, as the cluster is set up.
@@ -55,9 +55,9 @@ that they end it by themselves (`runs.QUIET_SECONDS`)."""
 
 
 class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
-    """Adds one operation to a worker: what the client and other workers ask of the parts that it has.
+    """Adds one operation to a worker, by which the client and other workers make requests about the parts that it has.
 
-    A request names its run by a random text that only the client which began the run and its workers know.
+    A request names its run by a random text, which only the run's client and workers know.
     """
 
     name = OP
@@ -72,7 +72,7 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Do what is asked, and return the reply or an error as plain data.
 
-        A client says which it is, and its version of garaph_py; other workers do not.
+        A client gives its name and its version of garaph_py; other workers do not.
         """
         here = self._worker.address
         try:
@@ -100,7 +100,8 @@ class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]
         return hosting(self._reader(), self._caller(run), **prepared)
 
     async def _is_there(self, client: str) -> bool:
-        """Whether the scheduler is connected to a client. If it does not tell, it has gone, and the worker ends too."""
+        """Whether the scheduler is connected to a client. If the scheduler does not answer, it is gone, and this worker
+        ends."""
         try:
             found = await self._worker.scheduler.events(topic=client)
         except OSError:
@@ -189,7 +190,7 @@ class DaskCluster:
 
 
 class KeptName:
-    """The name under which workers keep the parts of a graph. When it goes, they are told."""
+    """The name under which workers keep the parts of a graph. When Python deletes it, the workers drop the parts."""
 
     def __init__(self) -> None:
         self.name = secrets.token_hex(16)
@@ -197,7 +198,7 @@ class KeptName:
 
 
 def kept_name(derived: Derived, client: distributed.Client) -> str:
-    """The name under which workers keep the parts of a graph for a client; one of the `derived` things of the graph."""
+    """The name under which workers keep the parts of a graph for a client. It is in the graph's `derived` store."""
     kept = derived.get(KEPT_NAME, KeptName, lambda _: 0)
     if client not in kept.clients:
         kept.clients.add(client)
@@ -206,7 +207,7 @@ def kept_name(derived: Derived, client: distributed.Client) -> str:
 
 
 def forget(client: weakref.ref[distributed.Client], graph: str) -> None:
-    """Have all workers drop the parts of a client's graph. It waits for nothing, and any thread may call it."""
+    """Have all workers drop the parts of a client's graph. It does not wait for them, and any thread may call it."""
     there = client()
     if there is None or there.status != "running":
         return
@@ -218,7 +219,7 @@ def forget(client: weakref.ref[distributed.Client], graph: str) -> None:
 
 @contextlib.contextmanager
 def connected(cluster: Any) -> Iterator[distributed.Client]:
-    """A client of the cluster, with garaph_py's operation in all workers, also in later ones.
+    """A client of the cluster whose workers, present and future, have garaph_py's operation.
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ def connected(cluster: Any) -> Iterator[distributed.Client]:
 
 
 def register(client: distributed.Client) -> None:
-    """Add garaph_py's operation to all workers, also to later ones. A worker may go meanwhile: then again.
+    """Add garaph_py's operation to all workers, present and future. Try again if a worker is lost meanwhile.
 
     Raises
     ------
@@ -291,10 +292,10 @@ def wait(
     client: distributed.Client, work: Any, events: queue.SimpleQueue[Any], listener: Any,
     meanwhile: Callable[[], None],
 ) -> Any:  # fmt: skip
-    """Run a coroutine in the client's thread, and pass on what it puts in `events` from this one; its result.
+    """Run a coroutine in the client's thread, and return its result. This thread passes on what it puts in `events`.
 
-    ``meanwhile()`` is called again and again. Ctrl-C ends the coroutine, and waits until it has ended, but not for
-    long; a second one does not wait.
+    This thread calls ``meanwhile()`` again and again. Ctrl-C cancels the coroutine, and waits a short time until it has
+    ended; a second Ctrl-C does not wait.
     """
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Gathers what one part tells another after a superstep: one compiled pass over the vertices that the other mirrors."""
+"""Gathers what one part sends another after a superstep: one compiled pass over the vertices that the other mirrors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gather(places: Array, values: Array, sent: Array, bits: Array, now: Array, p
     values : ndarray
         The values of all vertices.
     sent, now : ndarrays of the same type, shape (places,)
-        What was sent of these vertices before, and what is to be sent now.
+        The values of these vertices that were sent last, and those to send now.
     bits : ndarray of uint64
         The bitmap of the active vertices.
     pool : ThreadPool

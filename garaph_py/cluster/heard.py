@@ -1,4 +1,4 @@
-"""`Heard`: what the client hears of supersteps, as the records of iterations and the timeline of the parts."""
+"""`Heard`: makes the records of iterations, and the timeline of the parts, from what the client hears of supersteps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NONE = events.Iteration(0, "", 0.0, 0, 0, 0, 0, 0.0)
 class Heard:
     """Makes the records of iterations from what the parts report.
 
-    A part reports how long each superstep took by its own clock. A superstep ends for all when the last part has done
-    it, and no part begins the next one before; so the clocks of the workers need not agree.
+    A part measures the time of each superstep by its own clock, and reports it. A superstep ends for all parts when the
+    last part has done it, and no part begins the next one before; so the clocks of the workers need not agree.
 
     Parameters
     ----------

@@ -23,18 +23,18 @@ fails (`distributed.comm.timeouts.tcp`), so by then the scheduler has long told 
 
 
 class GoneError(Exception):
-    """A worker that a call needs has gone, or cannot be reached. It is no `OSError`: a program may raise these."""
+    """A worker that a call needs is lost or unreachable. It is not an `OSError`, because a program may raise that."""
 
 
 class ForgottenError(GoneError):
-    """A worker does not have the run: another one has started at the address of one that has gone.
+    """A worker does not have the run: it is a new worker at the address of a lost one.
 
     Its text is the address.
     """
 
 
 def unreachable(gone: GoneError) -> ClusterError:
-    """The error that ends a run after failed calls to a worker that is there; `gone` is that of the last call."""
+    """The error that ends a run after failed calls to a present worker; `gone` is the error of the last call."""
     return ClusterError(
         f"{gone}, and this for {UNREACHABLE_SECONDS:.0f} s; see that no firewall is between them, and that workers "
         "listen where others reach them (`dask worker --interface`)"
@@ -58,10 +58,10 @@ class Runs(Protocol):
         """Whether the run ends after so many supersteps: every part gets the same answer."""
 
     def outgoing(self, part: int) -> Changed:
-        """What to tell another part after the last superstep."""
+        """What to send another part after the last superstep."""
 
     def incoming(self, part: int, message: Message) -> None:
-        """Put what another part has told in place."""
+        """Store what another part has sent at its mirrors."""
 
     def save(self) -> dict[str, Any]:
         """A copy of the state, after all messages are in place."""
@@ -182,7 +182,7 @@ class PartHost:
         self._obey(machine.handle(arrived))
 
     def ask(self) -> None:
-        """Have all parts make a copy for the client soon."""
+        """Have all parts make a copy for the client after one of the next supersteps."""
         self._is_asked = True
 
     @property
@@ -191,7 +191,7 @@ class PartHost:
         return self._run.numbers
 
     async def own(self, saved: dict[str, Any] | None) -> dict[str, Any]:
-        """What a copy has of the part's own vertices, for the client; None: what a part has that has finished."""
+        """The own vertices' part of a copy, for the client; with None, the state of a part that has finished."""
         found: dict[str, Any] = await asyncio.get_running_loop().run_in_executor(
             self._engine, lambda: self._run.own(self._run.save() if saved is None else saved)
         )

@@ -1,6 +1,6 @@
 """Runs a program over the parts of a graph in one process: what a cluster does, without messages.
 
-It shows that parts give one machine's answers, and is what runs on a cluster are compared with.
+Tests compare its answers with those of one machine, and the answers of a cluster with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def run_parts(
     options: RunOptions,
     make: Callable[[Part], Part] = lambda part: part,
 ) -> tuple[Array, list[Counts]]:
-    """Run `program` over `graph` in so many parts, one after another.
+    """Run `program` over `graph` in this many parts, one after another.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What one part tells another after a superstep: which of the other's mirrors have changed, and to what.
+"""What one part sends another after a superstep: which of the receiver's mirrors have changed, and their values.
 
-A message goes over the vertices that its receiver mirrors, in ascending order; a position is an index into these. If
-not all of them are sent, their positions go along: as a list, or as a bitmap where that takes fewer bytes.
+A message is about the vertices that its receiver mirrors, in ascending order; a position is an index into these. If the
+message does not have all of them, it has their positions: as a list, or as a bitmap if that takes fewer bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Message:
 
 
 def encode(changed: Changed) -> Message:
-    """The shortest message from which the receiver learns all that has changed."""
+    """The shortest message that tells the receiver all changes."""
     sent = changed.changed | changed.active
     length, count = len(sent), int(np.count_nonzero(sent))
     if count == length:
@@ -68,7 +68,7 @@ def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
     ----------
     message : Message
     length : int
-        How many vertices the receiver mirrors of the sender.
+        How many of the sender's vertices the receiver mirrors.
     dtype : dtype
         The type of a value.
 

@@ -1,4 +1,4 @@
-"""How many mirrors the parts of a graph have, without making the parts: what a cluster sends depends on it."""
+"""Counts the mirrors of the parts of a graph without making the parts. A cluster sends more the more mirrors it has."""
 
 from __future__ import annotations
 

@@ -49,11 +49,11 @@ class Counts(NamedTuple):
     partials : ndarray or None
         Partial sums of the program's `aggregate` over own vertices, in a fixed order; None if it has none.
     total : ndarray, shape (1,), or None
-        Of a sum over all parts, and of a part that goes on from a checkpoint: the program's total.
+        The program's total, in a sum over all parts, and in a part that resumes from a checkpoint; otherwise None.
     edges : int
         Edges gathered or followed.
     seconds : float
-        The time that it took; of several parts, the longest.
+        The time of the superstep; for several parts, the longest.
     record : Iteration or None
         Of one part: the record of its superstep; None before the first.
     """
@@ -68,7 +68,7 @@ class Counts(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """What one part tells another after a superstep, of the vertices that the other one mirrors, in their order.
+    """What one part sends another after a superstep, about the vertices that the other one mirrors, in their order.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class PartRun:
         return Counts(state.active_count, state.active_edges, None if bound.total is None else executor.first_partials)
 
     def _begin(self) -> None:
-        """After a state has been made or loaded: the mirrors of all parts have the values that this one has."""
+        """Note, after a state was made or loaded, that the mirrors of all parts have this part's values."""
         state = self._state
         if state.next_values is not state.values:
             state.next_values[:] = state.values
@@ -177,7 +177,7 @@ class PartRun:
         return totals.active == 0 or (done > 0 and has_converged(self.bound.program, totals.total, n))
 
     def step(self, totals: Counts) -> Counts:
-        """Do a superstep over the own vertices; it decides how by the `totals`, as every other part does."""
+        """Do a superstep over the own vertices. Every part decides on the mode by the same `totals`."""
         if self.is_empty:
             return self._nothing()
         state, executor, started = self._state, self._executor, time.perf_counter()
@@ -221,7 +221,7 @@ class PartRun:
         return Changed(values, changed, active)
 
     def incoming(self, part: int, told: Changed) -> None:
-        """Put what another `part` told at its mirrors. Only values that `told.changed` marks are read."""
+        """Store what another `part` has sent at its mirrors. It reads only values that `told.changed` marks."""
         first, last = self.part.mirrors(part)
         if first == last:
             return
@@ -259,7 +259,7 @@ class PartRun:
         self._begin()
 
     def own(self, saved: Mapping[str, Array]) -> dict[str, Array]:
-        """What `save` has returned, of the own vertices: their values, and which of them are active, as uint8."""
+        """The own vertices' part of what `save` has returned: their values, and which of them are active, as uint8."""
         if self.is_empty:
             return {"values": np.zeros(0, self.bound.value), "active": np.zeros(0, np.uint8)}
         first, last = self.part.own
@@ -306,8 +306,8 @@ def check_options(options: RunOptions) -> None:
 def plan_of(bound: BoundProgram, part: Part, options: RunOptions, threads: int | None, machine: Machine) -> RunPlan:
     """The plan of a run on a part: as on one machine, but synchronous, on the CPU, one superstep at a time.
 
-    Sums of floats that depend on their order are pulled only: notified vertices' lists are cut where those of other
-    parts end.
+    A program with sums of floats that depend on their order only pulls, because a notify-pull cuts lists elsewhere than
+    one machine does.
     """
     asked = replace(options, sync=True, device=CPU, threads=threads, checkpoint=None)
     chosen = plan(bound, part.graph, asked, machine)
@@ -338,7 +338,7 @@ def record_of(number: int, decision: Decision, result: StepResult, seconds: floa
 
 
 def put(active: VertexSet, first: int, is_active: Array) -> None:
-    """Make the vertices from `first` on members of a set or not, as `is_active` says of each."""
+    """Add the vertices from `first` on to a set, or remove them, as `is_active` says for each."""
     words = slice(first // WORD, -(-(first + len(is_active)) // WORD))
     mask = np.unpackbits(active.bits[words].view(np.uint8), bitorder="little")
     begin = first - words.start * WORD

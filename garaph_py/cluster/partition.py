@@ -1,4 +1,4 @@
-"""A graph that is on disk in parts: makes it, and has each worker open its own parts of it."""
+"""Partitions: makes one, which is a graph on disk in parts, and has each worker open its own parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`place`: which worker gets a part whose worker has gone."""
+"""`place`: which worker gets the part of a lost worker."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class WorkerFacts(NamedTuple):
 
 
 def place(addresses: Sequence[str], workers: Mapping[str, WorkerFacts], needs: Sequence[int]) -> list[str]:
-    """Give each part whose worker is not there to the one with the fewest parts per thread that has room for it.
+    """Give each part whose worker is lost to the worker with the fewest parts per thread among those with room for it.
 
     Parameters
     ----------
     addresses : sequence of str
         The worker of each part.
     workers : dict
-        Those that are there.
+        The present workers, by address.
     needs : sequence of int
         Bytes that each part takes in a worker.
 

@@ -1,4 +1,4 @@
-"""Makes a worker's `Hosting` from what the client sends first, and the parts from their arrays."""
+"""Makes a worker's `Hosting` from the client's first message, and the parts from their arrays."""
 
 from __future__ import annotations
 

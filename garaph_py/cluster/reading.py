@@ -1,4 +1,4 @@
-"""`PartReader`: a worker's parts of a graph on disk, which it reads itself, as its memory allows."""
+"""`PartReader`: reads a worker's parts of a graph on disk, in the form that its memory allows."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class PartReader:
     def _read(self, where: Where, room: int | None, moved: bool) -> tuple[Part, int, int]:
         """A part, the bytes of memory that it takes, and the least that it needs.
 
-        One that has `moved` here gets that in any case.
+        A part that has `moved` here gets the least in any case.
         """
         unread = tuple(f"{name}." for name in EDGES if not name.startswith(where.direction))
         with GraphDirectory(self._local(where.path, lambda name: not name.startswith(unread))) as folder:
@@ -165,7 +165,7 @@ class PartReader:
             return part, room, least
 
     def _open(self, where: InPartition, room: int | None, moved: bool) -> tuple[Part, int, int]:
-        """The same of a part that is a graph directory already: it is opened as on one machine."""
+        """The same for a part that is a graph directory already, which it opens as on one machine."""
         needed = NAME, place_name(where.part), f"{part_name(where.part)}/"
         whole = self._local(where.path, lambda name: name.startswith(needed))
         partition = read_partition(whole)
@@ -192,7 +192,8 @@ class PartReader:
             )
 
     def _checked(self, room: int, least: int, moved: bool) -> int:
-        """The memory for a part that needs at least so much; one that has `moved` here gets that in any case."""
+        """The memory for a part that needs at least `least` bytes; a part that has `moved` here gets that in any
+        case."""
         if least > room and not moved:
             raise ClusterError(
                 f"the worker {self.address} needs {show_bytes(least, up=True)} for the vertices of a part, even with "

@@ -1,7 +1,7 @@
-"""`Runs`: the runs that a worker takes part in, each until its client ends it or has left, and the parts that it keeps.
+"""`Runs`: the runs of one worker, each until its client ends it or is gone, and the parts that the worker keeps.
 
-After a run, a worker keeps the parts that it has, so that the next run of this client over the same graph need not send
-them again. They go when the client runs over another graph, or leaves.
+After a run, a worker keeps its parts, so that the same client's next run over the same graph need not send them again.
+It drops them when the client runs over another graph, or is gone.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Runs:
         return len(self._runs)
 
     async def do(self, run: str, what: str, data: Mapping[str, Any], client: str | None) -> Any:
-        """Do what a client asks, or another worker if `client` is None; return the reply.
+        """Do what a client asks or, if `client` is None, another worker; return the reply.
 
         Raises
         ------
@@ -93,8 +93,8 @@ class Runs:
     async def _prepare(
         self, run: str, client: str, epoch: int, graph: tuple[str, ...] | None = None, **prepared: Any
     ) -> tuple[int, ...]:
-        """Take part in a run; return the parts that are here. Memory that runs of clients which have left still have is
-        given back first, and that of the client's parts of another graph.
+        """Take part in a run; return the parts that are here. It first frees the memory of runs of clients that are
+        gone, and of this client's parts of another graph.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Runs:
         return tuple(parts)
 
     def _kept_of(self, client: str, graph: tuple[str, ...] | None) -> dict[int, dict[str, Any]]:
-        """Where the parts of a client's `graph` are kept; those of its graph before go."""
+        """The parts of a client's `graph` that are kept; it drops those of the client's previous graph."""
         kept = self._kept.pop(client, None)
         if graph is None:
             return {}
@@ -125,7 +125,7 @@ class Runs:
         return kept.parts
 
     def _forget(self, client: str, graph: str) -> None:
-        """Drop the parts of a client's graph, which has gone there."""
+        """Drop the parts of a client's graph, which the client no longer has."""
         if (kept := self._kept.get(client)) is not None and kept.graph[0] == graph:
             del self._kept[client]
 
@@ -140,8 +140,8 @@ class Runs:
             await self._end_left(QUIET_SECONDS, KEPT_SECONDS)
 
     async def _end_left(self, quiet: float, kept: float) -> None:
-        """End the runs of clients that have left, of which nothing came for so many seconds, and drop what was `kept`
-        for them and not looked after for so many."""
+        """End the runs of clients that are gone and have not called for so many seconds, and drop what was `kept` for
+        such clients and not used for so many seconds."""
         for run, hosted in list(self._runs.items()):
             if time.monotonic() - hosted.heard >= quiet and not await self._is_there(hosted.client):
                 log.warning("a client has left without ending its run; what the run had here is given back")

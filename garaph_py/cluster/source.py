@@ -1,4 +1,4 @@
-"""A program as text, which another process can make again without pickle: source, parameters, and constants.
+"""A program as text, from which another process can make it again without pickle: source, parameters, constants.
 
 A class of the library is sent as an import. A user's class is sent as its source, with the source of the functions and
 classes of its module that it refers to, the imports, and the values of constants.
@@ -56,7 +56,8 @@ def sent(program: VertexProgram) -> SentProgram:
     Raises
     ------
     ProgramError
-        If the source of its class, or of something that it refers to, cannot be had; or a parameter cannot be sent.
+        If the source of its class, or of something to which it refers, cannot be found; or if a parameter cannot be
+        sent.
     """
     kind = type(program)
     text = Text(kind)
@@ -98,7 +99,7 @@ def received(program: SentProgram) -> VertexProgram:
 
 
 def same(names: dict[str, Any], constants: dict[str, Any]) -> bool:
-    """Whether all of the constants have these values among `names`."""
+    """Whether all of the constants have the same values in `names`."""
     return all(name in names and np.array_equal(names[name], value) for name, value in constants.items())
 
 

@@ -7,12 +7,12 @@
       Copy s, if a copy is due              Copy s
       Step s + 1                            Step s + 1
 
-A part begins superstep s + 1 once it has done superstep s and has the messages of superstep s of all other parts. So no
-part is more than one superstep ahead of another, and each knows the reports of all parts: every part takes the same
-decision by itself, and no part has to be asked.
+A part begins superstep s + 1 once it has done superstep s and has received the messages of superstep s from all other
+parts. So no part is more than one superstep ahead of another. Each part knows the reports of all parts, so every part
+takes the same decision by itself, without asking another.
 
-After a failure the client begins a new epoch, in which all parts go on from the same superstep. Messages of an earlier
-epoch are ignored, and so are those that come twice.
+After a failure the client begins a new epoch, in which all parts go on from the same superstep. A part ignores messages
+of an earlier epoch, and those that arrive a second time.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ COPY_SHARE = 0.05
 
 
 class Report(NamedTuple):
-    """What a part tells all others of a superstep.
+    """What a part tells all others about a superstep.
 
     Attributes
     ----------
     counts : object
         What its executor has counted. The state machine passes it on.
     seconds : float
-        Time since the part's report before.
+        Time since the part's previous report.
     copy_seconds : float
         How long its last copy took, or is expected to take.
     copied : int
@@ -123,7 +123,7 @@ class Supersteps:
         The part's number, and how many there are.
     epoch : int
     superstep : int
-        The supersteps that all parts have done when the epoch begins.
+        The number of supersteps that all parts have done when the epoch begins.
     ends : callable
         ``ends(reports, superstep)`` tells whether the run ends after the superstep; the same in all parts.
     copies : bool
@@ -168,7 +168,7 @@ class Supersteps:
         return self._advance()
 
     def expects(self, message: Arrived) -> bool:
-        """Whether a message is needed; not if it is of another epoch, of the past, or has come before.
+        """Whether the part needs a message: not one of another epoch or of the past, or one that it already has.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Supersteps:
     def _copy_is_due(self, reports: Sequence[Report], superstep: int, asked: bool) -> bool:
         """Whether to copy the state now. All parts decide alike: they have the same reports.
 
-        No copy begins before the one before is complete everywhere, so that the two newest suffice.
+        No copy begins before the previous copy is complete everywhere, so the two newest copies are enough.
         """
         self._since += max(report.seconds for report in reports)
         cost = max(report.copy_seconds for report in reports)

@@ -1,4 +1,4 @@
-"""`Hosting`: the parts of one run that a worker has, the copies that it keeps, and what it does when it is asked."""
+"""`Hosting`: one run in one worker: its parts, the copies that it keeps, and the requests that it carries out."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ class Hosting:
         self._epoch = 0  # the newest of which the client has told
 
     def reuse(self, parts: dict[int, Any]) -> None:
-        """Take the `parts` that an earlier run has left there, and leave there those that this run has, once whole."""
+        """Use the `parts` that an earlier run has left there, and leave there the complete parts of this run."""
         self._kept = parts
         self._arrays.update(parts)
 
     async def do(self, what: str, data: Mapping[str, Any]) -> Any:
-        """Do what is asked: one of `ASKED`. What the client asks has an epoch: all but that of the newest is late.
+        """Carry out a request, one of `ASKED`. A client's request has an epoch; it is late if there is a newer one.
 
         Raises
         ------
         ClusterError
-            If it is late: the client has begun another epoch, and waits for no reply.
+            If the request is late: the client has begun another epoch, and does not wait for the reply.
         """
         asked = dict(data)
         if (epoch := asked.pop("epoch", None)) is not None:
@@ -117,12 +117,13 @@ class Hosting:
         return {part: (encoding, least) for part, (_, encoding, least) in found.items()}
 
     async def connect(self, addresses: Sequence[str], neighbour: str | None) -> None:
-        """Learn where the parts are, and which worker keeps the copies; tell other parts what this worker mirrors.
+        """Learn where the parts are, and which worker keeps this one's copies; tell other parts what this worker
+        mirrors.
 
         Raises
         ------
         ClusterError
-            If a part should be here, and is not: the others would wait for it for ever.
+            If a part that should be here is missing: the others would wait for it for ever.
         """
         self._addresses, self._neighbour = dict(enumerate(addresses)), neighbour
         if missing := [part for part in self._addresses if self._is_here(part) and part not in self._arrays]:
@@ -143,7 +144,8 @@ class Hosting:
         await asyncio.gather(*told)
 
     async def load(self, superstep: int | None) -> None:
-        """Have all parts in the state after a superstep, of which there are copies here; None: at the beginning."""
+        """Load the state of all parts after a superstep, from copies that are here; with None, make the initial
+        state."""
         epoch = self._epoch
         self._for_client.clear()
         for part in list(self._arrays):
@@ -161,7 +163,7 @@ class Hosting:
             host.go()
 
     async def halt(self) -> dict[int, list[int]]:
-        """End the epoch; return of which supersteps there are copies, by part."""
+        """End the epoch; return for each part of which supersteps this worker has copies."""
         for host in self._hosts.values():
             host.halt()
         await self._in_engine(int)
@@ -195,7 +197,8 @@ class Hosting:
         self._remember(part, superstep, await self._call(address, "give", {"part": part, "superstep": superstep}))
 
     async def news(self, since: int) -> dict[str, Any]:
-        """What all parts have reported since a superstep, and which parts here have ended. Waits a while for news."""
+        """Wait a while for news; return what all parts have reported since a superstep, and which parts here have
+        ended."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), NEWS_SECONDS)
         self._news.clear()
