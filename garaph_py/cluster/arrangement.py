@@ -1,4 +1,4 @@
-"""`arrange`: which parts a graph is cut into, and which worker gets each."""
+"""`arrange`: cuts a graph into parts, and decides which worker gets each part."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def arrange(
 ) -> Arrangement:  # fmt: skip
     """Give each worker a part, with edges in proportion to its share as far as its memory allows.
 
-    A graph that is in parts already keeps them: then a worker gets some, one or none.
+    If the graph is a partition, it keeps its parts, and a worker gets several, one or none.
 
     Parameters
     ----------
     workers : dict
-        By address.
+        The present workers, by address.
     shares : dict
-        What each worker is to have, in any unit.
+        The share of the edges that each worker should get, in any unit.
     name : str, optional
         The name under which the workers keep parts of the graph that are sent.
 
@@ -90,13 +90,13 @@ def arrange(
 
 
 def spread(parts: PartitionedParts, workers: Mapping[str, WorkerFacts], shares: Sequence[float]) -> list[str]:
-    """The worker of each part: neighbours together, in proportion to the `shares`; but where that is too much for a
-    worker's memory, others get a part.
+    """The worker of each part. Neighbouring parts go to the same worker, in proportion to the `shares`; a part for
+    which that worker lacks memory goes to another one.
 
     Raises
     ------
     ClusterError
-        If none has room for it.
+        If no worker has room for a part.
     """
     addresses, costs, needs = list(workers), np.array(parts.costs), parts.needs()
     limits = [facts.memory for facts in workers.values()]

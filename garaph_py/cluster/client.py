@@ -28,15 +28,15 @@ log = logging.getLogger("garaph_py")
 PIECE = 1 << 24
 """Bytes of an array that are sent in one message: 16 MiB, which takes some 20 ms."""
 PIECES = 4
-"""Messages with pieces that are on their way at once: while the scheduler passes one on, it gets the next. They are
-few, so that the scheduler needs little memory."""
+"""Messages with pieces that are on their way at once: while the scheduler passes one on, it receives the next. The
+number is small, so that the scheduler needs little memory."""
 PARTS = 2
-"""Parts that the client sends at once: it cuts one out while it sends another. It has the arrays of so many."""
+"""Parts that the client sends at once: it cuts one out while it sends another, so it holds the arrays of two parts."""
 ALIVE_SECONDS = 0.2
-"""How often the client asks the scheduler which workers there are."""
+"""Seconds between two questions of the client to the scheduler which workers are present."""
 WAIT_SECONDS = 60.0
-"""How long the client waits for a worker if none is left, or none has room: as long as a batch system may take to start
-one again."""
+"""Seconds that the client waits for a worker if none is left, or none has room: a batch system may take as long to
+start one again."""
 
 
 class Cluster(Protocol):
@@ -93,7 +93,7 @@ class Arrangement(NamedTuple):
 
 
 Heard = Callable[[int, tuple[Report, ...]], None]
-"""``heard(superstep, reports)`` is told once what all parts have reported after each superstep, in order."""
+"""The client calls ``heard(superstep, reports)`` once for each superstep, in order, with the reports of all parts."""
 
 
 class Conductor:
@@ -104,15 +104,16 @@ class Conductor:
     cluster : Cluster
     arrangement : Arrangement
     prepared : dict
-        What each worker gets first, by name, whatever the parts are: the program, options and so on.
+        What each worker receives first, by name, whatever its parts are: the program, options and so on.
     heard : callable
+        Receives the reports of each superstep.
     checkpoints : Checkpoints, optional
-        From which the run goes on, and that it makes.
+        The checkpoints from which the run resumes, and which it makes.
 
     Attributes
     ----------
     before : int
-        The supersteps that were done before the run, if it goes on from a checkpoint.
+        The number of supersteps that were done before, if the run resumes from a checkpoint.
     """
 
     def __init__(

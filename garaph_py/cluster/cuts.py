@@ -21,7 +21,8 @@ MOST_PARTS = 1 << 16
 
 
 def cut(graph: Graph, parts: int, shares: Sequence[float] | Array | None = None) -> Cuts:
-    """Cut a graph into `parts` parts of contiguous vertices, whose in-edges are as many as can be.
+    """Cut a graph into `parts` parts of contiguous vertices, whose numbers of in-edges are as near to the shares as
+    possible.
 
     A part begins where a piece of work begins, so that totals of floats have the bits of one machine. A graph with
     fewer pieces than parts (less than some 8,192 edges for each) is cut between any vertices.
@@ -29,12 +30,12 @@ def cut(graph: Graph, parts: int, shares: Sequence[float] | Array | None = None)
     Parameters
     ----------
     shares : sequence of float, optional
-        In which proportion the parts have edges; by default equally many.
+        The proportions of the parts' edges; by default equal.
 
     Raises
     ------
     ParameterError
-        If `parts` is no number from 1 to `MOST_PARTS`.
+        If `parts` is not a number from 1 to `MOST_PARTS`.
     """
     if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST_PARTS:
         raise ParameterError(f"parts={parts!r}: give a number of parts from 1 to {MOST_PARTS:,}")
@@ -52,8 +53,8 @@ def cut(graph: Graph, parts: int, shares: Sequence[float] | Array | None = None)
 
 
 def most_parts(graph: Graph) -> int:
-    """Into how many parts a cluster may cut a graph: one for each piece of work, so that floats have one machine's
-    bits."""
+    """The most parts into which a cluster may cut a graph: one for each piece of work, so that floats have the bits of
+    one machine."""
     pieces = all_pieces(graph._arrays.in_edges.offsets)
     return max(1, len(np.unique(pieces[:, 1])) - 1)
 

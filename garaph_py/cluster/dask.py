@@ -36,22 +36,22 @@ from .worker import Hosting
 log = logging.getLogger("garaph_py")
 
 OP = "garaph_py"
-"""The name of the operation that garaph_py adds to a worker's."""
+"""The name of the operation that garaph_py adds to a worker."""
 RUNS = "garaph_py_runs"
-"""The attribute of a worker that has its runs. They outlive the plugin, which each client registers anew."""
+"""The name of a worker's attribute that holds its `Runs`, which outlive the plugin: each client registers a new one."""
 ATTEMPTS = 5
-"""How often the client tries to register the plugin while workers go."""
+"""The number of times that the client tries to register the plugin while workers are lost."""
 LOCAL = "local:"
-"""The beginning of a cluster's name that asks for workers on this machine."""
+"""Prefix of the name of a cluster whose workers are on this machine."""
 ANY_PORT = ":0"
-"""Where a cluster on this machine has its dashboard: at a port that is free."""
+"""Address of the dashboard of a cluster on this machine: any free port."""
 LISTEN_SECONDS = 0.1
-"""How often a waiting client looks for Ctrl-C."""
+"""Seconds between two looks of a waiting client for Ctrl-C."""
 KEPT_NAME = "name of parts on a cluster"
 """Name in `GraphArrays.derived`."""
 END_SECONDS = 10.0
-"""How long a client that is interrupted waits for the workers to end its run: they finish their superstep first. After
-that they end it by themselves (`runs.QUIET_SECONDS`)."""
+"""Seconds that an interrupted client waits for the workers to end its run, because they finish their superstep first.
+If that takes longer, they end the run without the client (`runs.QUIET_SECONDS`)."""
 
 
 class GaraphWorker(distributed.WorkerPlugin):  # type: ignore[misc]

@@ -21,18 +21,18 @@ Bytes = Callable[[Cuts], Array]
 """What each part takes in a worker."""
 
 ROUNDS = 10
-"""How often a graph is cut anew, until all parts fit. Two or three do where memory is not scarce: what a part takes is
-nearly in proportion to its edges."""
+"""Maximum number of times that a graph is cut until all parts fit. If memory is not scarce, two or three are enough,
+because the bytes of a part are nearly in proportion to its edges."""
 SLACK = 0.98
-"""How much of its memory a worker is given in the first round, and of that in the next, and so on: parts end where
-pieces of work do, and may be larger than was asked for."""
+"""Share of a worker's memory that the first round fills; each later round fills this share of the one before. Parts end
+where pieces of work end, so they may be larger than intended."""
 
 
 def workers_for(graph: Graph, bound: BoundProgram, shares: Sequence[float], limits: Sequence[int]) -> list[int]:
-    """The numbers of the workers that get a part, ascending: those that have room for one, and no more than there are
-    pieces of work, the largest shares first.
+    """The numbers of the workers that get a part, ascending.
 
-    `limits` are memory limits in bytes, 0 for none. If none has room, all count as if they had.
+    These are the workers that have room for a part; if there are fewer pieces of work, those with the largest shares.
+    `limits` are memory limits in bytes, 0 for none. If no worker has room, all count as if they had.
     """
     nothing = Cuts(np.zeros(2, np.int64), np.zeros((0, 2), np.int64))
     least = part_bytes(graph, nothing, bound, np.zeros(1, np.int64))[0]
@@ -51,7 +51,7 @@ def cut_to_fit(graph: Graph, bound: BoundProgram, shares: Sequence[float], limit
     Raises
     ------
     ClusterError
-        If the parts do not fit. It says how many workers with as much memory would do.
+        If the parts do not fit. The message says how many workers with as much memory would be enough.
     """
     room = rooms(limits)
     if np.isinf(room).all():
@@ -64,7 +64,7 @@ def cut_to_fit(graph: Graph, bound: BoundProgram, shares: Sequence[float], limit
 
 
 def ways(graph: Graph, bound: BoundProgram) -> list[Bytes]:
-    """What parts take, by the ways in which they may be held, the best one first."""
+    """Functions for the bytes of parts, one for each way in which workers may hold them, the best way first."""
 
     def least(cuts: Cuts) -> Array:
         return part_bytes(graph, cuts, bound)
@@ -83,8 +83,8 @@ def ways(graph: Graph, bound: BoundProgram) -> list[Bytes]:
 def fitted(graph: Graph, shares: Array, room: Array, taken: Bytes) -> tuple[Cuts, bool]:
     """The cuts that fit in the workers' `room`, or the last that were tried, and whether they fit.
 
-    Where a part is too large, its worker gets as many edges as fit if each takes as many bytes as it did there; the
-    others get the rest. That takes some rounds, as parts have mirrors besides.
+    If a part is too large, its worker next gets as many edges as would fit at the same number of bytes per edge; the
+    other workers get the rest. This takes several rounds, because the mirrors of a part take memory too.
     """
     wanted = shares
     for number in range(1, ROUNDS + 1):
@@ -100,7 +100,8 @@ def fitted(graph: Graph, shares: Array, room: Array, taken: Bytes) -> tuple[Cuts
 
 
 def filled(shares: Array, most: Array, total: float) -> Array:
-    """Divide a `total` in proportion to `shares`, but give nobody more than its `most`; these, if they do not do."""
+    """Divide a `total` in proportion to `shares`, but give each no more than its `most`. If these do not add up to the
+    total, return them."""
     if most.sum() <= total:
         return most
     given, is_full = np.zeros(len(shares)), np.zeros(len(shares), np.bool_)
@@ -114,7 +115,7 @@ def filled(shares: Array, most: Array, total: float) -> Array:
 
 
 def too_little(graph: Graph, bound: BoundProgram, room: Array, needed: Array) -> ClusterError:
-    """The error for workers that have too little `room` for parts that take so much."""
+    """The error for workers that have too little `room` for the parts."""
     worker, most = int(np.argmax(needed - room)), int(room.max())
 
     def fit(cuts: Cuts) -> bool:

@@ -18,8 +18,8 @@ COPY_RATE = 1e9
 RETRY_SECONDS = 0.05, 1.0
 """The shortest and the longest wait before a message that did not arrive is sent again."""
 UNREACHABLE_SECONDS = 90.0
-"""How long a worker that is there may be out of reach of another. After 30 s without an answer a connection of Dask's
-fails (`distributed.comm.timeouts.tcp`), so by then the scheduler has long told if the worker has gone."""
+"""Seconds that one present worker may be unreachable from another. A connection of Dask fails after 30 s without an
+answer (`distributed.comm.timeouts.tcp`), so by then the scheduler has long reported a worker that is lost."""
 
 
 class GoneError(Exception):

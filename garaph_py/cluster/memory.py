@@ -22,18 +22,18 @@ Array = npt.NDArray[Any]
 LIMIT_SHARE = 0.8
 """The share of its memory limit at which Dask pauses a worker (`distributed.worker.memory.pause`)."""
 PROCESS = 300 << 20
-"""Bytes of a worker's process beside its part: Python, Dask, Numba and compiled functions, and what messages take for a
-moment. A worker had 125 MiB after runs of three programs over a small graph (2026-11-26)."""
+"""Bytes of a worker's process besides its part: Python, Dask, Numba, compiled functions, and messages under way. A
+worker had 125 MiB after runs of three programs over a small graph (2026-11-26)."""
 PLACE_BYTES = 4 + 8 + 8 + 8 + 8
-"""Bytes that a part keeps for each of its vertices beside edges and values: its number, its two degrees, the sum of the
-out-degrees before it, and its id."""
+"""Bytes that a part keeps for each of its vertices besides edges and values: the vertex's number, its two degrees, the
+sum of the out-degrees before it, and its id."""
 STATE_ARRAYS = 2
 """Arrays of values in a synchronous run."""
 COPIES = 2 * KEPT
 """Copies in a worker's memory: those of its own part, and those of a neighbour's."""
 WHOLE_PARAMETERS = 2
-"""Arrays in a worker of the parameters that have a number for each vertex of the undivided graph: as they came, and as
-structures while the program is bound."""
+"""Copies in a worker of a parameter that has a number for each vertex of the undivided graph: the received array, and
+the structures while the program is bound."""
 SORTING = MIN_SORT_BYTES + READER_BYTES + 2 * WRITER_BYTES
 """The least memory for writing a part's edges to a disk, in bytes."""
 READING = 32 << 20
@@ -41,20 +41,20 @@ READING = 32 << 20
 
 
 class Needs(NamedTuple):
-    """Bytes of memory that a part takes in a worker: int64, or arrays with one for each part.
+    """Bytes of memory that a part takes in a worker: int64, or arrays with a number for each part.
 
     Attributes
     ----------
     raw : int64
-        With its edges raw in memory, in both directions, while the program runs.
+        While the program runs, with the edges raw in memory, in both directions.
     loading : int64
-        The most that it takes before, if the worker reads it from a graph directory.
+        The peak before the run, if the worker reads the part from a graph directory.
     on_disk : int64
-        The least if its edges are on the worker's disk: to write them, and to run.
+        The minimum with the edges on the worker's disk, for writing them and for the run.
     opened : int64
-        The least if its edges are in a graph directory already.
+        The minimum with the edges in a graph directory already.
     writing, running : int64
-        What it takes beside the memory that sorting may take, and the graph on disk with a run over it.
+        Besides the memory for sorting, while the worker writes the part; and besides the graph on disk, during the run.
     """
 
     raw: Any
@@ -69,7 +69,7 @@ class Needs(NamedTuple):
 def needs(
     edges: Any, vertices: Any, n: int, edge_dtype: np.dtype[Any] | None, value_bytes: int, parameter_bytes: int
 ) -> Needs:
-    """What a part takes that has so many `edges`, and `vertices` with its mirrors; the undivided graph has `n`.
+    """The memory of a part with this many `edges`, and `vertices` including mirrors, of a graph with `n` vertices.
 
     Edges have values of `edge_dtype`, if any. `parameter_bytes` are those of the program's parameters for one vertex.
     """
@@ -111,7 +111,7 @@ def part_needs(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
 
 
 def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Array:
-    """The least bytes that each part takes in a worker, with its values, copies, messages and parameters.
+    """The minimum of bytes that each part takes in a worker, with its values, copies, messages and parameters.
 
     Edges are raw in memory, in both directions; those of a graph on disk may be on the worker's disk. For `mirrors`
     see `part_needs`.

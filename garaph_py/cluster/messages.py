@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 ALL, LIST, BITMAP = "all", "list", "bitmap"
 """How a message says which vertices it has."""
 POSITION = np.dtype("<u4")
-"""A position in a list."""
+"""The type of a position in a list: uint32, little-endian."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from .gather import gather
 Array = npt.NDArray[Any]
 
 MODES = (PULL, NOTIFY_PULL, PUSH)
-"""The directions of an iteration that parts do by themselves, superstep by superstep."""
+"""The modes of an iteration that parts can do."""
 
 
 class Counts(NamedTuple):

@@ -44,12 +44,12 @@ SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
 HERE = ("verify", "trace", "report", "checkpoint", "checkpoint_every", "resume")
 """Options that this process carries out."""
 START_SECONDS = 10
-"""How long a run waits for the first worker: they may be about to start."""
+"""Seconds that a run waits for the first worker, because the workers may be starting."""
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
 }
-"""Why some of the others make no sense on a cluster."""
+"""Why a run on a cluster refuses some of the other options."""
 
 
 def run(

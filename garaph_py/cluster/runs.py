@@ -19,11 +19,11 @@ from .worker import ASKED, Hosting
 log = logging.getLogger("garaph_py")
 
 QUIET_SECONDS = 5.0
-"""After how long without a call from a run's client a worker asks whether the client is still there: 25 times as long
-as a client that watches lets pass (`worker.NEWS_SECONDS`). A client that sends parts, or is stopped, may be quiet for
-longer, and its run goes on."""
+"""Seconds without a call from a run's client after which a worker asks whether the client is still there: 25 times the
+interval at which a watching client calls (`worker.NEWS_SECONDS`). A client that sends parts, or is stopped, may be
+quiet for longer, and its run goes on."""
 KEPT_SECONDS = 60.0
-"""How often a worker asks whether a client is still there whose parts it keeps."""
+"""Seconds between two questions of a worker whether a client whose parts it keeps is still there."""
 
 
 @dataclass

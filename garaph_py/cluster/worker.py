@@ -23,7 +23,7 @@ Call = Callable[[str, str, Any], Awaitable[Any]]
 """``await call(address, what, data)`` asks another worker, and returns its reply; raises `GoneError` if it has gone."""
 
 NEWS_SECONDS = 0.2
-"""The longest that `Hosting.news` waits: so often a person sees progress, and the client asks again."""
+"""Seconds that `Hosting.news` waits at most before the client asks again, so that a user sees progress as often."""
 KEPT = 2
 """Copies of a part that a worker keeps: one may still be incomplete elsewhere (`superstep.Supersteps`)."""
 

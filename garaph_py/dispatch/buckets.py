@@ -33,7 +33,8 @@ class Bucket:
 
 
 def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
-    """The rise of the threshold for the bucket after `bucket` and the one `before` it, in a graph of so many edges."""
+    """How far the threshold rises for the next bucket, after `bucket` and the one `before` it, in a graph of `edges`
+    edges."""
     adapt, last = make_next_step(np.dtype(type(step))), 0 if before is None else before.edges
     adapted: float = adapt(step, bucket.edges, bucket.followed, last, edges * ENOUGH)
     return adapted
@@ -52,7 +53,8 @@ class Buckets:
         self.before: Bucket | None = None
 
     def go_on(self, opened: OpenBucket | None, followed: int) -> None:
-        """Note what an iteration has done: the bucket that the executor has `opened` itself, or the edges followed."""
+        """Note what an iteration has done: the last bucket that the executor itself has `opened`, or the edges
+        followed."""
         if opened is None:
             self.followed += followed
         else:

@@ -1,4 +1,4 @@
-"""When a run ends before no vertex is active: its program, or each of its columns, has converged."""
+"""Decides when a run ends although vertices are active: its program, or each of its columns, has converged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..program.fields import TRUTHS
 
 
 class Convergence:
-    """Asks a run's program after each iteration whether it has converged; of columns, each by itself.
+    """Asks a run's program after each iteration whether it has converged; if it has columns, asks for each column.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Convergence:
         self._stopped = 0  # bit c is set once column c has stopped
 
     def ends(self, total: npt.NDArray[Any] | None) -> bool:
-        """Whether the run ends after an iteration that has left this `total`. Columns that stop are noted in it."""
+        """Whether the run ends after an iteration with this `total`, in which it notes the columns that stop."""
         columns = self._bound.columns
         if not columns or total is None:
             return has_converged(self._bound.program, total, self._vertices)
@@ -47,12 +47,12 @@ class Convergence:
 
 
 def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None, vertices: int) -> bool:
-    """Whether the program's `converged` ends the run; not without a total.
+    """Whether the program's `converged` ends the run; False without a total.
 
     Raises
     ------
     ProgramError
-        If it returns no truth value.
+        If it does not return a truth value.
     """
     if total is None or program.converged is None:
         return False

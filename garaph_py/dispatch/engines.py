@@ -1,7 +1,7 @@
 """The engines that push along edge lists on a GPU, EMOGI, EtaGraph, Grus and HyTGraph, and a switch for each technique.
 
-All do the same: in each superstep, the vertices of the frontier push along their lists. They differ in where the lists
-are, in how they get to the GPU, and in how threads divide them (`executor.gpu.settings.ListPush`).
+In each superstep of these engines, the vertices of the frontier push along their lists. The engines differ in where the
+lists are, how the lists get to the GPU, and how threads divide them (`executor.gpu.settings.ListPush`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .observation import Observation
 from .policy import POLICIES, AutoPolicy, Policy, check_flags
 
 MOST_DEGREE_LIMIT = 48
-"""Edges of a shadow vertex at most: 256 threads with 48 words each fill the 48 KiB of shared memory that every block
-may use."""
+"""Maximum number of edges of a shadow vertex: 256 threads with 48 words each fill the 48 KiB of shared memory that
+every block may use."""
 HINTS = {"ab": ACCESSED_BY, "pf": PREFETCH, "pl": PREFERRED, "rm": READ_MOSTLY}
-"""Grus's names of what the driver can be told about managed memory (its Table 1)."""
+"""The hints to the driver about managed memory, by Grus's names (Table 1 of the paper)."""
 PLACEMENTS = ("grus", "um", *HINTS, "pf+ab", "pf+pl", "pf+rm")
-"""Grus's own policy, and the columns of its Table 1."""
+"""Grus's own policy, and the columns of Table 1 of the paper."""
 TRAVERSAL_TAU, FULL_TAU = 0.5, 0.8
-"""The part of the free memory that Grus fills with edges if not all fit: in traversals, and if every vertex is active
-at first (Grus section 4.1.2)."""
+"""Share of the free memory that Grus fills with edges if not all edges fit: in traversals, and if every vertex is
+active at first (Grus section 4.1.2)."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,8 @@ class EtaGraph(ListPolicy):
 class Grus(ListPolicy):
     """Grus (Wang et al., TACO 2021): lists in unified memory by priority, and a bitmap-directed frontier.
 
-    What has a higher priority than edges, vertices' values, offsets and frontier, is always in the GPU's own memory.
+    The data with a higher priority than edges (the vertices' values, offsets and frontier) is always in the GPU's own
+    memory.
 
     Parameters
     ----------
@@ -187,8 +188,8 @@ class Grus(ListPolicy):
         (moved ahead), ``"ab"`` (accessed by the GPU), ``"pl"`` (preferred location), ``"rm"`` (read mostly), and
         ``"pf+ab"``, ``"pf+pl"``, ``"pf+rm"``.
     tau : float, optional
-        The part of the GPU's free memory that is filled with edges if not all fit; by default 0.5 for traversals, and
-        0.8 if all vertices are active at first.
+        Share of the GPU's free memory that is filled with edges if not all fit; by default 0.5 for traversals, and 0.8
+        if all vertices are active at first.
     split : bool
         Beyond the paper: a list of 512 edges or more is split into pieces, with a warp each.
     byte_map : bool
@@ -224,9 +225,9 @@ class Grus(ListPolicy):
 
 
 TRANSFERS = {"hybrid": HYBRID} | {way: (way,) for way in (COPIED, COMPACTED, ZERO_COPY, MANAGED)}
-"""Among which ways HyTGraph chooses, by the name of the switch's value."""
+"""The ways among which HyTGraph chooses, by the value of its switch."""
 LEAST_PARTITION_BYTES = 1 << 10
-"""With fewer, there would be a partition for a few vertices."""
+"""Minimum of bytes in a partition: with fewer, partitions would have only a few vertices."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,8 @@ class HyTGraph(ListPolicy):
         Beyond the paper: the partitions that are needed most stay in the GPU's memory, as many as fit beside the
         buffers. False: nothing stays from one iteration to the next.
     alpha, beta : float
-        Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A).
+        A partition is compacted if that costs less than ``alpha`` times a copy and less than ``beta`` times zero copy
+        (section V-A).
     """
 
     transfers: str = "hybrid"
@@ -330,7 +332,7 @@ class HyTGraph(ListPolicy):
 
 
 SUFFIX = ".py"
-"""A name with this suffix is that of a file."""
+"""Suffix by which a name is that of a file."""
 
 
 def engine_of(text: str, folder: Path | None = None) -> Policy:
@@ -385,7 +387,7 @@ def made(kind: type[Policy], name: str) -> Policy:
 
 
 def register(policy: Policy) -> str:
-    """Make a policy of the user's own known for this process; return the text that names it: `engine_of` of it is it.
+    """Register a user's policy in this process; return the text from which `engine_of` makes it.
 
     Raises
     ------
@@ -416,13 +418,13 @@ def are_same(one: Policy, other: Policy) -> bool:
 
 
 def switches_of(engine: Policy) -> tuple[Field[Any], ...]:
-    """The switches of an engine: its fields with a default. A policy of a user's own may have none."""
+    """The switches of an engine: its fields with a default. A user's policy may have none."""
     every: tuple[Field[Any], ...] = fields(engine) if is_dataclass(engine) else ()
     return tuple(field for field in every if field.init and field.default is not MISSING)
 
 
 def parsed(text: str, default: object, what: str) -> object:
-    """The value of a switch that has this `default`."""
+    """The value that `text` gives a switch with this `default`."""
     words = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
     try:
         if isinstance(default, bool):
@@ -436,7 +438,7 @@ def parsed(text: str, default: object, what: str) -> object:
 
 
 def text_of(engine: Policy) -> str:
-    """What names an engine: `engine_of` of it is the same engine."""
+    """The text that names an engine: `engine_of` makes the same engine from it."""
     switches = [
         f"{field.name}={getattr(engine, field.name)}"
         for field in switches_of(engine)

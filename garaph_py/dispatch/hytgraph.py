@@ -22,9 +22,10 @@ REQUEST_BYTES = 128
 MOST_REQUESTS = 256
 """MR: requests of one round trip (PCIe 3.0; section V-A)."""
 FIXED_PART = 0.625
-"""gamma: the part of a round trip's time that does not depend on the bytes that it moves (section V-A, after EMOGI)."""
+"""gamma: the share of a round trip's time that does not depend on the bytes that it moves (section V-A, after
+EMOGI)."""
 ALPHA, BETA = 0.8, 0.4
-"""Edges are compacted if that costs less than these parts of a copy and of zero copy (section V-A)."""
+"""A partition is compacted if that costs less than ALPHA times a copy and BETA times zero copy (section V-A)."""
 COMBINED = 4
 """k: adjacent partitions that one task copies, at most (section V-B)."""
 HYBRID = COPIED, COMPACTED, ZERO_COPY
@@ -115,7 +116,7 @@ def combine_tasks(chosen: list[str | None], combined: int = COMBINED) -> list[Tr
 
 
 def by_change(tasks: list[TransferTask], counts: PartitionCounts) -> list[TransferTask]:
-    """The same tasks, those that copy in the order of how much their vertices change what they push (section VI-A).
+    """The same tasks, of which those that copy are in descending order of their vertices' deltas (section VI-A).
 
     Without deltas they stay in the order of vertices, in which hubs come first if the graph is in hub order.
     """

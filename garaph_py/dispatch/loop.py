@@ -33,7 +33,7 @@ from .observation import Observation
 from .scheduler import Schedule, Scheduler
 
 IN_ORDER = "; vertices of the least priority first"
-"""What a record adds to the reason for a superstep in which active vertices had to wait."""
+"""Suffix of the reason, in the record of a superstep in which active vertices had to wait."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Loop:
     def _iterate(
         self, executor: Executor, state: State, scheduler: Scheduler, number: int
     ) -> tuple[Observation, Decision, events.Iteration | Unmade]:
-        """Do one iteration, or several if the executor does several at once; what was seen, decided and done."""
+        """Do one iteration, or several if the executor does several at once; return what was seen, decided and done."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         missing, scheduler.number = missing_bytes(state, self.vertices), number
         counts = active_by_page(state, scheduler.pages) if scheduler.counts_pages else ()
@@ -173,10 +173,10 @@ class Loop:
 
 
 def several(last: events.Iteration, seen: Observation, decision: Decision, steps: Supersteps) -> list[events.Iteration]:
-    """The records of the supersteps that an executor has done at once, from `last`, that of all of them as one.
+    """The records of the supersteps that an executor has done at once, from `last`, the record of all of them as one.
 
-    What was compiled, or copied to the device, was so before the first superstep. The last one gets the time that the
-    executor has not measured.
+    Compilation and copies to the device count in the first superstep. The last one also gets the time that the executor
+    has not measured.
     """
     records: list[events.Iteration] = []
     number, started, left = last.number, last.started, last.seconds
@@ -210,7 +210,8 @@ def active_by_page(state: State, pages: Sequence[Page]) -> tuple[int, ...]:
 
 
 def missing_bytes(state: State, vertices: int) -> int:
-    """Bytes of vertex values that the host lacks; negative if only the host has them, 0 if a device has them, too."""
+    """Bytes of vertex values that the host lacks; negative if only the host has them, 0 if host and device have
+    them."""
     nbytes = vertices * state.thresholds.itemsize
     if not state.is_on_host("values"):
         return nbytes

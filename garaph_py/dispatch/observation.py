@@ -13,7 +13,7 @@ from ..pages.layout import Page
 
 NOTIFY_BOUND = 1 / 1000
 """Initial upper bound on f for notify-pull on a GPU that works alone (`policy.notify_bound_after` adapts it). The CPU
-does the notifying, and takes as long for one edge as the GPU for more than a hundred."""
+notifies, and takes as long for one edge as the GPU for more than a hundred."""
 
 
 @dataclass  # not frozen: a frozen one takes three times as long to make, in every iteration; no code changes one
@@ -53,9 +53,9 @@ class Observation:
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened (`VertexProgram.priority`).
     step : number, optional
-        Then: how far the next bucket reaches beyond the least priority.
+        If so, how far the next bucket reaches beyond the least priority.
     reenters : bool
-        Pushes over edges on disk work off whole pages (`reentry.DiskPushes`).
+        Pushes over edges on disk process each page until none of its vertices is active (`reentry.DiskPushes`).
     only_pushes : bool
         Vertices may have got values that `done` takes for final and pushes may yet improve, so that a pull is wrong.
     k : float
@@ -85,7 +85,7 @@ class Observation:
     orders_pages : bool
         A policy may decide on the order of the pages (`Decision.order`).
     own : object
-        What the policy knows by itself: what its `Policy.observe` has returned last.
+        What the policy knows: what its `Policy.observe` has returned last.
     """
 
     vertices: int

@@ -33,7 +33,7 @@ DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
 WORKED_OFF = "; each page is worked off while it is in memory"
-"""What a record adds to the reason for a push with reentry."""
+"""Suffix of the reason, in the record of a push with reentry."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -63,8 +63,8 @@ class Policy:
     work_items : bool
         A GPU that sums in shared memory divides a shard of many edges among several blocks.
     keep : bool
-        Edges that fit stay in the GPU's memory. Otherwise none stay: an engine that pulls copies all pages in every
-        iteration, and they are as large as fits 1/N of that memory on N streams.
+        Edges that fit stay in the GPU's memory. If False, no edges stay: an engine that pulls copies all pages in every
+        iteration, and with N streams a page is as large as fits in 1/N of that memory.
     offsets : bool
         A GPU that sums in shared memory gets the 16-bit offset of each edge's destination with the edge.
     two_threads : bool
@@ -132,7 +132,7 @@ class Policy:
         return None
 
     def decide(self, seen: Observation) -> Decision:
-        """Decide how to do the iteration that begins."""
+        """Decide how to do the iteration that begins now."""
         raise NotImplementedError
 
     def observe(self, own: Any, seen: Observation, decision: Decision, done: Iteration) -> Any:
@@ -143,7 +143,7 @@ class Policy:
         own : object
             What it knew before.
         seen, decision
-            What it has decided on, and how.
+            The observation, and the decision on it.
         done : events.Iteration
             What happened: edges, seconds, bytes, pages by way.
         """
@@ -166,11 +166,10 @@ class _Rules(Policy):
     def decide(self, seen: Observation) -> Decision:
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
 
-        If alpha >= 1 but the CPU would not help, the GPU pulls alone; if f is so small that it may push, it pushes
-        alone, and alpha is that of the push. One processor finds components. If `alone` decides for notify-pull, the
-        executor may still divide the pages once the notified vertices are known (`Rates.divide`). A processor without
-        the values gets its turn when the iterations that it would have done sooner have lost what copying the values
-        takes.
+        If alpha >= 1 but the CPU would not help, the GPU pulls alone. If f is so small that the GPU may push, the GPU
+        pushes alone, and alpha is that of the push. One processor finds components. If `alone` decides for notify-pull,
+        the executor may still divide the pages once the notified vertices are known (`Rates.divide`). The run changes
+        to a processor without the values once it has lost as much time without it as copying the values takes.
         """
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
@@ -202,7 +201,7 @@ class _Rules(Policy):
         raise NotImplementedError
 
     def together(self, solo: Decision, why: str) -> Decision:
-        """The decision for both processors, where the CPU alone would do what `solo` says."""
+        """The decision for both processors if the CPU alone would do what `solo` says."""
         return Decision(PULL, why)
 
 
@@ -221,19 +220,20 @@ def saving(alpha: float) -> float:
 
 @dataclass(frozen=True)
 class GaraphPolicy(_Rules):
-    """Garaph's rules (sections 2.1 to 5.2). Each technique has a switch; docs/garaph.md says which are to the letter.
+    """Garaph's rules (sections 2.1 to 5.2). Each technique has a switch; docs/garaph.md compares them with the paper.
 
     Parameters
     ----------
     hardware : bool
         T_pull / T_GPU begins with the measured speeds of this machine (section 5.1). False: with those of one host.
     page_times : bool
-        It becomes t_cpu / (f t_gpu) (section 5.1). False, and without `dual`: the ratio of measured edges a second.
+        T_pull / T_GPU becomes t_cpu / (f t_gpu) (section 5.1). If False, or without `dual`, the ratio of the measured
+        edges per second.
     dual : bool
-        Beside the GPU, too, the CPU notifies if f is small (section 5.1). False: it pulls.
+        The CPU notifies beside the GPU, too, if f is small (section 5.1). If False, it pulls.
     all_vertices : bool
-        Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). False: those
-        with in-edges, which alone need a sum.
+        Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). If False, only
+        those with in-edges, because only these need a sum.
     work_items : bool
         Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
         shard (section 3.1).
@@ -241,11 +241,11 @@ class GaraphPolicy(_Rules):
         Beyond the paper: pages that fit stay in the GPU's memory. False: every iteration copies all pages, which are as
         large as fits 1/N_s of that memory (section 2.1).
     offsets : bool
-        An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). False: a bit for
-        each edge, which the GPU makes itself, tells it.
+        An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). If False, the GPU
+        finds the destination by a bit for each edge, which it makes itself.
     two_threads : bool
-        A thread transmits pages to the GPU, another launches the kernels of those that are there (section 5.2). False:
-        one thread does both.
+        One thread transmits pages to the GPU, another launches the kernels of pages that have arrived (section 5.2). If
+        False, one thread does both.
     """
 
     hardware: bool = True
@@ -289,7 +289,7 @@ class GaraphPolicy(_Rules):
 
 @dataclass(frozen=True)
 class AutoPolicy(_Rules):
-    """The rules that were fastest in measurements: both directions of the paper, push, tiles, pages divided by cost."""
+    """The rules that were fastest in measurements: the paper's two modes, push, tiles, and pages divided by cost."""
 
     name: ClassVar[str] = "auto"
 

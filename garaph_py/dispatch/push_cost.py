@@ -1,4 +1,4 @@
-"""What a push costs a GPU that works alone, beside a pull: expected from where edges are, then measured. Pure."""
+"""What a push costs a GPU that works alone, compared with a pull: first expected, then measured. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ class PushCost(NamedTuple):
     Attributes
     ----------
     expected : float
-        From where the edges are (`Capabilities.push_cost`).
+        The expected cost, which depends on where the edges are (`Capabilities.push_cost`).
     pull : float
-        The shortest time (s) of a pull so far; 0 before one. The first pulls may also make pages resident.
+        The shortest time (s) of a pull so far; 0 before the first pull. The first pulls may also make pages resident.
     edge : float
-        The shortest time (s) for an edge of a push of many edges so far; 0 before one. The first may also copy lists.
+        The shortest time (s) per edge of a push of many edges so far; 0 before the first. The first may also copy
+        lists.
     """
 
     expected: float
@@ -28,11 +29,11 @@ class PushCost(NamedTuple):
     edge: float = 0.0
 
     def ratio(self, edges: int) -> float:
-        """The cost in a graph of so many edges."""
+        """The cost in a graph with this many edges."""
         return self.edge * edges / self.pull if self.edge and self.pull else self.expected
 
     def after(self, mode: str, active_edges: int, seconds: float) -> PushCost:
-        """What is known after an iteration that pushed along so many edges, or pulled."""
+        """What is known after an iteration that pushed along this many edges, or pulled."""
         if seconds <= 0:  # nothing is left beside compiling
             return self
         if mode == PULL:

@@ -32,7 +32,7 @@ about 5 % slower meanwhile (docs/results/gpu.md)."""
 
 
 class Speeds(NamedTuple):
-    """What a machine's hardware does, measured before a run (`runtime.speeds`).
+    """The speeds of a machine's hardware, measured before a run (`runtime.speeds`).
 
     Attributes
     ----------
@@ -69,13 +69,13 @@ class Rates(NamedTuple):
     notified : float
         Rate at which the CPU gathers for notified vertices; 0 if not yet measured.
     from_disk : bool
-        The edges that are copied come from disk. Whoever takes a page waits for it there, and one processor keeps up.
+        The copied edges come from disk. Either processor waits for the disk, so one of them is as fast as both.
     reactive : bool
         An idle processor takes the next page, and costs are the paper's (Garaph section 5.1), not measured ones.
     by_f : bool
         T_pull / T_GPU is the paper's t_cpu / (f t_gpu), from iterations in which both processors work (section 5.1).
     f : float
-        Then: the share of the vertices that the iteration updates.
+        If so, the share of the vertices that the iteration updates.
     """
 
     edges: int
@@ -126,7 +126,7 @@ class Rates(NamedTuple):
         return {"sparse": self.sparse, "vertex": EXPECTED.vertex, "start": start, "cpu_helps": self.cpu_helps}
 
     def moving(self, nbytes: int) -> float:
-        """Time to copy so many bytes over the link, in units of the time that the GPU takes to pull all pages."""
+        """Time to copy this many bytes over the link, in units of the time that the GPU takes to pull all pages."""
         return 0.0 if self.reactive else nbytes / EXPECTED.link * self.gpu / max(self.edges, 1)
 
     def measured(
@@ -163,9 +163,10 @@ class Rates(NamedTuple):
         return known.alone(active_edges + EXPECTED.vertex * active, seconds)
 
     def paged(self, edges: int, gathered: int, seconds: float) -> Rates:
-        """The rates updated after the CPU did a page beside the GPU, and gathered so many of the page's `edges`.
+        """The rates updated after the CPU processed a page beside the GPU, and gathered this many of the page's
+        `edges`.
 
-        The paper takes the page's time divided by f for the time of a pull (Garaph section 5.1).
+        For the time of a pull, the paper takes the page's time divided by f (Garaph section 5.1).
         """
         return self.measured(round(edges * self.f) if self.by_f else gathered, seconds)
 

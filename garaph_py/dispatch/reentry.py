@@ -1,11 +1,11 @@
 """Whether pushes over edges on disk read lists or whole pages, from what both have read so far. Pure.
 
-A push reads the lists of the active vertices. A search along long paths does that in hundreds of supersteps, and reads
-the same sectors again in most of them. A push with reentry (executor/cpu/reentry.py) reads whole pages, and works each
-of them off before the next one. Which reads less depends on how the vertices are numbered: if neighbours are far apart,
-a page has little to work off. So a run tries reentry once many pushes have read half as many bytes as all pages have,
-and keeps to it while it follows more edges for each byte. A trial visits at most twice as many pages as there are, so
-it reads at most four times what has been spent.
+A push from lists reads the lists of the active vertices. A search along long paths does that in hundreds of supersteps,
+and reads the same sectors again in most of them. A push with reentry (executor/cpu/reentry.py) reads whole pages, and
+processes each page until none of its vertices is active. Which kind of push reads less depends on how the vertices are
+numbered: if neighbours are far apart, a page has few edges to follow. So a run tries reentry once many pushes have read
+half as many bytes as all pages have, and keeps reentry while it follows more edges per byte. A trial visits at most
+twice as many pages as there are, so it reads at most four times the bytes that were read before.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ LEAST_PUSHES = 16
 
 @dataclass(frozen=True)
 class DiskPushes:
-    """What the pushes of a run have read from disk since one of the two ways was last given up.
+    """What the pushes of a run have read from disk since the run last gave up one of the two kinds of push.
 
     Attributes
     ----------
     pass_bytes : int
         Bytes of all out-edges on disk; 0 if the run may not use reentry.
     patience : float
-        Passes that pushes from lists may read before reentry is tried.
+        Number of passes, in bytes, that pushes from lists may read before the run tries reentry.
     pushes : int
         Pushes from lists.
     by_lists, by_pages : tuple of int
-        Bytes that were read, and edges that were followed. Those of each push by pages count half as much after the
-        next one, because a search ends with pages that have little to work off.
+        Bytes read, and edges followed, by each kind of push. With each push by pages, the earlier numbers count half as
+        much, because pages have fewer edges to follow towards the end of a search.
     has_reentered : bool
-        A push of this run has worked off pages.
+        A push of this run has used reentry.
     """
 
     pass_bytes: int = 0
@@ -47,11 +47,12 @@ class DiskPushes:
 
     @property
     def reenters(self) -> bool:
-        """Whether the next push works off whole pages."""
+        """Whether the next push uses reentry."""
         return self.pushes >= LEAST_PUSHES and 0 < self.pass_bytes * self.patience <= self.by_lists[0]
 
     def after(self, read: int, followed: int, reentered: bool) -> DiskPushes:
-        """After a push that read so many bytes, and followed so many edges; whether it worked off pages."""
+        """What is known after a push that read this many bytes and followed this many edges, with reentry or
+        without."""
         if not self.pass_bytes:
             return self
         if not reentered:

@@ -15,7 +15,7 @@ from .observation import Observation
 
 
 def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
-    """Why an executor cannot carry out a policy's `decision`, and what it can; None if it can."""
+    """Why an executor cannot carry out a policy's `decision`, and what is possible; None if it can."""
     if not isinstance(decision, Decision):
         return f"it returned {decision!r}; return gp.Decision(mode, why, device)"
     processors = (CPU, GPU, BOTH) if seen.ratio is not None else (seen.device,)
@@ -48,7 +48,7 @@ def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:
 
 
 def may_push(seen: Observation, can: Capabilities) -> bool:
-    """Whether the program may push now: deltas need sums, which an engine that only pushes makes by its first push."""
+    """Whether the program may push now. Deltas need sums; an engine that only pushes makes them in its first push."""
     return seen.is_relaxation or (seen.deltas and (seen.has_sums or PULL not in can.modes))
 
 
@@ -72,7 +72,7 @@ def reason(mode: str, seen: Observation) -> str:
 
 
 def refusal_of_pages(decision: Decision, seen: Observation, can: Capabilities) -> str | None:
-    """Why an executor cannot do the pages as a decision says; None if it can, or if the decision names none."""
+    """Why an executor cannot process the pages as a decision says; None if it can, or if the decision names no page."""
     if decision.pages is None and decision.order is None:
         return None
     if decision.mode not in (PULL, NOTIFY_PULL):

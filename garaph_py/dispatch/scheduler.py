@@ -19,7 +19,7 @@ from .reentry import DiskPushes
 from .refusal import refusal
 
 COPIES_TO_HOST = 3
-"""Copies of the values for a turn of the host: to its two arrays, and back to the device when its turn comes again."""
+"""Copies of the values if the host does some iterations: to its two arrays, and later back to the device."""
 
 
 class Traits(Protocol):
@@ -105,17 +105,17 @@ class Scheduler:
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened.
     step : number, optional
-        Then: how far the next bucket reaches beyond the least priority.
+        If so, how far the next bucket reaches beyond the least priority.
     bucket : OpenBucket, optional
-        The one that the executor has opened last, if it has opened any in the last iteration.
+        The bucket that the executor opened last, if it opened any in the last iteration.
     followed : int
-        Edges that the last iteration has followed, or all that the executor did at once.
+        Edges followed in the last iteration, or in all iterations that the executor did at once.
     disk_pushes : DiskPushes
         What pushes have read from disk.
     push_cost : PushCost
         What a push costs a GPU that works alone.
     own : object
-        What the policy knows by itself (`Policy.observe`).
+        What the policy knows (`Policy.observe`).
     number : int
         The iteration that is observed.
     """
@@ -188,7 +188,7 @@ class Scheduler:
         missing : int
             Bytes of vertex values that the host lacks, because only a device has them; negative if devices lack them.
         has_sums : bool
-            Of the state.
+            Whether the state has sums for deltas (`State.has_sums`).
         active_by_page : tuple of int
             Active vertices of each page, if it `counts_pages`.
         """
@@ -232,7 +232,7 @@ class Scheduler:
             raise failed(policy.name, self.number, error) from error
 
     def read(self, decision: Decision, nbytes: int, followed: int) -> None:
-        """Learn from an iteration that read so many bytes from disk, and followed so many edges."""
+        """Learn from an iteration that read this many bytes from disk, and followed this many edges."""
         if decision.mode == PUSH:
             self.disk_pushes = self.disk_pushes.after(nbytes, followed, decision.reenters)
 
@@ -248,6 +248,6 @@ class Scheduler:
 
 
 def failed(name: str, iteration: int | None, error: Exception) -> PolicyError:
-    """The error that a policy has raised one, in an iteration or, if that is None, before the first."""
+    """The error of a run whose policy has raised an exception in an iteration or, with None, before the first one."""
     when = "before the first iteration" if iteration is None else f"iteration {iteration}"
     return PolicyError(f"policy {name!r}, {when}: {type(error).__name__}: {error}; correct the policy")
