@@ -111,16 +111,16 @@ def column_result(rows: Result, column: BoundProgram, number: int) -> Result:
 
 def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
     """Run breadth-first searches together on the CPU."""
-    columns = [bind(program, graph) for program in programs]
-    sources = np.array([column.parameters["source"][0] for column in columns], np.int64)
+    column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
+    sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
     levels = Levels(sources, graph.n)
-    bound = bind(ManyBFS(levels.first_values, int(levels.all_bits(len(sources)))), graph)
+    bound = bind(ManyBFS(levels.first_values, levels.everyone), graph)
     options = replace(options, device=CPU)
     check_run_options(options, bound, graph)
     run = carry_out(bound, encoded(graph, options), options, on_event, None, levels.after)
     with ThreadPool(options.threads) as pool:
         table = levels.table(pool)
-    made: list[Make] = [partial(search_result, run, column, table, c) for c, column in enumerate(columns)]
+    made: list[Make] = [partial(search_result, run, column, table, c) for c in range(len(programs))]
     return Block(made, table)
 
 

@@ -23,13 +23,17 @@ Array = npt.NDArray[Any]
 SOURCES = 64
 """The most sources: one bit for each, in a value of 64 bits."""
 NARROW, WIDE = 7, 31
-"""Planes of levels that fit int8, and int32. Memory that has not been written to takes no room."""
+"""Planes of levels that fit int8, and int32."""
 PARTS = 8
 """Parts of the vertices for each thread, which takes the next when it has finished one: frontiers are uneven."""
-ONES, DIAGONAL = np.uint64(0x0101010101010101), np.uint64(0x8040201008040201)
-"""Words of eight bytes: each is 1; byte k has bit k alone."""
-BYTE, UP_TO_TOP, TOP = np.uint64(0xFF), np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7)
-"""The lowest byte; what added to a byte that is not 0 and at most 128 sets its top bit; the top bit's number."""
+NOTHING, BYTE, TOP = np.uint64(0), np.uint64(0xFF), np.uint64(7)
+"""No bit; the lowest byte of a word; the number of a byte's top bit."""
+DIGITS = 3
+"""Planes that are put together at a time."""
+COPIES, TOPS = np.uint64(0x8040201008040201), np.uint64(0x8080808080808080)
+"""What multiplies a byte, so that there are copies of it 9 bits apart, none of which overlap; the top bits of bytes."""
+MINUS_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""Eight bytes of -1."""
 
 
 # wide: the arguments of a kernel
@@ -51,27 +55,57 @@ def note(frontier, values, left, planes, n, level, first_word, last_word):
     return 0
 
 
-def bytes_of(bits):
-    """A word with eight bytes, which are the eight lowest bits of `bits`."""
-    return (((bits & BYTE) * ONES & DIAGONAL) + UP_TO_TOP) >> TOP & ONES
+def tops_of(bits, shift):
+    """Eight bytes whose top bits are the eight bits from `shift` on, the last of these first."""
+    return (bits >> shift & BYTE) * COPIES & TOPS
+
+
+def plane_of(planes, j, v, n, depth):
+    """A vertex's word in plane `j`, of `depth` planes; further planes have no bits."""
+    return planes[j * n + v] if j < depth else NOTHING
+
+
+def digits_of(one, two, four, shift):
+    """Eight bytes with numbers below 8, whose bits are those from `shift` on in the words `one`, `two` and `four`."""
+    ones, twos, fours = tops_of(one, shift) >> TOP, tops_of(two, shift) >> TOP, tops_of(four, shift) >> TOP
+    return ones | twos << np.uint64(1) | fours << np.uint64(2)
 
 
 # wide: the arguments of a kernel
-def spread(planes, left, words, n, count, depth, first, last):
+def spread(planes, left, words, n, count, depth, first, last, everyone):
     """Write `count` words for each of the vertices [first, last): a byte for each source, which is made of `depth`
-    planes, or -1 for a bit that is still in `left`."""
+    planes, or -1 for a bit that is still in `left`, of those of `everyone`.
+
+    Three planes at a time, because the compiler does several words at once in a loop without another one inside.
+    """
     for v in range(first, last):
-        for k in range(count):
-            shift = np.uint64(8 * k)
-            word = bytes_of(np.uint64(left[v]) >> shift) * BYTE
-            for j in range(depth):
-                word |= bytes_of(planes[j * n + v] >> shift) << np.uint64(j)
-            words[v * count + k] = word
+        unreached, begin, end = np.uint64(left[v]), v * count, (v + 1) * count
+        if left[v] == everyone:  # as at every vertex without edges
+            for k in range(begin, end):
+                words[k] = MINUS_ONES
+            continue
+        for k in range(begin, end):
+            words[k] = (tops_of(unreached, np.uint64(8 * (k - begin))) >> TOP) * BYTE
+        for j in range(0, depth, DIGITS):
+            one, two = plane_of(planes, j, v, n, depth), plane_of(planes, j + 1, v, n, depth)
+            four = plane_of(planes, j + 2, v, n, depth)
+            for k in range(begin, end):
+                words[k] |= digits_of(one, two, four, np.uint64(8 * (k - begin))) << np.uint64(j)
     return 0
 
 
 NOTE = Kernel("u64* i64* i64* u64* i64 i64 i64 i64", note)
-SPREAD = Kernel("u64* i64* u64* i64 i64 i64 i64 i64", spread)
+SPREAD = Kernel("u64* i64* u64* i64 i64 i64 i64 i64 i64", spread)
+
+
+def planes_of(depth: int, n: int) -> Array:
+    """Planes with any contents; those that are never written to take no memory.
+
+    Returns
+    -------
+    ndarray of uint64, shape (depth, n)
+    """
+    return reuse.empty(depth * n, np.uint64).reshape(depth, n)
 
 
 class Levels:
@@ -83,31 +117,45 @@ class Levels:
         Internal ids of the sources, at most `SOURCES`.
     n : int
         Number of vertices.
+
+    Attributes
+    ----------
+    everyone : int
+        The bits of all sources.
     """
 
     def __init__(self, sources: Array, n: int) -> None:
-        self._count, self._last = len(sources), 0
-        self._planes = np.zeros((NARROW, n), np.uint64)
-        self._left = np.full(n, self.all_bits(len(sources)), np.int64)
-        for bit, source in enumerate(sources.tolist()):
-            self._left[source] &= ~np.uint64(1 << bit).astype(np.int64)
+        self._count, bits = len(sources), [self.bit_of(k) for k in range(len(sources))]
+        self.everyone = sum(bits)
+        self._planes, self._depth = planes_of(NARROW, n), 0
+        self._left = reuse.empty(n, np.int64)
+        self._left[:] = self.everyone
+        for source, bit in zip(sources.tolist(), bits, strict=True):
+            self._left[source] &= ~bit
 
     @staticmethod
-    def all_bits(count: int) -> np.int64:
-        """A word with a bit set for each of so many sources."""
-        return np.uint64((1 << count) - 1).astype(np.int64)
+    def bit_of(source: int) -> int:
+        """The bit of the source of this number, as a number with a sign. The first of a byte is the top one, because
+        `tops_of` turns bits around."""
+        bit = 1 << (source ^ 7)
+        return bit if bit < 1 << 63 else -bit
 
     @property
     def first_values(self) -> Array:
         """For each vertex a bit for each source that has not reached it, at the start."""
-        return self._left.copy()
+        values: Array = reuse.empty(len(self._left), np.int64)
+        values[:] = self._left
+        return values
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> None:
         """Note the vertices that the last of so many `iterations` has reached."""
-        self._last, n = iterations, len(self._left)
+        n = len(self._left)
         if iterations >> len(self._planes):
-            narrow, self._planes = self._planes, np.zeros((WIDE, n), np.uint64)
-            self._planes[:NARROW] = narrow
+            narrow, self._planes = self._planes, planes_of(WIDE, n)
+            self._planes[: self._depth] = narrow[: self._depth]
+        while iterations >> self._depth:
+            self._planes[self._depth] = 0
+            self._depth += 1
         bounds = np.array(split(-(-n // WORD), PARTS * pool.size))
         planes = self._planes.reshape(-1)
         pool.launch(
@@ -125,7 +173,7 @@ class Levels:
         ndarray of int8 or int32, shape (n, number of sources)
             Levels are as narrow as the last one allows.
         """
-        depth = self._last.bit_length()
+        depth = self._depth
         levels = self._table_of(0, min(depth, NARROW), pool)
         if depth <= NARROW:
             return levels
@@ -141,5 +189,9 @@ class Levels:
         n, words = len(self._left), -(-self._count // 8)
         table = reuse.empty(n * words, np.uint64)
         planes, bounds = self._planes[first:].reshape(-1), np.array(split(n, PARTS * pool.size))
-        pool.launch(SPREAD.rows(len(bounds) - 1, planes, self._left, table, n, words, depth, bounds[:-1], bounds[1:]))
+        pool.launch(
+            SPREAD.rows(
+                len(bounds) - 1, planes, self._left, table, n, words, depth, bounds[:-1], bounds[1:], self.everyone
+            )
+        )  # fmt: skip
         return table.view(np.int8).reshape(n, -1)[:, : self._count]

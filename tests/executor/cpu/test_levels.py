@@ -50,7 +50,7 @@ def run_noting(found, count, n, reached, pool):
     values, expected = found.first_values, np.full((n, count), -1)
     expected[np.arange(count), np.arange(count)] = 0
     for level, v, source in reached:
-        values[v] &= ~np.uint64(1 << source).astype(np.int64)
+        values[v] &= ~Levels.bit_of(source)
         expected[v, source] = level
         frontier = VertexSet.empty(n)
         frontier.bits[v // 64] = np.uint64(1 << v % 64)
@@ -76,4 +76,5 @@ def test_levels_have_the_type_that_the_last_one_needs(count):
 def test_a_search_begins_with_its_sources_alone_reached():
     sources = np.array([5, 2, 2])
     values = Levels(sources, 8).first_values
-    assert values.tolist() == [7, 7, 1, 7, 7, 6, 7, 7]
+    assert Levels(sources, 8).everyone == 0b11100000
+    assert values.tolist() == [0b11100000] * 2 + [0b10000000] + [0b11100000] * 2 + [0b01100000] + [0b11100000] * 2
