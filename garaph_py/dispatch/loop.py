@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from .. import events
+from ..executor.modes import PULL
 from ..executor.partials import sum_partials
 from ..executor.protocol import (
     Decision,
@@ -94,6 +95,7 @@ class Loop:
         )
         buckets, convergence = self._buckets(executor, state), Convergence(bound, self.vertices)
         scheduler.in_buckets = buckets is not None
+        state.unfinished_edges = self.edges if bound.ends_late else None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
             number = self.before + len(self.done)
             if number and convergence.ends(state.total):
@@ -131,11 +133,15 @@ class Loop:
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         missing, scheduler.number = missing_bytes(state, self.vertices), number
         counts = active_by_page(state, scheduler.pages) if scheduler.counts_pages else ()
-        seen = scheduler.observe(state.active_count, state.active_edges, missing, state.has_sums, counts)
+        seen = scheduler.observe(
+            state.active_count, state.active_edges, missing, state.has_sums, counts, state.unfinished_edges
+        )
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
         pages = result.pages
+        if decision.mode == PULL and state.unfinished_edges is not None:
+            state.unfinished_edges = sum(page.edges for page in pages)
         state.advance(
             sum(page.active for page in pages),
             sum(page.active_edges for page in pages),

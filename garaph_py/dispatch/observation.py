@@ -84,6 +84,9 @@ class Observation:
         How many vertices of each page are active, if the policy `sees_pages`; else empty.
     orders_pages : bool
         A policy may decide on the order of the pages (`Decision.order`).
+    unfinished_edges : int or None
+        An upper estimate of the edges that a pull would visit, of a program whose pulls end late
+        (`State.unfinished_edges`); None for others.
     own : object
         What the policy knows: what its `Policy.observe` has returned last.
     """
@@ -120,6 +123,7 @@ class Observation:
     pages: Sequence[Page] = ()
     active_by_page: tuple[int, ...] = ()
     orders_pages: bool = False
+    unfinished_edges: int | None = None
     own: Any = None
 
     @cached_property

@@ -22,6 +22,10 @@ DELTAS_THRESHOLD = 1 / 10
 pull (measured: docs/decisions/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
+PUSH_EDGE, LOOK = 5, 2
+"""What an edge costs in a push, and what it costs a pull to look at a vertex, in units of an edge that a pull visits;
+of programs whose pulls end late. 64 searches from R-MAT 20 and 22: a push took 7 to 11 ns an edge, a pull 1.6 to 2.3 an
+edge and 4 a vertex (one thread; docs/results/many.md)."""
 FEW_EDGES = 1 << 12
 """Out-edges of the active vertices up to which a CPU that works alone pushes whatever f is, in the ``auto`` engine, for
 relaxations: one compiled call then does several supersteps, and Python takes 65 microseconds to begin each of them
@@ -303,7 +307,7 @@ class AutoPolicy(_Rules):
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device, ahead=ahead_of(seen))
-            bound, ahead = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD, ahead_of(seen)
+            bound, ahead = device_push_bound(seen) if seen.device == GPU else push_bound(seen), ahead_of(seen)
             if seen.f <= bound or seen.only_pushes:
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
                 why += WORKED_OFF * seen.reenters
@@ -329,6 +333,17 @@ def make_sums(seen: Observation) -> Decision:
     return Decision(PULL, "it makes the sums that later iterations push to", seen.device, keeps_sums=True)
 
 
+def push_bound(seen: Observation) -> float:
+    """The f up to which a CPU pushes in a relaxation.
+
+    A pull that ends late visits the edges of all vertices that are not done, many sources' searches at first nearly
+    all, and at last nearly none. Other pulls end at the first active in-neighbour, or nobody knows how many they visit.
+    """
+    if seen.unfinished_edges is None:
+        return PUSH_THRESHOLD
+    return (seen.unfinished_edges + LOOK * seen.vertices) / (PUSH_EDGE * max(seen.edges, 1))
+
+
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes in a relaxation."""
     return DEVICE_PUSH_THRESHOLD if seen.device_pulls_end_early else even_f(seen)
@@ -349,7 +364,7 @@ def ahead_of(seen: Observation) -> Ahead | None:
     can_push = seen.pushes if seen.ratio is None else seen.device_pushes
     if seen.device == CPU and seen.ratio is None:
         goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not seen.reenters
-        return Ahead(max(int(PUSH_THRESHOLD * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
+        return Ahead(max(int(push_bound(seen) * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
     if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
         return None

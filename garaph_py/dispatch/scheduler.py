@@ -177,7 +177,7 @@ class Scheduler:
 
     def observe(
         self, active: int, active_edges: int, missing: int = 0, has_sums: bool = False,
-        active_by_page: tuple[int, ...] = (),
+        active_by_page: tuple[int, ...] = (), unfinished_edges: int | None = None,
     ) -> Observation:  # fmt: skip
         """The observation at the beginning of an iteration.
 
@@ -191,6 +191,8 @@ class Scheduler:
             Whether the state has sums for deltas (`State.has_sums`).
         active_by_page : tuple of int
             Active vertices of each page, if it `counts_pages`.
+        unfinished_edges : int or None
+            An upper estimate of the edges that a pull would visit (`State.unfinished_edges`).
         """
         shared = {}
         if self.rates:
@@ -202,7 +204,8 @@ class Scheduler:
             self.vertices, self.edges, active, active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             step=self.step, reenters=self.disk_pushes.reenters, notify_bound=self.notify_bound, own=self.own,
             only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
-            device_push_cost=self.push_cost.ratio(self.edges), active_by_page=active_by_page, **self._facts, **shared,
+            device_push_cost=self.push_cost.ratio(self.edges), active_by_page=active_by_page,
+            unfinished_edges=unfinished_edges, **self._facts, **shared,
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:

@@ -113,6 +113,10 @@ class State:
     has_sums : bool
         The executor that did the last iteration keeps the sum of each vertex over all its in-edges, so that the next
         iteration may push deltas. Set by this executor; another one that loads the state sets it to False.
+    unfinished_edges : int or None
+        An upper estimate of the edges that a pull would visit, for a program whose pulls end late
+        (`BoundProgram.ends_late`): those that the last pull visited, without one for each vertex for which `done` came
+        to hold; before one, all edges.
     thresholds : ndarray of the values' dtype, shape (2,)
         Priorities that bound the open bucket: vertices up to the first have been processed; vertices above the first
         and up to the second are in the bucket.
@@ -140,6 +144,7 @@ class State:
     elsewhere: dict[str, Copy] = field(init=False, default_factory=dict)
     scan: Scan | None = field(init=False, default=None)
     has_sums: bool = field(init=False, default=False)
+    unfinished_edges: int | None = field(init=False, default=None)
 
     @classmethod
     def empty(cls, n: int, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:
@@ -172,6 +177,8 @@ class State:
     def advance(self, active: int, active_edges: int, changeable: int) -> None:
         """Make the next frontier the current one, and record its `active_count`, `active_edges` and `changeable`."""
         self._swap("frontier", "next_frontier")
+        if self.unfinished_edges is not None:
+            self.unfinished_edges = max(self.unfinished_edges - active + changeable, 0)
         self.active_count, self.active_edges, self.changeable = active, active_edges, changeable
 
     def _swap(self, one: str, other: str) -> None:

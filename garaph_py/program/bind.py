@@ -164,6 +164,12 @@ class BoundProgram:
         return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst or self.columns)
 
     @property
+    def ends_late(self) -> bool:
+        """Whether a pull's gather ends, where `done` holds, after several active in-neighbours: a value is bits, of
+        which each may bring some. If one is enough, a pull visits few edges as soon as many vertices are active."""
+        return "done" in self.arguments and self.program.sum.is_bitwise
+
+    @property
     def is_monotone(self) -> bool:
         """Whether pushes in any order lead to the same values."""
         return self.is_relaxation and self.program.monotone

@@ -35,7 +35,7 @@ class State(SimpleNamespace):
     def __init__(self, total=None, kind=np.int64, synchronous=False):
         super().__init__(
             thresholds=np.zeros(2, kind), synchronous=synchronous, has_sums=False, total=total, holders=Holders(),
-            active_count=3, active_edges=30, changeable=0, on_host=True,
+            active_count=3, active_edges=30, changeable=0, unfinished_edges=None, on_host=True,
         )  # fmt: skip
 
     def advance(self, active, active_edges, changeable):
@@ -59,7 +59,7 @@ def executor(*results, modes=(PULL, PUSH), **can):
 
 def made(schedule=None, total=None, converged=None, **more):
     bound = SimpleNamespace(
-        is_relaxation=True, updates_all_vertices=False, arguments=("priority",), total=total,
+        is_relaxation=True, ends_late=False, updates_all_vertices=False, arguments=("priority",), total=total,
         program=SimpleNamespace(converged=converged), columns=(),
     )  # fmt: skip
     how = {"began": 0.0, "listener": events.ignore, "heartbeat": SimpleNamespace(doing=None)} | more

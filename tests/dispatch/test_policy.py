@@ -131,6 +131,17 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     assert of_a_million(few, "garaph") == NOTIFY_PULL
 
 
+@pytest.mark.parametrize(("unfinished", "most"), [(10**6, 200_040), (10**5, 20_040), (0, FEW_EDGES)])
+def test_pulls_that_end_late_are_left_to_few_unfinished_edges(unfinished: int, most: int) -> None:
+    """A push of five edges costs as much as a pull of one that is left, and two looks at a vertex as much as two."""
+
+    def mode(active_edges: int) -> str:
+        observation = Observation(100, 10**6, 10, active_edges, is_relaxation=True, unfinished_edges=unfinished)
+        return decide((observation, "auto")).mode
+
+    assert (mode(most), mode(most + 1)) == (PUSH, PULL)
+
+
 @pytest.mark.parametrize(("active_edges", "more", "why"), [
     (FEW_EDGES, {}, "only 4096 edges lead from active vertices"),
     (FEW_EDGES + 1, {}, "f = 0.41 > 0.0667"),

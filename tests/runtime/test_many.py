@@ -171,6 +171,19 @@ def test_searches(graph):
     assert_levels(table, graph)
 
 
+def test_searches_push_until_vertices_are_done():
+    """About as many edges lead from active vertices in the second superstep and the fourth. In one, a pull would visit
+    all edges, in the other few."""
+    made = gp.rmat(13, 16, directed=False)
+    sources = made.ids.take(np.argsort(-made.out_degrees, kind="stable")[[1800, 1850, 1900]]).tolist()
+    table = gp.run_many(apps.BFS, made, sources, device="cpu", verify=True)
+    records = table[sources[0]].stats.iterations
+    assert [row.mode for row in records[:4]] == ["push", "push", "pull", "pull"]
+    assert 0.1 < records[1].f < records[3].f < 0.2
+    assert records[3].edges * 100 < records[1].edges
+    assert_levels(table, made)
+
+
 def test_levels_beyond_a_byte(graph_of):
     n = 300
     path = graph_of(twins.Edges(n, np.arange(n - 1), np.arange(1, n)))

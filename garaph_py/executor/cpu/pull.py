@@ -327,6 +327,11 @@ PULL_ACTIVE_RATIO = 32
 """`pull_active` is used when fewer than one edge in 32 leads from an active vertex. With more, its branch on whether a
 source is active is hard to predict, and a plain pull gains more by prefetching values."""
 
+FEW_VISITS = 2
+"""`pull_active` is also used when a pull is expected to visit fewer edges than this for each vertex of the graph,
+because then most vertices are done: it took 4 ms and the plain pull 16, which looks at each of them longer (64 searches
+from R-MAT 20, one thread)."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -374,11 +379,13 @@ class Pull:
         self.sums: Array | None = None
 
     def reads_active_only(self, state: State) -> bool:
-        """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, or if one
-        active source can end the gather. A sum of bits takes several to be `done`."""
-        bound = self._launch.bound
-        one_may_end = "done" in bound.arguments and not bound.program.sum.is_bitwise
-        return self._only_active_contribute and (one_may_end or state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m)
+        """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, if one
+        active source can end the gather, or if most vertices are done, which it finds out faster."""
+        bound, left = self._launch.bound, state.unfinished_edges
+        one_may_end = "done" in bound.arguments and not bound.ends_late
+        few_active = state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m
+        few_left = left is not None and left < FEW_VISITS * self._arrays.n
+        return self._only_active_contribute and (one_may_end or few_active or few_left)
 
     def _kernels_for(self, state: State, mode: str) -> tuple[RecordKernel, RecordKernel]:
         """The kernel that pulls in this iteration, and the one that merges its partial sums."""

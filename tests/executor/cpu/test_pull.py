@@ -1,14 +1,21 @@
-"""Pulls over edges on disk leave out the vertices that are done."""
+"""Pulls leave out the vertices that are done, over edges on disk and where they are most."""
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.apps.many_bfs import ManyBFS
+from garaph_py.events import ignore
 from garaph_py.executor.cpu import pull
+from garaph_py.executor.cpu.executor import CpuExecutor
+from garaph_py.executor.state import State
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import random_rmat
+from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
+from garaph_py.native.threads import ThreadPool
+from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
 from tests.support.stored_graphs import hub, opened, stored_cases
@@ -49,6 +56,29 @@ def test_the_lists_of_vertices_that_are_done_are_not_read(ordered, monkeypatch):
     assert [(row.mode, row.active) for row in run.stats.iterations] == [
         (row.mode, row.active) for row in whole.stats.iterations
     ]
+
+
+@pytest.mark.parametrize(("left", "skips"), [(None, False), (200, False), (199, True)])
+def test_a_pull_skips_vertices_that_are_done_if_few_edges_are_left(left, skips):
+    """In any case it does so if one active in-neighbour is enough."""
+    graph = gp.from_edges(np.arange(100), np.roll(np.arange(100), 1))
+    with ThreadPool(1) as pool:
+        for program, enough in ((ManyBFS(np.full(100, 3), 3), False), (gp.apps.BFS(0), True)):
+            executor = CpuExecutor(bind(program, graph), graph, pool, ignore)
+            state = executor.initialize(True)
+            state.active_edges, state.unfinished_edges = graph.m, left
+            assert executor._pull.reads_active_only(state) == (enough or skips)
+
+
+def test_edges_are_left_until_a_pull_has_visited_them():
+    state = State.empty(4, *np.zeros((2, 4)), True, VertexSet.empty(4))
+    state.advance(3, 9, 1)
+    assert state.unfinished_edges is None
+    state.unfinished_edges = 5
+    state.advance(3, 9, 1)
+    assert state.unfinished_edges == 3
+    state.advance(4, 9, 0)
+    assert state.unfinished_edges == 0
 
 
 class Reached(gp.VertexProgram):
