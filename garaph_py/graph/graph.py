@@ -34,13 +34,14 @@ ROWS = 1 << 18
 class Graph:
     """An immutable graph, made by `read`, `open`, `from_edges` and other functions ``from_...``, or a generator.
 
-    ``len(graph)`` is the number of vertices, and ``id in graph`` says whether a vertex is there. What needs the edges
-    of one vertex or all (`neighbors`, `edge_batches`, `subgraph`) works too if they are packed or on disk.
+    ``len(graph)`` is the number of vertices, and ``id in graph`` says whether the graph has a vertex. Methods that read
+    the edges of one vertex or of all (`neighbors`, `edge_batches`, `subgraph`) also work if the edges are packed or on
+    disk.
 
     Attributes
     ----------
     directory : str or None
-        The id of the graph directory from which it was opened; None for any other graph.
+        The id of the graph directory from which the graph was opened; None for any other graph.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Graph:
 
     @property
     def ids(self) -> VertexIds:
-        """The user's ids, in the order that arrays with a number for each vertex have, such as `in_degrees`.
+        """The user's ids, in the order of all arrays with a number for each vertex, such as `in_degrees`.
 
         They are a sequence, and NumPy takes them as an array: ``len(graph.ids)``, ``graph.ids[3]``,
         ``graph.ids[graph.out_degrees > 9]``, ``numpy.asarray(graph.ids)``. `Result.ids` is that array. An id is found
@@ -101,11 +102,11 @@ class Graph:
         return self.directed
 
     def is_multigraph(self) -> bool:
-        """False: to NetworkX's functions it is a graph, even if it has parallel edges, for which nothing looks."""
+        """False: NetworkX's functions treat it as a simple graph, even if it has parallel edges."""
         return False
 
     def number_of_edges(self) -> int:
-        """Number of edges as NetworkX counts them: an undirected edge and a self-loop once, parallel edges each.
+        """Number of edges as NetworkX counts them: an undirected edge once, a self-loop once, and each parallel edge.
 
         The first call on an undirected graph goes over the edges, to count the self-loops.
 
@@ -138,17 +139,18 @@ class Graph:
 
     @property
     def memory(self) -> int | None:
-        """Bytes of memory that its arrays may take, including those that a run makes when it needs them.
+        """Bytes of memory that the graph's arrays may take, including those that a run derives from them.
 
         None if there is no bound. If edges are on disk, a run takes at most this much in total.
         """
         return self._arrays.memory
 
     def release(self) -> None:
-        """Free the arrays that runs have made of the graph's own, and memory that they keep for other runs.
+        """Free the arrays that runs have derived from the graph's own, and the memory that they keep for later runs.
 
         These are degrees, tiles, values of out-edges and their sums, packed in-edges, and the copy of the graph in a
-        GPU's memory. The next use makes them again. A run that is under way keeps those that it uses.
+        GPU's memory. The next run that needs such an array makes it again. A run that is under way keeps the arrays
+        that it uses.
         """
         self._arrays.derived.release()
         reuse.release()
@@ -159,9 +161,10 @@ class Graph:
     ) -> Graph:
         """Put the graph into the GPU's memory, so that the next run there copies none of its edges.
 
-        The first run that uses the GPU does so too; this does it ahead. It stays there until `release`, until the end
-        of the graph's life, or until another graph needs the memory. `garaph_py.on_device` frees it at the end of a
-        ``with`` block. If this function fails or is interrupted, the GPU's memory keeps nothing of the graph.
+        The first run that uses the GPU would do so too; this method does it in advance. The copy stays there until
+        `release`, until Python deletes the graph, or until another graph needs the memory. `garaph_py.on_device` frees
+        it at the end of a ``with`` block. If this function fails or is interrupted, the GPU's memory keeps nothing of
+        the graph.
 
         It copies sources and values of the edges, as far as they fit; a run streams the others. If another thread's run
         uses the graph on the GPU, the graph is there already, and this function does nothing.
@@ -258,7 +261,7 @@ class Graph:
 
         Two edges u -> v and v -> u become one undirected edge if they have equal values, or none; if their values
         differ, both stay, as parallel edges. Of k parallel edges u -> v and l edges v -> u with equal values, max(k, l)
-        remain. A self-loop stays as it is. Parallel edges are then in the order of the bits of their values.
+        remain. A self-loop stays as it is. The new graph has parallel edges in the order of the bits of their values.
         """
         if not self.directed:
             return self
@@ -312,7 +315,7 @@ class Graph:
         Parameters
         ----------
         ids : array-like or iterable
-            The vertices by the user's ids, in any order. An id may be there twice.
+            The vertices by the user's ids, in any order. An id may occur twice.
         threads : int, optional
             By default every core that this process may use.
 
@@ -321,7 +324,7 @@ class Graph:
         UnknownVertexError
             If a vertex is not in the graph.
         GraphError
-            If `ids` is no collection of integers or of strings.
+            If `ids` is not a collection of integers or of strings.
 
         Examples
         --------
@@ -336,9 +339,9 @@ class Graph:
         return Graph(induced(self._arrays, kept, ROWS, threads))
 
     def neighbors(self, id: Any) -> Array:
-        """The targets of a vertex's out-edges, by the user's ids, one for each edge; of all edges if undirected.
+        """The targets of a vertex's out-edges (in an undirected graph, of all its edges), by the user's ids.
 
-        NetworkX gives each neighbour once, this function as often as there are parallel edges.
+        With parallel edges, this function returns a neighbour once for each edge, and NetworkX only once.
 
         Raises
         ------

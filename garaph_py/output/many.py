@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 class ResultTable:
     """The reported values of many runs over one graph: a row for each vertex, a column for each source.
 
-    ``table[source]`` is the `Result` of one source. Anything that reads Arrow takes the table itself, such as
+    ``table[source]`` is the `Result` of one source. Any library that reads Arrow accepts the table itself, such as
     ``pyarrow.table(table)`` or ``polars.DataFrame(table)``: ids and sources become columns.
 
     Attributes

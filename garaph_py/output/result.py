@@ -42,13 +42,13 @@ class Checkpoints(Protocol):
 class Result:
     """The answer of a run: a value for each vertex.
 
-    A result is read like a dictionary from the user's ids to values: ``result["libc6"]``, ``"libc6" in result``,
-    ``len(result)``, ``for vertex in result``, `keys`, `items`, `get`, ``dict(result)``. Unlike a
-    dictionary's, `values` is an attribute: the array of all values, as in pandas. ``result[vertex]`` is a number, a
-    vertex's id, None for no vertex, or, if the program reports named fields, a dictionary of these. Tables and files
-    that are made of it have the columns ``id`` and ``value``, or one for each named field.
+    You read a result like a dictionary from the user's ids to values: ``result["libc6"]``, ``"libc6" in result``,
+    ``len(result)``, ``for vertex in result``, `keys`, `items`, `get`, ``dict(result)``. Unlike a dictionary's, `values`
+    is an attribute: the array of all values, as in pandas. ``result[vertex]`` is a number, a vertex's id, None for no
+    vertex, or, if the program reports named fields, a dictionary of these. Tables and files made from a result have the
+    columns ``id`` and ``value``, or a column for each named field.
 
-    Other libraries take it as a table of Arrow: ``pyarrow.table(result)``, ``polars.DataFrame(result)``,
+    Other libraries accept a result as a table of Arrow: ``pyarrow.table(result)``, ``polars.DataFrame(result)``,
     ``duckdb.sql("FROM result")``.
 
     If the run kept checkpoints, `close` removes them once the answer is safe. A ``with`` block does that at its end,
@@ -203,11 +203,11 @@ class Result:
         return KeysView(self)
 
     def items(self) -> ItemsView[Any, Any]:
-        """Pairs of an id and what ``result[id]`` is."""
+        """Pairs of an id and ``result[id]``."""
         return self.to_dict().items()
 
     def to_dict(self, name: str | None = None) -> dict[Any, Any]:
-        """What ``result[id]`` is, by id.
+        """A dictionary of ``result[id]`` by id.
 
         Parameters
         ----------

@@ -66,10 +66,10 @@ class VertexProgram:
     edge values and float parameters have this type, and ``float(x)`` converts to it. In other programs they are int64.
     It is an error if a float32 program computes in float64.
 
-    The out-neighbours of an active vertex are updated in the next iteration; the vertex itself is too if `gather` asks
-    for ``dst``.
-    In pull mode other vertices are updated too. Therefore `apply` must return the same value as before if nothing that
-    `gather` sees has changed, and the first value of a vertex that is not active at the start must contribute nothing.
+    The out-neighbours of an active vertex are updated in the next iteration; so is the vertex itself if `gather` asks
+    for ``dst``. In pull mode other vertices are updated too. Therefore `apply` must return the same value as before if
+    nothing that `gather` sees has changed, and the first value of a vertex that is not active at the start must
+    contribute nothing.
 
     A program is a *relaxation* if its `sum` is idempotent (min, max, bitwise and, or), its value is one number, it does
     not define `apply`, `activate`, `prepare` or `aggregate`, and `gather` does not ask for ``dst``. Then active
@@ -104,20 +104,20 @@ class VertexProgram:
         place, in the order of `priority`. If the program defines `done`, only pushes over edges on disk make use of it.
     by_levels : bool
         A promise about a relaxation: all in-neighbours that contribute a vertex's value got their own values in the
-        same superstep, and keep them, as in a BFS. Then parents can be noted when a vertex gets its value, and need not
-        be looked for.
+        same superstep, and keep them, as in a BFS. Then a run can note the parent when a vertex gets its value, and
+        need not search for it.
     reports : dtype or dict of name to dtype, optional
         Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
         `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.
     unreached : number, optional
         The reported value, or its first field, of a vertex to which no path leads. `Result.top` ranks such vertices
         last, or leaves them out. By default it is the identity of `sum` if the program is a relaxation without
-        `result`; other programs reach all vertices.
+        `result`. Other programs count all vertices as reached.
 
     Notes
     -----
-    Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions. So
-    are attributes without annotation whose names are almost those of the attributes above.
+    Begin the names of your own methods with an underscore; the class refuses other names, because they may be misspelt
+    functions. It also refuses attributes without annotation whose names are almost those of the attributes above.
 
     Three methods run as plain Python. ``for_graph(self, graph)`` returns the program to run on `graph`, by default
     this one. ``converged(self, total, n)`` may end the run after an iteration: it returns True or False, and needs

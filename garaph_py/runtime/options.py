@@ -59,9 +59,9 @@ MAX_STREAMS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of a run that few runs need; `run` takes the others as arguments of its own.
+    """Options that few runs need; the other options are arguments of `run`.
 
-    The options of one line serve the same task:
+    Each line lists the options for one task:
 
     - to choose how edges are visited: `engine`, `mode`, `sync`;
     - to choose what is in memory, and how: `encoding`, `page_edges`, `gpu_memory`;
@@ -127,16 +127,16 @@ class Options:
     check : {"auto", "finite", "off"}
         When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs
         next to nothing, which is in the total after every iteration, and in the values before a checkpoint and at the
-        end. ``"finite"``: in both after every iteration, so that the error names the iteration. It reads all values;
-        a GPU does so in its own memory. ``"off"``: never. A field may have NaN if it has
-        some at the start, and infinities if it has some at the start or the identity of `sum` is one.
+        end. ``"finite"``: in both after every iteration, so that the error names the iteration. This reads all values;
+        a GPU does it in its own memory. ``"off"``: never. A field may have NaN if it has NaN at the start, and
+        infinities if it has infinities at the start or the identity of `sum` is infinite.
     trace : path, optional
         Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev
         opens it.
     checkpoint_every : int or str, optional
         Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
-        default, checkpoints take at most 2 % of the run's time. ``"page"``, in asynchronous runs: after each iteration,
-        and within it after each page what the page has changed.
+        default, checkpoints take at most 2 % of the run's time. ``"page"``, for asynchronous runs: a checkpoint after
+        each iteration, and within it a log of what each page has changed.
 
     Raises
     ------

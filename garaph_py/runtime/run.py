@@ -85,20 +85,20 @@ def run(
         Maximum number of iterations; by default only convergence ends the run.
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"`` uses CPU and GPU. In iterations whose alpha (equation 3) is at least 1, both share the pages; in
-        all others the CPU works alone, except for pages that the GPU finishes sooner.
-        ``"auto"`` is ``"cpu"``, or ``"gpu"`` where the GPU needs no help, or else ``"hybrid"``, whichever is expected
-        to answer sooner, counting all that a GPU needs first; `Stats.why` tells what was expected. It also takes the
-        GPU once calls on the graph have lost as much time on the CPU as it takes to put the graph on the GPU. Sums of
-        floats may differ in their last bits between the devices; with `deterministic`, the choice depends on the
-        program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
-        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
-        the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins again.
+        all others the CPU works alone, except for pages that the GPU finishes sooner. ``"auto"`` is ``"cpu"``,
+        ``"gpu"`` (if the GPU needs no help) or ``"hybrid"``, whichever is expected to answer first, including the time
+        to prepare the GPU; `Stats.why` has the expected times. It also takes the GPU once calls on the graph have lost
+        as much time on the CPU as it takes to put the graph on the GPU. Sums of floats may differ in their last bits
+        between the devices; with `deterministic`, the choice depends on the program, the graph and the number of
+        threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the reason if there is a driver, while
+        ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run, the CPU goes on from a copy of the
+        GPU's state, which the run makes every 250 ms of work, or begins again.
     gpus : int, "all" or sequence of int, optional
-        How many GPUs, or which, by the driver's numbers from 0. Several divide the vertices among them: each has the
-        edges of its part in its memory, and sends new values to the others. ``device="gpu"`` uses all of these; by
+        How many GPUs, or which, by the driver's numbers from 0. Several GPUs divide the vertices: each has the edges of
+        its part in its memory, and sends new values to the others. ``device="gpu"`` uses all GPUs given here; by
         default the first. ``"auto"`` and ``"hybrid"`` use as many of them as are expected to be fastest, which for
-        searches, components and small graphs is one; `Stats.why` tells. If one fails, the others go on. Edges on disk
-        are for one GPU.
+        searches, components and small graphs is one; `Stats.why` says so. If one fails, the others go on. Only one GPU
+        can use edges on disk.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
@@ -127,8 +127,8 @@ def run(
     options : Options, optional
         Everything else that can be chosen: ``options=gp.Options(mode="push", sync=True)``.
     on_event : callable, optional
-        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen. A run over 64-bit
-        values that do not fit 32 bits begins again once it has found that (see "Programs" in the decisions); then it
+        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen. A run that holds
+        64-bit values as 32 bits begins again once a value does not fit (see "Programs" in the decisions); it then
         reports its iterations twice.
 
     Returns
@@ -144,8 +144,8 @@ def run(
     DeviceError
         If ``device="gpu"`` or ``"hybrid"``, and no GPU can be used.
     NumberError
-        If values become NaN, or infinite, and were not so at the start (see `Options.check`); with `debug`, at every
-        number that goes wrong.
+        If values become NaN or infinite that were not so at the start (see `Options.check`); with `debug`, at the first
+        wrong number.
     VerificationError
         If `verify` finds the answer wrong.
     DamagedCheckpointError
