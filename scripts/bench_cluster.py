@@ -2,6 +2,7 @@
 
     python scripts/bench_cluster.py [--scale 22] [--rounds 3] [--exchange]
     python scripts/bench_cluster.py --graph DIR --limit 1536MiB --workers 5
+    python scripts/bench_cluster.py --slow 3 [--scale 22] [--workers 2] [--iterations 60]
 
 Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
 iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of a call that sends
@@ -13,6 +14,8 @@ prints the times and the line that fits them best: seconds = latency + bytes / b
 With --graph, workers of one thread, each with that limit on its memory, read their parts of the graph directory, of
 which this process reads no edges. The command prints the graph's raw bytes over the limit, the seconds, how the parts
 are held, and the most memory that each worker has had.
+With --slow, one of the workers, of one thread each, sleeps until each superstep has taken it so many times as long. The
+command prints the seconds of an iteration, least and median, when all are equally fast, before parts move, and after.
 """
 
 from __future__ import annotations
@@ -145,6 +148,47 @@ def larger(path: str, limit: str, workers: int) -> None:
     print("sum of ranks", float(np.asarray(result.values).sum()), "top", result.top(3))
 
 
+def slow_down(factor: float) -> None:
+    """On a worker: take so many times as long for a superstep."""
+    from garaph_py.cluster.part_run import PartRun
+
+    step = PartRun.step
+
+    def slowly(self: Any, totals: Any) -> Any:
+        started = time.perf_counter()
+        counts = step(self, totals)
+        time.sleep((factor - 1.0) * (time.perf_counter() - started))
+        return counts
+
+    PartRun.step = slowly  # type: ignore[method-assign]
+
+
+def slowed(graph: gp.Graph, factor: float, workers: int, iterations: int) -> None:
+    """Print the time of an iteration before one of the workers is slow, while it is, and after parts have moved."""
+    program, options = gp.apps.PageRank(stop="never"), gp.Options(sync=True)
+    with local(workers, 1) as cluster, distributed.Client(cluster) as client:
+        gp.run(program, graph, iterations=1, cluster=client)
+        equal = gp.run(program, graph, iterations=iterations, options=options, cluster=client).stats
+        graph.release()
+        client.run(slow_down, factor, workers=[min(client.scheduler_info()["workers"])])
+        result = gp.run(program, graph, iterations=iterations, options=options, cluster=client)
+    print(f"all equally fast: {times(equal.iterations)} s an iteration; {equal.note}")
+    ended = [one.started + one.seconds for one in result.stats.iterations]
+    gaps = [k for k, one in enumerate(result.stats.iterations[1:], 1) if one.started - ended[k - 1] > 1e-3]
+    first, last = ([*gaps[:1], iterations][0], [0, *gaps][-1])
+    print(f"one slow: {times(result.stats.iterations[:first])} s an iteration in the first {first}, "
+          f"{times(result.stats.iterations[last:])} s in the last {iterations - last}; "
+          f"all {result.stats.seconds:.1f} s; {result.stats.note}")  # fmt: skip
+    alone = gp.run(program, graph, iterations=iterations, options=gp.Options(deterministic=True, mode="pull"))
+    print("the bits of one machine:", np.array_equal(result.values, alone.values))
+
+
+def times(iterations: list[gp.events.Iteration]) -> str:
+    """The least and the median seconds of iterations."""
+    seconds = [one.seconds for one in iterations]
+    return f"{min(seconds):.3f}, {statistics.median(seconds):.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=int, default=22, help="of the R-MAT graph, with 16 edges per vertex")
@@ -152,12 +196,16 @@ def main() -> None:
     parser.add_argument("--exchange", action="store_true")
     parser.add_argument("--graph", help="a graph directory, which the workers read")
     parser.add_argument("--limit", default="1536MiB", help="of each worker's memory, with --graph")
-    parser.add_argument("--workers", type=int, default=5, help="with --graph")
+    parser.add_argument("--workers", type=int, help="with --graph (5) or --slow (2)")
+    parser.add_argument("--slow", type=float, help="how many times as long one worker is to take")
+    parser.add_argument("--iterations", type=int, default=60, help="with --slow")
     given = parser.parse_args()
     if given.graph is not None:
-        larger(given.graph, given.limit, given.workers)
+        larger(given.graph, given.limit, given.workers or 5)
     elif given.exchange:
         exchange()
+    elif given.slow is not None:
+        slowed(gp.rmat(given.scale, 16, seed=1), given.slow, given.workers or 2, given.iterations)
     else:
         compare(gp.rmat(given.scale, 16, seed=1), given.rounds)
 

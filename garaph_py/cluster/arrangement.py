@@ -79,14 +79,17 @@ def arrange(
     addresses, wanted = list(workers), [float(shares[address]) for address in workers]
     limits = [facts.memory for facts in workers.values()]
     if (found := parts_of(graph, bound)) is not None:
-        return Arrangement(found, spread(found, workers, wanted), found.costs, {"parts": found.count})
+        return Arrangement(found, spread(found, workers, wanted), found.edges, found.edges, {"parts": found.count})
     chosen = workers_for(graph, bound, wanted, limits)
     cuts = cut_to_fit(graph, bound, [wanted[each] for each in chosen], [limits[each] for each in chosen])
     parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)
     prepared: dict[str, Any] = {"parts": parts.count}
     if name is not None and not graph.on_disk:
         prepared["graph"] = name, hashlib.blake2b(cuts.vertices.tobytes()).hexdigest()
-    return Arrangement(parts, [addresses[each] for each in chosen], part_costs(graph, cuts).tolist(), prepared)
+    edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices]).tolist()
+    return Arrangement(
+        parts, [addresses[each] for each in chosen], part_costs(graph, cuts).tolist(), edges, prepared
+    )  # fmt: skip
 
 
 def spread(parts: PartitionedParts, workers: Mapping[str, WorkerFacts], shares: Sequence[float]) -> list[str]:
@@ -98,7 +101,7 @@ def spread(parts: PartitionedParts, workers: Mapping[str, WorkerFacts], shares: 
     ClusterError
         If no worker has room for a part.
     """
-    addresses, costs, needs = list(workers), np.array(parts.costs), parts.needs()
+    addresses, costs, needs = list(workers), np.array(parts.edges), parts.needs()
     limits = [facts.memory for facts in workers.values()]
     until, middles = np.cumsum(shares), np.cumsum(costs) - costs / 2
     at: list[int] = np.searchsorted(until[:-1] / until[-1] * costs.sum(), middles, side="right").tolist()

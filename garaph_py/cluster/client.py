@@ -2,7 +2,8 @@
 
 The client takes no part in supersteps. When a worker is lost, the client begins a new epoch: it asks the remaining
 workers of which supersteps they have copies, gives the lost parts to them, and has all parts go on from the newest
-superstep of which every part has a copy.
+superstep of which every part has a copy. If another arrangement of the parts is better, the client takes the state of
+such a superstep, and the workers go on from it with other parts, as in another run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..errors import ClusterError
 from .checkpoints import Checkpoints
 from .host import UNREACHABLE_SECONDS, ForgottenError, GoneError, unreachable
 from .placing import WorkerFacts, place
+from .snapshots import Snapshot, Snapshots
 from .superstep import Report
 
 Array = npt.NDArray[Any]
@@ -56,6 +58,9 @@ class Cluster(Protocol):
             The error that the worker has raised.
         """
 
+    def anew(self) -> Cluster:
+        """The same workers, for another run."""
+
 
 class Parts(Protocol):
     """The parts of the graph, as the client can send them."""
@@ -82,6 +87,8 @@ class Arrangement(NamedTuple):
         The worker of each part.
     costs : list of int
         What each part costs in a superstep over all edges, in any unit.
+    edges : list of int
+        How many edges each part has.
     prepared : dict
         What each worker gets first, by name, that depends on the parts.
     """
@@ -89,9 +96,39 @@ class Arrangement(NamedTuple):
     parts: Parts
     addresses: list[str]
     costs: list[int]
+    edges: list[int]
     prepared: dict[str, Any]
 
 
+class Balances(Protocol):
+    """What the client needs of a `balance.Balance`."""
+
+    snapshots: Snapshots
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to ask for a better arrangement."""
+
+    def better(self, workers: Mapping[str, WorkerFacts]) -> Arrangement | None:
+        """Another arrangement, if moving to it pays."""
+
+    def loaded(self, seconds: float) -> None:
+        """All parts have been loaded in so many seconds."""
+
+    def moved(self, arrangement: Arrangement, superstep: int, seconds: float) -> None:
+        """The run goes on with another arrangement after a superstep; moving took so many seconds."""
+
+
+class Moving(NamedTuple):
+    """A move to an arrangement that is under way, the superstep after which the run goes on, and when it began."""
+
+    arrangement: Arrangement
+    superstep: int
+    began: float
+
+
+Copies = Mapping[str, Mapping[int, list[int]]]
+"""The supersteps of which workers have copies, by worker and part."""
 Heard = Callable[[int, tuple[Report, ...]], None]
 """The client calls ``heard(superstep, reports)`` once for each superstep, in order, with the reports of all parts."""
 
@@ -109,6 +146,8 @@ class Conductor:
         Receives the reports of each superstep.
     checkpoints : Checkpoints, optional
         The checkpoints from which the run resumes, and which it makes.
+    balance : Balances, optional
+        It says when parts move.
 
     Attributes
     ----------
@@ -119,19 +158,26 @@ class Conductor:
     def __init__(
         self, cluster: Cluster, arrangement: Arrangement, prepared: Mapping[str, Any], heard: Heard,
         checkpoints: Checkpoints | None = None,
+        balance: Balances | None = None,
     ) -> None:  # fmt: skip
-        self._cluster, self._parts, self._heard = cluster, arrangement.parts, heard
-        self._prepared = {**prepared, **arrangement.prepared}
-        self._checkpoints = checkpoints
+        self._cluster, self._prepared, self._heard = cluster, prepared, heard
+        self._checkpoints, self._balance = checkpoints, balance
         self._epoch = 0
-        self._addresses = list(arrangement.addresses)  # by part
-        self._members: list[str] = []  # workers that were prepared and are there
-        self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
+        self._begin(arrangement)
+        self._from: Snapshot | None = None  # the newest state that the client has
+        self._moving: Moving | None = None
         self._failing: float | None = None  # since when calls fail although all workers are there
         self._next = 0  # the next superstep of which the client has to hear
         self.finished, self.converged = 0, False
         self.before = 0
         self.failures: list[str] = []
+
+    def _begin(self, arrangement: Arrangement) -> None:
+        """No worker has any of these parts."""
+        self._parts, self._of_parts = arrangement.parts, arrangement.prepared
+        self._addresses = list(arrangement.addresses)  # by part
+        self._members: list[str] = []  # workers that were prepared and are there
+        self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
         self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
     async def run(self) -> list[Array]:
@@ -144,20 +190,25 @@ class Conductor:
         GaraphError
             The error that a worker has raised.
         """
-        superstep = None if self._checkpoints is None else await self._checkpoints.load()
-        self._next = self.before = superstep or 0
-        copies: dict[str, dict[int, list[int]]] = {}
+        state = await self._newest(None)
+        self._next = self.before = 0 if state is None else state.superstep
+        superstep: int | None = None
+        copies: Copies = {}
         while True:
             try:
                 await self._send_parts()
-                await self._load(superstep, copies)
-                await self._watch()
+                await self._load(state, superstep, copies)
+                if (better := await self._watch()) is not None:
+                    state = await self._move(better)
+                    superstep, copies = None, {}
+                    continue
                 if self._checkpoints is not None:
                     await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
                 return await self._collect()
             except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
                 superstep, copies = await self._recover(gone)
+                state = await self._newest(superstep)
 
     @property
     def addresses(self) -> list[str]:
@@ -172,9 +223,10 @@ class Conductor:
 
     async def _send_parts(self) -> None:
         """Prepare workers; send parts that are not where they should be, or have them read."""
+        began = time.monotonic()
         for address in dict.fromkeys(self._addresses):
             if address not in self._members:
-                kept = await self._ask(address, "prepare", dict(self._prepared))
+                kept = await self._ask(address, "prepare", {**self._prepared, **self._of_parts})
                 self._members.append(address)
                 self._has.update((address, part) for part in kept or ())
         parts, pieces = asyncio.Semaphore(PARTS), asyncio.Semaphore(PIECES)
@@ -189,6 +241,8 @@ class Conductor:
         for found in await self._each(reads, "read", lambda address: {"wanted": reads[address]}):
             self.found |= found
             self._has |= {(self._addresses[part], part) for part in found}
+        if self._balance is not None and len(missing) == self._parts.count:
+            self._balance.loaded(time.monotonic() - began)
 
     async def _send_part(self, address: str, part: int, parts: asyncio.Semaphore, pieces: asyncio.Semaphore) -> None:
         """Send a part in pieces; the semaphores bound how many parts and pieces are on their way."""
@@ -207,17 +261,18 @@ class Conductor:
             )
             self._has.add((address, part))
 
-    async def _load(self, superstep: int | None, copies: Mapping[str, Mapping[int, list[int]]]) -> None:
-        """Connect the parts, have each in the state after the superstep, and begin the epoch."""
+    async def _load(self, state: Snapshot | None, superstep: int | None, copies: Copies) -> None:
+        """Connect the parts, have all go on from the `state`, or else from copies of a `superstep`, or else from the
+        beginning; and begin the epoch."""
         here = list(dict.fromkeys(self._addresses))
         neighbours = {address: here[(i + 1) % len(here)] for i, address in enumerate(here)}
         self._has = set(zip(self._addresses, range(self._parts.count), strict=True))  # workers drop what is elsewhere
         await self._each(here, "connect", lambda address: {
             "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
         })  # fmt: skip
-        if superstep is not None and not copies:
-            assert self._checkpoints is not None
-            await self._checkpoints.give(superstep, self._of_part, self._parts.count)
+        if state is not None:
+            superstep = state.superstep
+            await state.give(self._of_part, self._parts.count)
         elif superstep is not None:
             for part, address in enumerate(self._addresses):
                 if superstep not in copies.get(address, {}).get(part, ()):
@@ -226,9 +281,12 @@ class Conductor:
         await self._each(here, "load", lambda address: {"superstep": superstep})
         await self._each(here, "go", lambda address: {})
         self._failing = None
+        if (moving := self._moving) is not None and self._balance is not None:
+            self._moving = None
+            self._balance.moved(moving.arrangement, moving.superstep, time.monotonic() - moving.began)
 
-    async def _watch(self) -> None:
-        """Pass on what the parts report, until all have finished."""
+    async def _watch(self) -> Arrangement | None:
+        """Pass on what the parts report, until all have finished; or return a better arrangement."""
         ended: dict[int, tuple[int, bool]] = {}
         here = list(dict.fromkeys(self._addresses))
         while len(ended) < self._parts.count:
@@ -242,16 +300,46 @@ class Conductor:
                 copied.update(reply["copied"])
             if self._checkpoints is not None and not ended:
                 await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
+            if self._balance is not None and self._balance.is_due and not ended:
+                alive = await self._cluster.workers()
+                if (better := await asyncio.to_thread(self._balance.better, alive)) is not None:
+                    return better
         self.finished, self.converged = max(ended.values())
+        return None
+
+    async def _move(self, better: Arrangement) -> Snapshot | None:
+        """End the epoch, and have the workers forget the parts; return the state with which the new ones begin."""
+        began = time.monotonic()
+        self._epoch += 1
+        superstep = common(await self._each(self._members, "halt", lambda address: {}), self._parts.count)
+        state = await self._newest(superstep)
+        if state is None and superstep is not None:
+            assert self._balance is not None
+            state = await self._balance.snapshots.take(superstep, self._of_part, self._parts.count)
+        await self.close()
+        log.info("parts move to other workers after %d supersteps", 0 if state is None else state.superstep)
+        self._cluster, self._from = self._cluster.anew(), state
+        self._moving = Moving(better, 0 if state is None else state.superstep, began)
+        self._begin(better)
+        return state
+
+    async def _newest(self, superstep: int | None) -> Snapshot | None:
+        """The newest state that the client has, unless there are copies of a later `superstep`."""
+        if self._checkpoints is not None:
+            known = superstep, None if self._from is None else self._from.superstep
+            after = max((each for each in known if each is not None), default=None)
+            self._from = await self._checkpoints.load(after) or self._from
+        is_new = self._from is not None and (superstep is None or self._from.superstep >= superstep)
+        return self._from if is_new else None
 
     async def _collect(self) -> list[Array]:
         """The reported values of each part."""
         return [await self._ask(address, "report", {"part": part}) for part, address in enumerate(self._addresses)]
 
-    async def _recover(self, gone: GoneError) -> tuple[int | None, dict[str, dict[int, list[int]]]]:
+    async def _recover(self, gone: GoneError) -> tuple[int | None, Copies]:
         """Begin a new epoch without the workers that have gone.
 
-        Returns the superstep from which all go on, and the supersteps of which workers have copies.
+        Returns the newest superstep of which all parts have copies, and the supersteps of which workers have any.
         """
         while True:
             self._epoch += 1
@@ -280,11 +368,7 @@ class Conductor:
                 gone = error
                 continue
             copies = dict(zip(self._members, replies, strict=True))
-            superstep = common(copies.values(), self._parts.count)
-            if self._checkpoints is not None:
-                newer = await self._checkpoints.load(superstep)
-                superstep, copies = (superstep, copies) if newer is None else (newer, {})
-            return superstep, copies
+            return common(copies.values(), self._parts.count), copies
 
     async def _place(self, alive: Mapping[str, WorkerFacts]) -> None:
         """Give each part that was lost to another worker; wait for a new one if none has room."""

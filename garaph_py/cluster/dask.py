@@ -177,6 +177,10 @@ class DaskCluster:
             if facts["status"] in ("running", "paused")
         }
 
+    def anew(self) -> DaskCluster:
+        """The same workers, for a run of another name."""
+        return DaskCluster(self._client, secrets.token_hex(16))
+
     async def call(self, address: str, what: str, data: Mapping[str, Any]) -> Any:
         """Ask a worker through the scheduler, and return its reply."""
         message = {

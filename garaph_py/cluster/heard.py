@@ -10,6 +10,8 @@ import numpy as np
 from .. import events
 from ..output.history import History
 from ..output.record import Record
+from ..output.recording import PAUSES
+from .balance import Move
 from .part_run import total_of
 from .prepare import counts_of
 from .superstep import Report
@@ -27,7 +29,7 @@ class Heard:
     Parameters
     ----------
     put : callable
-        Receives each record.
+        Receives each record, and a step for each move of parts.
     record : Record
         Receives the totals, and a span for each part and superstep, if somebody wants them. The first superstep begins
         when the `record` does.
@@ -38,13 +40,13 @@ class Heard:
     ----------
     history : History
     seconds : float
-        The time of all supersteps.
+        The time of all supersteps, and of moves between them.
+    moves : list of Move
     """
 
-    def __init__(
-        self, put: Callable[[events.Iteration], None], record: Record, total: np.dtype[Any] | None = None
-    ) -> None:
+    def __init__(self, put: Callable[[events.Event], None], record: Record, total: np.dtype[Any] | None = None) -> None:
         self.history, self.seconds = History(), 0.0
+        self.moves: list[Move] = []
         self._put, self._record, self._total = put, record, total
         self._until: list[float] = []  # for each part, when it had done its last superstep
 
@@ -54,7 +56,7 @@ class Heard:
         records = [each.record or NONE for each in counts]
         self._until = [
             max(until + report.seconds, self.seconds + each.seconds)
-            for until, report, each in zip(self._until or [0.0] * len(reports), reports, counts, strict=True)
+            for until, report, each in zip(self._until or [self.seconds] * len(reports), reports, counts, strict=True)
         ]
         began, self.seconds = self.seconds, max(self._until)
         first = next((each for each in records if each is not NONE), NONE)
@@ -72,6 +74,15 @@ class Heard:
                 for part, address in enumerate(addresses)
                 if records[part] is not NONE
             ]
+
+    def moved(self, move: Move) -> None:
+        """Take a move of parts, after the superstep that was heard last."""
+        self.moves.append(move)
+        self._put(events.Step("moving parts", move.nbytes, move.nbytes))
+        began, self.seconds, self._until = self.seconds, self.seconds + move.seconds, []
+        if self._record.spans is not None:
+            start, end = (round((self._record.began + at) * 1e9) for at in (began, self.seconds))
+            self._record.spans.append(events.Span(PAUSES, f"parts move: {move.slowest} is slow", start, end, {}))
 
     def _span(self, part: int, address: str, did: events.Iteration, sent: int) -> events.Span:
         """What a part did in its last superstep; between two spans it waits for the others."""

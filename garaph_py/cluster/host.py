@@ -141,7 +141,7 @@ class PartHost:
         self._letters: dict[tuple[int, int], Message] = {}
         self._outgoing: dict[int, Message] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._reported, self._copy_seconds = 0.0, run.state_bytes / COPY_RATE
+        self._reported, self._copy_seconds, self._worked = 0.0, run.state_bytes / COPY_RATE, 0.0
         self._is_asked = False  # for a copy
         self._is_taken = asyncio.Event()  # the copy that the client has asked for
         self.records: dict[int, tuple[Report, ...]] = {}
@@ -215,7 +215,7 @@ class PartHost:
         now = time.perf_counter()
         seconds, self._reported = now - self._reported, now
         sent = sum(message.nbytes for message in self._outgoing.values())
-        return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent, self._is_asked)
+        return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent, self._is_asked, self._worked)
 
     def _obey(self, instructions: Sequence[Instruction]) -> None:
         """Carry out instructions, each in a task of its own."""
@@ -324,13 +324,16 @@ class PartHost:
 
     def _compute(self, step: Step, messages: Mapping[int, Message], copy: bool) -> tuple[Any, dict[str, Any]]:
         """Put messages in place, copy the state if asked, and do a superstep."""
+        began = time.perf_counter()
         self._put(messages)
-        started = time.perf_counter()
-        saved = self._run.save() if copy else {}
+        saved, saving = {}, 0.0
         if copy:
-            self._copy_seconds = time.perf_counter() - started
+            started = time.perf_counter()
+            saved = self._run.save()
+            self._copy_seconds = saving = time.perf_counter() - started
         counts = self._run.step([report.counts for report in step.reports])
         self._encode()
+        self._worked = time.perf_counter() - began - saving
         return counts, saved
 
     def _encode(self) -> None:

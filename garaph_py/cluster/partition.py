@@ -44,8 +44,8 @@ class PartitionedParts:
         self._bytes = bound.value.itemsize, parameter_bytes(bound)
 
     @property
-    def costs(self) -> list[int]:
-        """What each part costs in a superstep over all edges: as much as it has edges."""
+    def edges(self) -> list[int]:
+        """How many edges each part has."""
         return [part.edges for part in self.partition.parts]
 
     def arrays(self, part: int) -> dict[str, Array]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import queue
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,14 @@ from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
-from ..system.sizes import counted
+from ..system.sizes import counted, show_seconds
 from .arrangement import arrange
+from .balance import Balance, Move
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from .client import Cluster, Conductor, wait_for_workers
 from .heard import Heard
 from .part_run import any_order
+from .snapshots import Snapshots
 from .source import sent
 from .superstep import Report
 
@@ -88,7 +91,7 @@ def run(
             workers = dask.DaskCluster(client, secrets.token_hex(16))
             if client is cluster:  # it will be there for the next run, too
                 prepared["graph"] = dask.kept_name(graph._arrays.derived, client)
-            work = conduct(workers, bound, graph, prepared, heard, checkpoints)
+            work = conduct(workers, bound, graph, prepared, heard, checkpoints, options.iterations)
             meanwhile = interrupts.check if checkpoints is None else checkpoints.listen
             values, conductor, threads = dask.wait(client, work, heard_events, on_event, meanwhile)
         stats = stats_of(heard, conductor, threads)
@@ -106,34 +109,50 @@ def run(
 
 def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
     """The statistics of a run that has ended."""
-    lost = conductor.failures
-    note = f"during the run, {counted(len(lost), 'worker')} went, the last one {lost[-1]}" if lost else None
     encoding = PACKED if any(how == PACKED for how, _ in conductor.found.values()) else RAW
     return Stats(
-        heard.history, conductor.converged, heard.seconds, threads, note=note, encoding=encoding,
-        resumed=conductor.before,
+        heard.history, conductor.converged, heard.seconds, threads, note=note_of(conductor.failures, heard.moves),
+        encoding=encoding, resumed=conductor.before,
     )  # fmt: skip
 
 
+def note_of(lost: Sequence[str], moves: Sequence[Move]) -> str | None:
+    """What a user should know of a run in which workers were lost, or parts have moved; None of any other."""
+    said = [f"during the run, {counted(len(lost), 'worker')} went, the last one {lost[-1]}"] if lost else []
+    if moves:
+        last = moves[-1]
+        said.append(
+            f"the graph was divided anew among the workers {counted(len(moves), 'time')}, at last after "
+            f"{counted(last.superstep, 'superstep')}, in {show_seconds(last.seconds)}, as {last.slowest} was slow: it "
+            f"computed for {show_seconds(last.before)} in a superstep, and no worker is expected to need more than "
+            f"{show_seconds(last.expected)} now"
+        )
+    return "; ".join(said) or None
+
+
+# wide: all that a run is made of
 async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
-    checkpoints: Checkpoints | None = None,
+    checkpoints: Checkpoints | None = None, limit: int | None = None,
 ) -> tuple[Array, Conductor, int]:  # fmt: skip
-    """Place the parts, as many edges at each worker as it has threads, and run.
+    """Place the parts, as many edges at each worker as it has threads, and run, for at most `limit` supersteps.
 
     Returns the reported values, what happened, and the threads of all these workers.
     """
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
-    name = prepared.pop("graph", None)
-    found = arrange(graph, bound, workers, {address: facts.threads for address, facts in workers.items()}, name)
+    place = functools.partial(arrange, graph, bound, name=prepared.pop("graph", None))
+    found = place(workers, {address: facts.threads for address, facts in workers.items()})
+    snapshots, nbytes = Snapshots(bound, graph.n), graph._arrays.raw_bytes
+    balance = Balance(place, snapshots, found, nbytes, limit, heard.moved)
 
     def hear(superstep: int, reports: tuple[Report, ...]) -> None:
         if superstep > conductor.before:  # otherwise it is the state with which the run begins
+            balance.hear(superstep, reports, conductor.addresses)
             heard(reports, conductor.addresses)
 
-    conductor = Conductor(cluster, found, prepared, hear, checkpoints)
+    conductor = Conductor(cluster, found, prepared, hear, checkpoints, balance)
     try:
         reported = await conductor.run()
     finally:

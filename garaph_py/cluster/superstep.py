@@ -46,6 +46,8 @@ class Report(NamedTuple):
         Bytes of the messages that go with it.
     asked : bool
         Whether the client has asked this part for a copy, which all then make.
+    worked : float
+        Of the `seconds`, those in which its worker computed for it, without making copies.
     """
 
     counts: Any
@@ -54,6 +56,7 @@ class Report(NamedTuple):
     copied: int
     sent: int
     asked: bool = False
+    worked: float = 0.0
 
 
 class Ready(NamedTuple):

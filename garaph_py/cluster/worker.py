@@ -188,9 +188,21 @@ class Hosting:
         self._hosts[part].ask()
 
     async def take(self, part: int, superstep: int) -> dict[str, Any]:
-        """What a part owns after a superstep: in the copy that it has made for the client, or at the end of the run."""
-        is_copied = self._for_client.pop(part, None) == superstep
-        return await self._hosts[part].own(self._copies[part][superstep] if is_copied else None)
+        """What a part owns after a superstep of which there is a copy here, or after which the run has ended.
+
+        Raises
+        ------
+        ClusterError
+            If neither is so.
+        """
+        host, saved = self._hosts[part], self._copies.get(part, {}).get(superstep)
+        self._for_client.pop(part, None)
+        if saved is None and (host.finished is None or host.finished[0] != superstep):
+            raise ClusterError(
+                f"the worker {self._address} has no copy of part {part} after superstep {superstep}; run again, and "
+                "please report this"
+            )
+        return await host.own(saved)
 
     async def fetch(self, part: int, superstep: int, address: str) -> None:
         """Get a copy from another worker."""

@@ -25,14 +25,14 @@ class Stats:
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float
-        Wall time of all iterations, without compiling.
+        Wall time of all iterations, without compiling; on a cluster, with the time in which parts moved.
     threads : int
         CPU threads.
     device : str
         The device at the end of the run: ``"cpu"``, or the GPU's name.
     note : str or None
         Why a GPU was not used although there is a driver, was not used to the end, or was used with less than was asked
-        for.
+        for; on a cluster, which workers went, and why parts moved.
     encoding : {"raw", "packed"}
         How the edges were stored.
     resumed : int

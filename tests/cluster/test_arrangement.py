@@ -62,12 +62,12 @@ def test_a_graph_that_fits_in_sum_but_not_in_equal_shares_runs():
 
 
 def parts(*needs):
-    """Parts that need so many MiB each, and cost as much."""
+    """Parts that need so many MiB each, and have as many edges."""
 
     def refuse(at, limits):
         raise ClusterError("too little memory")
 
-    return SimpleNamespace(costs=needs, needs=lambda: [need * MIB for need in needs], check_memory=refuse)
+    return SimpleNamespace(edges=needs, needs=lambda: [need * MIB for need in needs], check_memory=refuse)
 
 
 def test_neighbours_are_at_one_worker():

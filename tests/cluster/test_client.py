@@ -30,7 +30,9 @@ def run(workers, parts, heard=lambda superstep, reports: None, needs=0):
     async def work():
         there, made = list(await workers.workers()), NumpyParts(N, SOURCES, TARGETS, parts, needs)
         addresses = [there[part % len(there)] for part in range(parts)]
-        conductor = Conductor(workers, Arrangement(made, addresses, [1] * parts, {"parts": parts}), {}, heard)
+        conductor = Conductor(
+            workers, Arrangement(made, addresses, [1] * parts, [1] * parts, {"parts": parts}), {}, heard
+        )
         try:
             reported = await conductor.run()
         finally:

@@ -1,5 +1,6 @@
 import garaph_py as gp
 from garaph_py import events
+from garaph_py.cluster.balance import Move
 from garaph_py.cluster.heard import Heard
 from garaph_py.cluster.part_run import Counts
 from garaph_py.cluster.superstep import Report
@@ -32,6 +33,22 @@ def test_a_superstep_ends_with_the_last_part(tmp_path):
     ends = [(span.track, span.name, round(span.end / 1e9 - record.began, 6)) for span in record.spans]
     assert ends == [(f"part {part}", PLACES[part], end) for part, end in ((0, 1.0), (1, 2.0), (0, 4.0), (1, 2.5))]
     assert record.spans[2].details == {"iteration": 1, "edges": 20, "sent": 3}
+
+
+def test_a_move_takes_its_time_between_supersteps(tmp_path):
+    """The parts may be more or fewer after it."""
+    told, record = [], Record(tmp_path / "trace.json", None)
+    heard = Heard(told.append, record)
+    heard((report(1.0, 1.0, DID), report(2.0, 2.0, DID)), PLACES)
+    move = Move(1, 3.0, "worker 1", 2.0, 1.0, 100)
+    heard.moved(move)
+    heard((report(0.5, 0.5, DID._replace(number=1)),), PLACES[:1])
+    assert [(row.started, row.seconds) for row in heard.history.records()] == [(0.0, 2.0), (5.0, 0.5)]
+    assert heard.moves == [move]
+    assert told[1] == events.Step("moving parts", 100, 100)
+    (pause,) = [span for span in record.spans if span.track == "pauses"]
+    assert pause.name == "parts move: worker 1 is slow"
+    assert round((pause.end - pause.start) / 1e9, 6) == 3.0
 
 
 def test_nobody_wants_a_timeline():

@@ -14,6 +14,7 @@ import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
 from garaph_py.cluster.arrangement import GraphParts
+from garaph_py.cluster.part_run import PartRun
 from garaph_py.errors import ClusterError, FormatError, ParameterError
 from garaph_py.output.recording import read_recording
 from garaph_py.simulation.recorded import read_trace
@@ -310,6 +311,43 @@ def test_a_killed_worker_changes_no_answer(graph):
             np.testing.assert_array_equal(result.values, alone.values)
             assert "during the run, 1 worker went" in result.stats.note
             assert len(result.stats.iterations) == len(alone.stats.iterations)
+
+
+def slow_down(dask_worker=None):
+    """On a worker: take 2 microseconds more for each edge."""
+    step = PartRun.step
+
+    def slowly(self, totals):
+        time.sleep(2e-6 * self.part.graph.m)
+        return step(self, totals)
+
+    PartRun.step = slowly
+
+
+def test_a_slow_worker_gets_less(tmp_path):
+    program, graph, trace = gp.apps.PageRank(stop="never"), gp.rmat(12, 16, seed=3), tmp_path / "trace.json"
+    heard = []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        gp.run(program, graph, cluster=client, iterations=1)
+        slow = max(client.scheduler_info()["workers"])
+        client.run(slow_down, workers=[slow])
+        result = gp.run(
+            program, graph, cluster=client, iterations=80, on_event=heard.append, options=gp.Options(trace=trace)
+        )
+        assert runs_left(client) == 0
+    alone = gp.run(program, graph, iterations=80, options=gp.Options(sync=True))
+    np.testing.assert_array_equal(result.values, alone.values)
+    seconds = [one.seconds for one in result.stats.iterations]
+    assert len(seconds) == len(alone.stats.iterations)
+    assert np.median(seconds[-5:]) < 0.6 * np.median(seconds[:5])
+    assert "the graph was divided anew among the workers" in result.stats.note
+    assert f"{slow} was slow" in result.stats.note
+    assert [one for one in heard if isinstance(one, events.Step) and one.name == "moving parts"]
+    (pause, *_) = [span for span in read_recording(trace).spans if span.track == "pauses"]
+    assert pause.name == f"parts move: {slow} is slow"
 
 
 def test_workers_read_their_parts_of_a_graph_on_disk(client, tmp_path):

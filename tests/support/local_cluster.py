@@ -65,5 +65,7 @@ def conducted(program, graph, workers, **options):
     graph = oriented(program, graph)
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(RunOptions(**options))}
     heard = Heard(queue.SimpleQueue().put, Record(None, None))
-    values, conductor, _ = asyncio.run(conduct(workers, bind(program, graph), graph, prepared, heard))
+    values, conductor, _ = asyncio.run(
+        conduct(workers, bind(program, graph), graph, prepared, heard, None, options.get("iterations"))
+    )
     return values, heard.history.records(), conductor

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from garaph_py.cluster.prepare import hosting
 from garaph_py.cluster.reading import PartReader
+from garaph_py.graph.part import Part
 from tests.support.numpy_parts import LocalWorkers
 
 
@@ -14,3 +17,29 @@ class Workers(LocalWorkers):
 
     def host(self, address, **prepared):
         return hosting(PartReader(address, 1, self.limit, self.folder), self.call, **prepared)
+
+
+class SlowWorkers(Workers):
+    """Workers that take so many seconds longer over an edge in each superstep, by address; those may change."""
+
+    def __init__(self, count, paces, after=None):
+        super().__init__(count, after=after)
+        self.paces = paces
+
+    def host(self, address, **prepared):
+        hosting = super().host(address, **prepared)
+        make = hosting._make
+
+        def slow(part, content, sends):
+            run = make(part, content, sends)
+            step, edges = run.step, content.graph.m if isinstance(content, Part) else len(content["sources"])
+
+            def slowly(counts):
+                time.sleep(self.paces.get(address, 0.0) * edges)
+                return step(counts)
+
+            run.step = slowly
+            return run
+
+        hosting._make = slow
+        return hosting
