@@ -3,7 +3,7 @@ A program of your own: k-cores
 ==============================
 
 The k-core of a graph is what remains when vertices with fewer than k neighbours are removed again and again. A vertex's
-value says whether it remains; it counts the neighbours that do. Watch the Debian packages thin out as k grows.
+value says whether the vertex remains; ``gather`` counts neighbours that do. Watch the packages thin out as k grows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How deep dependencies reach
 ===========================
 
-Breadth-first search from one Debian package: level 1 are the packages that it needs itself, level 2 those that these
-need, and so on. "Needs" includes what a package only recommends or suggests.
+Breadth-first search from one Debian package: level 1 has the packages that it needs itself, level 2 those that the
+packages of level 1 need, and so on. "Needs" includes what a package recommends or suggests.
 """
 
 import matplotlib.pyplot as plt

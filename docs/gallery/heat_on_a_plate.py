@@ -2,7 +2,7 @@
 Heat on a plate
 ===============
 
-A square plate is held hot at its top edge and along a ring, and cold at its other edges. The picture shows the heat
+A square plate is kept hot at its top edge and along a ring, and cold at its other edges. The picture shows the heat
 after 200, 2,000 and 20,000 steps of time.
 """
 

@@ -2,7 +2,7 @@
 Two factions of a karate club
 =============================
 
-Zachary's karate club split between its instructor (vertex 0) and its president (vertex 33). Hold the one at 1 volt and
+Zachary's karate club split between its instructor (vertex 0) and its president (vertex 33). Hold one at 1 volt and
 the other at 0, and let every friendship conduct: members above half a volt stand with the instructor.
 """
 

@@ -4,8 +4,8 @@ Long paths from disk
 
 Breadth-first search over a grid of streets in a directory on disk, opened with too little memory for its edges. The
 search has over a thousand supersteps, each with a few hundred vertices. If it goes superstep by superstep
-(``sync=True``), it reads their edges again and again. Left to itself, it notices that, and works off each page of edges
-while the page is in memory.
+(``sync=True``), it reads the same pages of edges again and again. By default the run notices that, and follows all the
+edges of a page that it can while the page is in memory.
 """
 
 import tempfile

@@ -2,7 +2,7 @@
 The way through a maze
 ======================
 
-A maze of a million cells: a spanning tree of the grid, the least one if every wall has a random price. Its cells are
+A maze of a million cells: the minimum spanning tree of a grid whose walls have random prices. Its cells are
 vertices, its passages edges. Breadth-first search finds the distance of every cell from the one at the top left.
 """
 

@@ -2,8 +2,8 @@
 A network that remembers pictures
 =================================
 
-A Hopfield network stores three pictures in the weights between its neurons. Shown a picture of which 35 % is noise, it
-relaxes towards the one that it remembers.
+A Hopfield network stores three pictures in the weights between its neurons. If it is shown one of them with 35 % noise,
+it relaxes towards the stored picture.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A graph that does not fit
 =========================
 
-A graph of sixteen million edges in a directory on disk, opened with half the memory that they take. PageRank reads what
-is not kept in every iteration. Breadth-first search reads only the pages in which a vertex may change. ``gp.plan`` says
-beforehand what stays in memory and what is read.
+A graph of sixteen million edges in a directory on disk, opened with half the memory that the edges take. In every
+iteration, PageRank reads the edges that do not stay in memory. Breadth-first search reads only what its active vertices
+need. ``gp.plan`` says in advance what stays in memory and what a run reads.
 """
 
 import tempfile

@@ -2,7 +2,7 @@
 A scheduler of your own
 =======================
 
-A policy that measures what an edge costs in each mode, and takes the cheaper one, beside the rules of Garaph's paper.
+A policy that measures the cost of an edge in each mode and chooses the cheaper mode, compared with the paper's rules.
 """
 
 import matplotlib.pyplot as plt
