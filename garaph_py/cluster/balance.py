@@ -15,19 +15,20 @@ from .snapshots import Snapshots
 from .superstep import Report
 
 RECENT = 5
-"""Supersteps over which the speed of workers is measured: the median of so few is not moved by one or two that another
-program of the machine has slowed."""
+"""Supersteps over which the speed of workers is measured, as a median, which one or two supersteps that another program
+has slowed do not change."""
 DENSE = 0.5
-"""The least share of its edges that each part has to visit in a superstep from which the speed of workers is told. With
-fewer, it depends on where the active vertices are."""
+"""Minimum share of its edges that each part visits in a superstep that counts for the speed of workers. With fewer, the
+times depend on where the active vertices are."""
 LEAST_GAIN = 0.1
-"""The least share of the slowest worker's time that a move must save: so much is noise."""
+"""Minimum share of the slowest worker's time that a move must save; smaller differences are noise."""
 DEARER = 2.0
-"""Each move must promise so many times as much, compared with its cost, as the one before. So there are few, also if
-workers are fast and slow in turns, and all together cost no more than they were expected to bring."""
+"""Factor by which the promised gain of a move, relative to its cost, must exceed that of the move before. So there are
+few moves even if workers are alternately fast and slow, and all moves together cost no more than their expected
+gain."""
 SEND_RATE = 0.2e9
-"""Bytes of edges per second at which parts are expected to move, if nobody has timed that because the workers had kept
-theirs: on one machine, with 268 MB, it was 0.1 to 0.2 GB/s (docs/results/cluster.md)."""
+"""Expected rate (bytes of edges per second) of moving parts, if no move was timed because the workers had kept their
+parts: 268 MB moved at 0.1 to 0.2 GB/s on one machine (docs/results/cluster.md)."""
 
 Arrange = Callable[[Mapping[str, WorkerFacts], Mapping[str, float]], Arrangement]
 """``arrange(workers, shares)`` cuts the graph among these workers, in proportion to their shares."""
@@ -39,13 +40,14 @@ class Move(NamedTuple):
     Attributes
     ----------
     superstep : int
-        After which the run has gone on.
+        The superstep after which the run went on with the new parts.
     seconds : float
-        How long the parts took to move.
+        The time of the move.
     slowest : str
-        The worker that was slowest.
+        The slowest worker before the move.
     before, expected : float
-        Seconds that it computed in a superstep, and that the slowest was expected to after the move.
+        Seconds per superstep that this worker computed, and that the slowest worker was expected to compute after the
+        move.
     nbytes : int
         Bytes of the graph's edges, raw.
     """
@@ -65,13 +67,13 @@ class Balance:
     ----------
     arrange : callable
     snapshots : Snapshots
-        By which the state moves.
+        The snapshots by which the state moves.
     arrangement : Arrangement
-        The first one.
+        The first arrangement.
     nbytes : int
         Bytes of the graph's edges.
     limit : int, optional
-        The supersteps after which the run ends, if it does not end by itself.
+        The number of supersteps after which the run ends, if it does not converge before.
     tell : callable
         ``tell(move)`` is called after each move.
     """
@@ -90,7 +92,7 @@ class Balance:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is known of the workers with these parts."""
+        """Forget what was measured with earlier parts."""
         self._seen: deque[dict[str, float]] = deque(maxlen=RECENT)  # seconds that each worker computed
         self._seconds: deque[float] = deque(maxlen=RECENT)  # of the supersteps
         self._count = self._next = 0  # of these, and how many there have to be before anybody looks again
@@ -114,15 +116,16 @@ class Balance:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough has been heard to look at the workers."""
+        """Whether enough supersteps were reported to judge the workers."""
         return len(self._seen) == RECENT and self._count >= self._next
 
     def better(self, workers: Mapping[str, WorkerFacts]) -> Arrangement | None:
-        """An arrangement for the `workers` that are there, if moving to it pays.
+        """An arrangement for the present `workers`, if moving to it pays; otherwise None.
 
-        It has to bring more in the supersteps to come than it costs: to load the parts, as long as that took last time,
-        and to do again what has been done since the newest copies. A run is expected to go on for as many supersteps as
-        it has done with this arrangement, unless its limit comes first. A new worker counts by its threads.
+        It has to save more time in the coming supersteps than it costs: the time to load the parts, which is expected
+        to be as long as last time, and to repeat the supersteps since the newest copies. A run is expected to go on for
+        as many supersteps as it has done with this arrangement, or up to its limit. The speed of a new worker is
+        estimated from its threads.
         """
         times = {one: statistics.median(each[one] for each in self._seen) for one in self._seen[0]}
         self._seen.clear()
@@ -155,11 +158,12 @@ class Balance:
         return gain > LEAST_GAIN * before and gain * left > (self._cost + again) * DEARER**self._moves
 
     def loaded(self, seconds: float) -> None:
-        """All parts have been loaded in so many seconds."""
+        """Note how many seconds it took to load all parts."""
         self._cost = seconds
 
     def moved(self, arrangement: Arrangement, superstep: int, seconds: float) -> None:
-        """The run goes on with an `arrangement` that was `better`, after a superstep; moving took so many seconds."""
+        """Note that the run goes on with an `arrangement` from `better` after a superstep, and how long the move
+        took."""
         assert self._planned is not None
         self._moves += 1
         self._arrangement, self._kept = arrangement, max(self._kept, superstep)
@@ -169,7 +173,7 @@ class Balance:
 
 
 def costs_of(addresses: Sequence[str], costs: Sequence[Any]) -> dict[str, Any]:
-    """What each worker's parts cost together."""
+    """The total cost of each worker's parts."""
     found = dict.fromkeys(addresses, 0)
     for address, cost in zip(addresses, costs, strict=True):
         found[address] += cost

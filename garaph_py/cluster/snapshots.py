@@ -1,4 +1,5 @@
-"""`Snapshots`: the state of a run as the client has it: of the undivided graph, so that parts of any cuts can go on."""
+"""`Snapshots`: the client's copies of a run's state, over the undivided graph, from which parts of any cuts can go
+on."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ class Snapshot(NamedTuple):
     ----------
     superstep : int
     arrays : dict
-        As `checkpoint.saver.arrays_of` has them.
+        The arrays of the state, as `checkpoint.saver.arrays_of` returns them.
     """
 
     superstep: int
     arrays: dict[str, Array]
 
     async def give(self, ask: Ask, parts: int) -> None:
-        """Have each part's worker keep its state, as if it had copied that."""
+        """Have each part's worker keep the part's state, as if the worker had copied it."""
         arrays = self.arrays
         active = np.unpackbits(arrays["active"].view(np.uint8), count=len(arrays["values"]), bitorder="little")
         for part in range(parts):
@@ -54,14 +55,15 @@ class Snapshots:
     bound : BoundProgram
         The program, bound to the undivided graph.
     n : int
-        The vertices of that graph.
+        The number of vertices of that graph.
     """
 
     def __init__(self, bound: BoundProgram, n: int) -> None:
         self._bound, self._n = bound, n
 
     async def take(self, superstep: int, ask: Ask, parts: int) -> Snapshot:
-        """Join what all parts own after a superstep of which they have copies, or after which the run has ended."""
+        """Join the own vertices of all parts after a superstep of which they have copies, or after which the run has
+        ended."""
         taken = [await ask(part, "take", {"superstep": superstep}) for part in range(parts)]
         return Snapshot(superstep, self._joined(taken))
 
