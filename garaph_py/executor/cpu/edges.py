@@ -95,6 +95,8 @@ class Reader:
     fetch_words : callable, optional
         ``fetch_words(edges, e)`` prefetches what edge e is decoded from, some time after `fetch`; None if `fetch` is
         enough.
+    source_at : callable, optional
+        ``source_at(edges, e)`` is the source of edge e; None if it takes unpacking.
     """
 
     signature: str
@@ -105,6 +107,7 @@ class Reader:
     reads_values: bool
     values: DType | None = None
     fetch_words: Callable[..., Any] | None = None
+    source_at: Callable[..., Any] | None = None
 
     def kernel(self, signature: str, function: Callable[..., Any]) -> Kernel:
         """Compile `function`, whose first argument is the tuple `edges`."""
@@ -131,7 +134,10 @@ def make_reader(codec: str, values_codec: str, values: DType | None) -> Reader:
 def raw_reader(values: DType | None) -> Reader:
     """Raw edges, whose values are raw too."""
     fetch = fetch_raw if values is None else fetch_raw_with_values
-    return Reader(f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch, True, RawArguments, values is not None)
+    return Reader(
+        f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch, True, RawArguments, values is not None,
+        source_at=raw_source_at,
+    )  # fmt: skip
 
 
 def packed_reader(values: DType | None) -> Reader:
@@ -176,6 +182,11 @@ def make_raw_walk(segment, how):
         return segment(acc, begin, end, sources, base, last, 0, values, base, context)
 
     return walk
+
+
+def raw_source_at(edges, e):
+    sources, base, _, _ = edges
+    return np.int64(sources[e - base])
 
 
 def fetch_raw(edges, e):

@@ -2,7 +2,8 @@
 
 Partitions and partial sums are as in `pull`. The kernel skips vertices that have no in-edges or are done. A branch on
 that is hard to predict, and each gather begins with a cache miss. So the kernel inspects the vertices one word ahead,
-and prefetches their first sources.
+and prefetches their first sources. Where gathers may end early, it then prefetches the values of those that are active,
+before the first gather of the word waits for one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .edges import Reader
 from .functions import Functions
 from .pull import CONTEXT, PARTITION, make_gather, make_leave_sum, make_tally, make_update
 from .records import RecordKernel
-from .walk import NOTHING, bit_of, insert_word, make_for_each_bit
+from .walk import NOTHING, bit_of, insert_word, keep, make_for_each_bit
 
 
 def make_due(f: Functions, reader: Reader):
@@ -40,10 +41,26 @@ def make_due(f: Functions, reader: Reader):
     return due
 
 
+def make_fetch_values(f: Functions, reader: Reader):
+    """Build ``fetch_values(acc, word, w, (edges, t))``, which prefetches the value of the first source of each of a
+    word's vertices, if that is active: the vertex's gather probably ends there."""
+    first_source, fetch = reader.source_at, f.value.fetch
+
+    def fetch_value(acc, v, context):
+        edges, t = context
+        source = first_source(edges, max(t.in_offsets[v], t.first_edge))
+        is_active = t.frontier[source >> 6] & bit_of(source) != np.uint64(0)
+        fetch(t.values, source if is_active else v)  # without a branch, which would be hard to predict
+        return acc
+
+    return make_for_each_bit(fetch_value)
+
+
 def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
     gather_edges, update, leave_sum = make_gather(f, reader, True), make_update(f, True), make_leave_sum(f)
     due, identity, load = make_due(f, reader), f.identity, f.value.load
     zero, add, leave = make_tally(f)
+    fetch_values = keep if reader.source_at is None else make_fetch_values(f, reader)
 
     def pull_vertex(acc, v, context):
         edges, t = context
@@ -74,6 +91,8 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
             remaining = following
             following = due(w + 1, earliest, last, edges, t)
+            if t.early:
+                fetch_values(NOTHING, remaining, w, (edges, t))
             visits, tally, word = for_each_bit((visits, tally, np.uint64(0)), remaining, w, (edges, t))
             insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
         leave(t, visits, tally)
