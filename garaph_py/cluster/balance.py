@@ -76,6 +76,11 @@ class Balance:
         The number of supersteps after which the run ends, if it does not converge before.
     tell : callable
         ``tell(move)`` is called after each move.
+
+    Attributes
+    ----------
+    shares : dict
+        With which the parts have been arranged anew, by worker; empty if they have not.
     """
 
     def __init__(
@@ -86,7 +91,8 @@ class Balance:
         self._nbytes, self._cost, self._tell = nbytes, nbytes / SEND_RATE, tell
         self._addresses: list[str] = []
         self._done = self._kept = 0  # supersteps: all, and those that need not be done again
-        self._planned: Move | None = None
+        self._planned: tuple[Move, dict[str, float]] | None = None
+        self.shares: dict[str, float] = {}
         self._speeds: dict[str, float] = {}  # costs per second, of workers that have had a part
         self._moves = 0
         self._begin()
@@ -147,7 +153,7 @@ class Balance:
         expected = max(cost / shares[one] for one, cost in costs_of(found.addresses, found.costs).items())
         if not self._pays(times[slowest], expected):
             return None
-        self._planned = Move(self._done, 0.0, slowest, times[slowest], float(expected), self._nbytes)
+        self._planned = Move(self._done, 0.0, slowest, times[slowest], float(expected), self._nbytes), shares
         return found
 
     def _pays(self, before: float, expected: float) -> bool:
@@ -165,11 +171,12 @@ class Balance:
         """Note that the run goes on with an `arrangement` from `better` after a superstep, and how long the move
         took."""
         assert self._planned is not None
+        move, self.shares = self._planned
         self._moves += 1
         self._arrangement, self._kept = arrangement, max(self._kept, superstep)
         self._cost = max(self._cost, seconds)
         self._begin()
-        self._tell(self._planned._replace(superstep=superstep, seconds=seconds))
+        self._tell(move._replace(superstep=superstep, seconds=seconds))
 
 
 def costs_of(addresses: Sequence[str], costs: Sequence[Any]) -> dict[str, Any]:

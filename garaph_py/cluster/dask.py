@@ -194,20 +194,28 @@ class DaskCluster:
 
 
 class KeptName:
-    """The name under which workers keep the parts of a graph. When Python deletes it, the workers drop the parts."""
+    """The name under which workers keep the parts of a graph. When Python deletes it, the workers drop the parts.
+
+    Attributes
+    ----------
+    name : str
+    shares : dict
+        The workers' shares in the last run, by address: with the same ones, a run finds its parts in the workers.
+    """
 
     def __init__(self) -> None:
         self.name = secrets.token_hex(16)
+        self.shares: dict[str, float] = {}
         self.clients: weakref.WeakSet[distributed.Client] = weakref.WeakSet()
 
 
-def kept_name(derived: Derived, client: distributed.Client) -> str:
+def kept_name(derived: Derived, client: distributed.Client) -> KeptName:
     """The name under which workers keep the parts of a graph for a client. It is in the graph's `derived` store."""
     kept = derived.get(KEPT_NAME, KeptName, lambda _: 0)
     if client not in kept.clients:
         kept.clients.add(client)
         weakref.finalize(kept, forget, weakref.ref(client), kept.name).atexit = False
-    return kept.name
+    return kept
 
 
 def forget(client: weakref.ref[distributed.Client], graph: str) -> None:

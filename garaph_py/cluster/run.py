@@ -82,7 +82,7 @@ def run(
     check_order(options, bound)
     if options.verify and isinstance(edges := graph._arrays.in_edges.neighbour_array, PartitionedEdges):
         edges.refuse()
-    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
+    prepared: dict[str, Any] = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
     heard = Heard(heard_events.put, record, bound.total)
     with open_saver(options, heard_events.put, request) as saver, saying_how_to_resume(saver):
@@ -135,15 +135,20 @@ async def conduct(
     cluster: Cluster, bound: BoundProgram, graph: Graph, prepared: dict[str, Any], heard: Heard,
     checkpoints: Checkpoints | None = None, limit: int | None = None,
 ) -> tuple[Array, Conductor, int]:  # fmt: skip
-    """Place the parts, as many edges at each worker as it has threads, and run, for at most `limit` supersteps.
+    """Place the parts, and run, for at most `limit` supersteps. A worker gets as many edges as it has threads, or the
+    share that it had in the last run over the graph.
 
     Returns the reported values, what happened, and the threads of all these workers.
     """
     workers = await wait_for_workers(cluster, START_SECONDS)
     if not workers:
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
-    place = functools.partial(arrange, graph, bound, name=prepared.pop("graph", None))
-    found = place(workers, {address: facts.threads for address, facts in workers.items()})
+    shares = {address: float(facts.threads) for address, facts in workers.items()}
+    kept = prepared.pop("graph", None)  # a `dask.KeptName`
+    if kept is not None and kept.shares.keys() == shares.keys():
+        shares = kept.shares
+    place = functools.partial(arrange, graph, bound, name=None if kept is None else kept.name)
+    found = place(workers, shares)
     snapshots, nbytes = Snapshots(bound, graph.n), graph._arrays.raw_bytes
     balance = Balance(place, snapshots, found, nbytes, limit, heard.moved)
 
@@ -157,6 +162,8 @@ async def conduct(
         reported = await conductor.run()
     finally:
         await conductor.close()
+    if kept is not None:
+        kept.shares = balance.shares or shares
     return np.concatenate(reported), conductor, sum(workers[address].threads for address in set(found.addresses))
 
 
