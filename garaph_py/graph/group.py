@@ -22,7 +22,7 @@ BUCKET_BITS = 10
 """There are at most 2**10 buckets. Each thread writes to all of them at once, which the TLB still allows, and the
 counters for one bucket's keys fit in the cache."""
 KEY_BITS = 6
-"""A bucket has at least 2**6 keys, since a call of a kernel takes as long as sorting the edges of so many."""
+"""A bucket has at least 2**6 keys."""
 
 
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
@@ -72,24 +72,33 @@ def make_scatter(has_values: bool):
 
 def make_place(has_values: bool):
     # wide: a compiled function takes its arrays one by one.
-    def place(keys, others, values, start, stop, first, last, offsets, cursor, out_others, out_values):
-        """Sort the edges [start, stop), whose keys lie in [first, last), by counting; `cursor` is scratch memory."""
-        for key in range(last - first):
-            cursor[key] = 0
-        for edge in range(start, stop):
-            cursor[keys[edge] - first] += 1
-        position = start
-        for key in range(last - first):
-            count = cursor[key]
-            offsets[first + key] = position
-            cursor[key] = position
-            position += count
-        for edge in range(start, stop):
-            target = cursor[keys[edge] - first]
-            cursor[keys[edge] - first] = target + 1
-            out_others[target] = others[edge]
-            if has_values:
-                out_values[target] = values[edge]
+    def place(
+        keys, others, values, starts, first_bucket, last_bucket, shift, n, offsets, cursor, out_others, out_values
+    ):  # fmt: skip
+        """Sort the edges of each of the buckets [first_bucket, last_bucket) by counting.
+
+        Bucket b has the keys from ``b << shift`` on, below `n`, and the edges from ``starts[b]`` on; `cursor` is
+        scratch memory for a bucket's keys.
+        """
+        for bucket in range(first_bucket, last_bucket):
+            first, start, stop = bucket << shift, starts[bucket], starts[bucket + 1]
+            last = min((bucket + 1) << shift, n)
+            for key in range(last - first):
+                cursor[key] = 0
+            for edge in range(start, stop):
+                cursor[keys[edge] - first] += 1
+            position = start
+            for key in range(last - first):
+                count = cursor[key]
+                offsets[first + key] = position
+                cursor[key] = position
+                position += count
+            for edge in range(start, stop):
+                target = cursor[keys[edge] - first]
+                cursor[keys[edge] - first] = target + 1
+                out_others[target] = others[edge]
+                if has_values:
+                    out_values[target] = values[edge]
         return 0
 
     return place
@@ -139,7 +148,7 @@ def scatter_kernel(width: int) -> Kernel:
 def place_kernel(width: int) -> Kernel:
     """`make_place` for edge values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    signature = f"u32* u32* {value} i64 i64 i64 i64 i64* i64* u32* {value}"
+    signature = f"u32* u32* {value} i64* i64 i64 i64 i64 i64* i64* u32* {value}"
     return Kernel(signature, make_place(bool(width)))
 
 
@@ -204,21 +213,20 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
     del keys, others, values, raw
     out_others = np.empty(m, np.uint32)
     out_values = None if bucket_values is None else np.empty(m, bucket_values.dtype)
-    bucket_starts = [*starts[:-1:parts].tolist(), m]
-    place = place_kernel(width)
-
-    def place_buckets(first_bucket: int, last_bucket: int) -> None:
-        cursor = np.empty(1 << shift, np.int64)
-        for b in range(first_bucket, last_bucket):
-            first, last = b << shift, min((b + 1) << shift, n)
-            edges = bucket_starts[b], bucket_starts[b + 1]
-            place(
-                bucket_keys, bucket_others, bucket_values, *edges, first, last, offsets, cursor, out_others, out_values
-            )
-
+    bucket_starts = np.append(starts[:-1:parts], m)
     cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # about equally many edges for each thread
     cuts[0], cuts[-1] = 0, buckets
-    pool.run(place_buckets, list(pairwise(cuts)))
+    scratch = np.empty((parts, 1 << shift), np.int64)
+    pool.run(
+        place_kernel(width),
+        [
+            (
+                bucket_keys, bucket_others, bucket_values, bucket_starts, *cut, shift, n, offsets, cursor, out_others,
+                out_values,
+            )
+            for cut, cursor in zip(pairwise(cuts), scratch, strict=True)
+        ],
+    )  # fmt: skip
     offsets[n] = m
     return offsets, out_others, None if out_values is None else out_values.view(dtype)
 
