@@ -14,8 +14,8 @@ prints the times and the line that fits them best: seconds = latency + bytes / b
 With --graph, workers of one thread, each with that limit on its memory, read their parts of the graph directory, of
 which this process reads no edges. The command prints the graph's raw bytes over the limit, the seconds, how the parts
 are held, and the most memory that each worker has had.
-With --slow, one of the workers, of one thread each, sleeps until each superstep has taken it so many times as long. The
-command prints the seconds of an iteration, least and median, when all are equally fast, before parts move, and after.
+With --slow, workers of one thread sleep in each superstep, for 50 ns an edge, and one of them so many times as long; so
+what else the machine does matters little. The command prints the seconds of an iteration between moves of parts.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SIZES = [1 << k for k in range(10, 27, 2)]
 REPEATS = 20
 CLIENT_BYTES = 64 << 20
 """Memory of the client's graph beside what belongs to its vertices, with --graph: less than its edges take."""
+EDGE_SECONDS = 5e-8
+"""How long a worker sleeps for an edge, with --slow: some ten times as long as a core here computes for it."""
 WAYS = {"one worker, two threads": (1, 2), "two workers, one thread each": (2, 1)}
 
 
@@ -148,45 +150,38 @@ def larger(path: str, limit: str, workers: int) -> None:
     print("sum of ranks", float(np.asarray(result.values).sum()), "top", result.top(3))
 
 
-def slow_down(factor: float) -> None:
-    """On a worker: take so many times as long for a superstep."""
+def pace(seconds: float) -> None:
+    """On a worker: sleep for so many seconds for each edge of a part in a superstep."""
     from garaph_py.cluster.part_run import PartRun
 
     step = PartRun.step
 
     def slowly(self: Any, totals: Any) -> Any:
-        started = time.perf_counter()
-        counts = step(self, totals)
-        time.sleep((factor - 1.0) * (time.perf_counter() - started))
-        return counts
+        time.sleep(seconds * self.part.graph.m)
+        return step(self, totals)
 
     PartRun.step = slowly  # type: ignore[method-assign]
 
 
 def slowed(graph: gp.Graph, factor: float, workers: int, iterations: int) -> None:
-    """Print the time of an iteration before one of the workers is slow, while it is, and after parts have moved."""
+    """Print the time of an iteration while one of the workers is slow, before and after parts have moved."""
     program, options = gp.apps.PageRank(stop="never"), gp.Options(sync=True)
-    with local(workers, 1) as cluster, distributed.Client(cluster) as client:
-        gp.run(program, graph, iterations=1, cluster=client)
-        equal = gp.run(program, graph, iterations=iterations, options=options, cluster=client).stats
-        graph.release()
-        client.run(slow_down, factor, workers=[min(client.scheduler_info()["workers"])])
-        result = gp.run(program, graph, iterations=iterations, options=options, cluster=client)
-    print(f"all equally fast: {times(equal.iterations)} s an iteration; {equal.note}")
-    ended = [one.started + one.seconds for one in result.stats.iterations]
-    gaps = [k for k, one in enumerate(result.stats.iterations[1:], 1) if one.started - ended[k - 1] > 1e-3]
-    first, last = ([*gaps[:1], iterations][0], [0, *gaps][-1])
-    print(f"one slow: {times(result.stats.iterations[:first])} s an iteration in the first {first}, "
-          f"{times(result.stats.iterations[last:])} s in the last {iterations - last}; "
-          f"all {result.stats.seconds:.1f} s; {result.stats.note}")  # fmt: skip
     alone = gp.run(program, graph, iterations=iterations, options=gp.Options(deterministic=True, mode="pull"))
-    print("the bits of one machine:", np.array_equal(result.values, alone.values))
-
-
-def times(iterations: list[gp.events.Iteration]) -> str:
-    """The least and the median seconds of iterations."""
-    seconds = [one.seconds for one in iterations]
-    return f"{min(seconds):.3f}, {statistics.median(seconds):.3f}"
+    for how in (1.0, factor):
+        with local(workers, 1) as cluster, distributed.Client(cluster) as client:
+            gp.run(program, graph, iterations=1, cluster=client)
+            slow, *others = sorted(client.scheduler_info()["workers"])
+            client.run(pace, EDGE_SECONDS * how, workers=[slow])
+            client.run(pace, EDGE_SECONDS, workers=others)
+            graph.release()
+            result = gp.run(program, graph, iterations=iterations, options=options, cluster=client)
+        seconds = np.array([one.seconds for one in result.stats.iterations])
+        starts = np.array([one.started for one in result.stats.iterations])
+        moved = np.flatnonzero(starts[1:] - starts[:-1] - seconds[:-1] > 1e-3) + 1
+        print(f"one worker {how:g} times as slow: all {result.stats.seconds:.1f} s; "
+              f"bits of one machine: {np.array_equal(result.values, alone.values)}; {result.stats.note}")  # fmt: skip
+        for between in np.split(seconds, moved):
+            print(f"  {len(between)} iterations: {between.min():.3f} s least, {np.median(between):.3f} median")
 
 
 def main() -> None:
@@ -197,7 +192,7 @@ def main() -> None:
     parser.add_argument("--graph", help="a graph directory, which the workers read")
     parser.add_argument("--limit", default="1536MiB", help="of each worker's memory, with --graph")
     parser.add_argument("--workers", type=int, help="with --graph (5) or --slow (2)")
-    parser.add_argument("--slow", type=float, help="how many times as long one worker is to take")
+    parser.add_argument("--slow", type=float, help="how many times as long one worker is to sleep")
     parser.add_argument("--iterations", type=int, default=60, help="with --slow")
     given = parser.parse_args()
     if given.graph is not None:

@@ -122,10 +122,10 @@ def note_of(lost: Sequence[str], moves: Sequence[Move]) -> str | None:
     if moves:
         last = moves[-1]
         said.append(
-            f"the graph was divided anew among the workers {counted(len(moves), 'time')}, at last after "
-            f"{counted(last.superstep, 'superstep')}, in {show_seconds(last.seconds)}, as {last.slowest} was slow: it "
-            f"computed for {show_seconds(last.before)} in a superstep, and no worker is expected to need more than "
-            f"{show_seconds(last.expected)} now"
+            f"parts moved {counted(len(moves), 'time')}, the last time after {counted(last.superstep, 'superstep')} "
+            f"and for {show_seconds(last.seconds)}, because {last.slowest} was slow: it computed for "
+            f"{show_seconds(last.before)} in a superstep, and the slowest worker is now expected to need "
+            f"{show_seconds(last.expected)}"
         )
     return "; ".join(said) or None
 
