@@ -36,7 +36,7 @@ a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
-WORKED_OFF = "; each page is worked off while it is in memory"
+REENTRY = "; with reentry: vertices of a page push again while it is in memory"
 """Suffix of the reason, in the record of a push with reentry."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
@@ -310,7 +310,7 @@ class AutoPolicy(_Rules):
             bound, ahead = device_push_bound(seen) if seen.device == GPU else push_bound(seen), ahead_of(seen)
             if seen.f <= bound or seen.only_pushes:
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
-                why += WORKED_OFF * seen.reenters
+                why += REENTRY * seen.reenters
                 return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters)
             if seen.ratio is None and ahead is not None and seen.active_edges <= ahead.push_edges:
                 why = f"only {seen.active_edges} edges lead from active vertices"

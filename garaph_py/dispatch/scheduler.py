@@ -56,7 +56,7 @@ class Schedule:
     buckets : bool
         Changed vertices may stay pending until their bucket is opened: less work, in more iterations.
     pass_bytes : int
-        Bytes of all out-edges on disk, if pushes may work off whole pages; else 0.
+        Bytes of all out-edges on disk, if pushes may use reentry; else 0.
     speeds : Speeds or None
         The hardware's measured speeds, from which rates begin; None: from the policy's estimates.
     """

@@ -70,7 +70,7 @@ TREES = (
 CPU = (
     Argument("early", "i64", "1 in synchronous runs: a gather ends as soon as `done` holds"),
     Argument("in_place", "i64", "1 in asynchronous runs"),
-    Argument("is_first", "i64", "1 in the first call for a page that is worked off"),
+    Argument("is_first", "i64", "1 in the first call for a page with reentry"),
     Argument("counts_edges", "i64", "1 if push counts the out-edges of the vertices that it activates"),
     Argument("counts", "i64*", "edges visited, vertices activated, their out-edges, and how many may change again"),
     Argument("partial", "Partial*", "the call's part of the total"),

@@ -123,7 +123,7 @@ class Decision(NamedTuple):
     ahead : Ahead, optional
         How the device may go on without a decision on each iteration.
     reenters : bool
-        A push on the CPU works off each page: it ends when none of the page's vertices is active.
+        A push on the CPU uses reentry: a page's vertices push until none of them is active.
     """
 
     mode: str

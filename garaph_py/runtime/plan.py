@@ -244,7 +244,8 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
     """Whether ``device="auto"`` takes the GPU; None if the graph is small, or there is no driver.
 
-    It is also None for a search over edges on disk, where only a run on the CPU works off pages.
+    It is also None for a search over edges on disk, where reentry makes a run on the CPU faster, which a GPU
+    cannot do.
 
     The choice for a deterministic run depends on nothing that differs from one run to the next.
     """
@@ -346,7 +347,7 @@ def speeds_of(options: RunOptions, executor: str, machine: Machine, threads: int
 
 
 def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
-    """Whether pushes may work off single pages: the answer depends on no order, and nobody asks for supersteps.
+    """Whether pushes may use reentry: the answer does not depend on the order, and the user asks for no supersteps.
 
     Values are not final then where `done` holds, so a run that resumes from a checkpoint must not pull.
     """

@@ -156,7 +156,7 @@ def test_pulls_that_end_late_are_left_to_few_unfinished_edges(unfinished: int, m
 def test_a_cpu_that_works_alone_pushes_few_edges_whatever_f_is(
     active_edges: int, more: dict[str, Any], why: str
 ) -> None:
-    """In a hybrid run, and where each page is worked off, it does not go on by itself, so f decides."""
+    """In a hybrid run, and with reentry, it does not go on by itself, so f decides."""
     decision = decide((Observation(100, 10**4, 10, active_edges, is_relaxation=True, **more), "auto"))
     assert (decision.mode, decision.why) == (PULL if " > " in why else PUSH, why)
     assert decision.device == "cpu"

@@ -1,4 +1,4 @@
-"""When pushes over edges on disk work off whole pages: once they have read as much, and while it follows more edges."""
+"""When pushes over edges on disk use reentry: once they have read as much, and while it follows more edges."""
 
 from types import SimpleNamespace
 
@@ -70,7 +70,7 @@ def test_a_push_that_was_asked_for_says_nothing_about_pages():
     assert (pushes.by_lists, pushes.by_pages, pushes.has_reentered) == ((2000, 200), (0, 0), False)
 
 
-def test_pages_that_all_stay_in_memory_are_worked_off():
+def test_reentry_if_all_pages_stay_in_memory():
     assert after(DiskPushes(pass_bytes=1000), *many(1000, 100), (0, 10), (0, 0)).reenters
 
 
@@ -82,7 +82,7 @@ def scheduled(ends_early):
     return Scheduler(schedule, 100, 10**6, RELAXATION, Capabilities(CPU, (PULL, PUSH), threads=2))
 
 
-def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
+def test_a_program_with_done_does_not_pull_after_reentry():
     for ends_early in (True, False):
         scheduler = scheduled(ends_early)
         assert scheduler.decide(scheduler.observe(1, 900_000)).mode == PULL
@@ -90,7 +90,7 @@ def test_a_program_with_done_does_not_pull_once_pages_were_worked_off():
             scheduler.read(Decision(PUSH, ""), read, followed)
         decision = scheduler.decide(scheduler.observe(1, 1))
         assert (decision.mode, decision.reenters) == (PUSH, True)
-        assert "worked off" in decision.why
+        assert "reentry" in decision.why
         scheduler.read(decision, 1000, 1)  # too few: it is given up
         assert not scheduler.decide(scheduler.observe(1, 1)).reenters
         assert scheduler.decide(scheduler.observe(1, 900_000)).mode == (PUSH if ends_early else PULL)

@@ -144,7 +144,7 @@ def test_what_pushes_read_from_disk_is_counted(mode):
 @pytest.mark.parametrize(("ends_early", "reentered", "only"), [
     (True, True, True), (True, False, False), (False, True, False), (False, False, False),
 ])  # fmt: skip
-def test_pulls_that_end_early_are_wrong_once_pages_were_worked_off(ends_early, reentered, only):
+def test_pulls_that_end_early_are_wrong_after_reentry(ends_early, reentered, only):
     alone = scheduler(Schedule(AUTO, ends_early=ends_early, pass_bytes=1000))
     alone.disk_pushes = DiskPushes(1000, has_reentered=reentered)
     assert alone.observe(1, 1).only_pushes == only

@@ -1,10 +1,10 @@
-"""Push with reentry: a page of edges from disk is worked off while it is in memory (CLIP; Ai et al., USENIX ATC 2017).
+"""Push with reentry: vertices of a page push again while it is in memory (CLIP; Ai et al., USENIX ATC 2017).
 
-In a search along long paths, each superstep changes few vertices, so a page would be read for a few of its edges in
-hundreds of supersteps. Here the active vertices of a page push, then those of the same page that have become active,
-and so on, until none of the page is active; then the next page follows. That is for runs whose answer does not depend
-on the order. If vertices of the pages before or after it have become active, these follow at the end; all others wait
-for the next iteration.
+In a search along long paths, each superstep changes few vertices, so supersteps would read a page hundreds of times,
+each time for a few of its edges. With reentry, the active vertices of a page push, then those of the same page that
+have become active, and so on, until no vertex of the page is active; then the next page follows. If vertices of an
+adjacent page have become active, that page is visited at the end of the same iteration; all other active vertices wait
+for the next one. The answer must not depend on the order.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .sets import COUNT_EDGES
 from .walk import ALL, NOTHING, TO_THE_END
 
 MOST_WORK = 1 << 22
-"""Edges followed and words looked at after which a call of the kernel returns, so that Ctrl-C works: so many edges take
-some 50 ms."""
+"""Edges followed and words of the frontier read after which a call of the kernel returns, so that Ctrl-C works: these
+take some 50 ms."""
 
 
 def take_active(t, is_first):
@@ -75,7 +75,7 @@ def take_active(t, is_first):
 
 
 def make_reenter(f: Functions, reader: Reader) -> RecordKernel:
-    """Make the kernel that works off a page."""
+    """Make the kernel that pushes from a page until none of its vertices is active."""
     push_lists = make_push_lists(f, reader, False)
 
     def reenter(edges, t):
@@ -120,7 +120,7 @@ class Reentry:
         self._kernels_of = kernels_of
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
-        """Work off each page with active vertices, in ascending order, then neighbours of these that became active.
+        """Push from each page with active vertices, in ascending order, then from adjacent pages that became active.
 
         It visits at most as many pages as there are, beside those that have active vertices at first.
         """
@@ -135,7 +135,7 @@ class Reentry:
         while waiting:
             page = waiting.popleft()
             numbers.remove(page.number)
-            followed += self._work_off(page, source, state)
+            followed += self._push_page(page, source, state)
             for number in (page.number + 1, page.number - 1):
                 if left and 0 <= number < len(source.pages) and number not in numbers:
                     other = source.pages[number]
@@ -147,7 +147,7 @@ class Reentry:
         active, edges = self._count(state, 0, self._arrays.n)
         return PageResult(followed, active, edges, active, None)
 
-    def _work_off(self, page: Page, source: PageSource, state: State) -> int:
+    def _push_page(self, page: Page, source: PageSource, state: State) -> int:
         """Push from a page's vertices until none of them is active; return the number of edges followed."""
         reader, counts = self._edges.reader, np.zeros((1, 4), np.int64)
         kernel, edges = self._kernels_of(reader).reenter, self._launch.edges(reader, source.edges(page), 1)

@@ -1,4 +1,4 @@
-"""Push with reentry: pages from disk are worked off while they are in memory; answers stay the same."""
+"""Push with reentry: vertices of a page push again while it is in memory; answers stay the same."""
 
 import numpy as np
 import pytest
@@ -43,8 +43,8 @@ def stored(graph, path, encoding="raw"):
     return opened(path, ROOM)
 
 
-def worked_off(run):
-    return [i for i in run.stats.iterations if "worked off" in i.why]
+def reentered(run):
+    return [i for i in run.stats.iterations if "reentry" in i.why]
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def worked_off(run):
 def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encoding):
     graph = grid(directed)
     run = run_with(program(0), stored(graph, tmp_path / "g", encoding), device="cpu", page_edges=3001)
-    assert worked_off(run)
+    assert reentered(run)
     whole = run_with(program(0), graph, device="cpu")
     assert run.values.tobytes() == whole.values.tobytes()
-    assert sum(i.from_disk for i in worked_off(run)) < sum(i.from_disk for i in run.stats.iterations)
+    assert sum(i.from_disk for i in reentered(run)) < sum(i.from_disk for i in run.stats.iterations)
 
 
 def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
@@ -87,22 +87,22 @@ def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
     there = stored(graph, tmp_path / "g")
     run = run_with(gp.apps.BFS(0), there, device="cpu", page_edges=3000)
     by_step = run_with(gp.apps.BFS(0), there, device="cpu", page_edges=3000, sync=True)
-    first = run.stats.iterations.index(worked_off(run)[0])
+    first = run.stats.iterations.index(reentered(run)[0])
     later = run.stats.iterations[first:]
-    assert any("worked off" not in i.why for i in later)
+    assert any("reentry" not in i.why for i in later)
     assert {i.mode for i in later} == {"push"}
     assert sum(i.from_disk for i in run.stats.iterations) < 2 * sum(i.from_disk for i in by_step.stats.iterations)
     assert run.values.tobytes() == run_with(gp.apps.BFS(0), graph, device="cpu").values.tobytes()
 
 
-def test_a_page_may_be_worked_off_in_several_calls(tmp_path, monkeypatch):
+def test_reentry_into_a_page_may_take_several_calls(tmp_path, monkeypatch):
     graph = grid(False, side=60)
     expected = run_with(gp.apps.SSSP(0), graph, device="cpu").values.tobytes()
     monkeypatch.setattr(reentry, "MOST_WORK", 40)
     monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # the kernel has the constant in it
     store.save(graph, tmp_path / "g", block_bytes=1 << 12)
     run = run_with(gp.apps.SSSP(0), opened(tmp_path / "g", 80_000), device="cpu", page_edges=1000)
-    assert worked_off(run)
+    assert reentered(run)
     assert run.values.tobytes() == expected
 
 
@@ -129,7 +129,7 @@ def test_a_call_does_not_look_at_the_whole_page_for_each_vertex_of_a_path(tmp_pa
     monkeypatch.setattr(Launcher, "__call__", counted)
     monkeypatch.setattr(DiskPageSource, "release", visited)
     run = run_with(gp.apps.BFS(0), there, device="cpu", page_edges=1_000_000)
-    assert worked_off(run)
+    assert reentered(run)
     assert run.column("level").tolist() == at.tolist()
     assert calls.count("reenter") <= len(visits) + 100 * n // reentry.MOST_WORK
 
@@ -163,9 +163,9 @@ class EndingHops(MonotoneHops):
 def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, program):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(program(), graph, device="cpu", page_edges=3000)
-    assert worked_off(run)
+    assert reentered(run)
     plain = run_with(Hops(), graph, device="cpu", page_edges=3000)
-    assert not worked_off(plain)
+    assert not reentered(plain)
     assert run.values.tobytes() == plain.values.tobytes()
 
 
@@ -180,24 +180,24 @@ def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, progr
 def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, **options)
-    assert not worked_off(run)
+    assert not reentered(run)
     assert len(run.stats.iterations) == 2 * SIDE - 1
 
 
 def test_a_run_with_checkpoints_keeps_values_that_done_takes_for_final(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "c")
-    assert not worked_off(run)
+    assert not reentered(run)
     run = run_with(gp.apps.SSSP(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "d")
-    assert worked_off(run)
+    assert reentered(run)
 
 
-def test_a_run_resumes_while_pages_are_worked_off(tmp_path):
+def test_a_run_with_reentry_resumes(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     how = {"device": "cpu", "page_edges": 3000, "checkpoint": tmp_path / "c"}
 
     def stop(event):
-        if isinstance(event, gp.events.Iteration) and "worked off" in event.why:
+        if isinstance(event, gp.events.Iteration) and "reentry" in event.why:
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
