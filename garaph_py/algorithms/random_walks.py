@@ -162,8 +162,8 @@ def random_walks(
     Notes
     -----
     It runs a kernel of its own in memory, on all cores. The kernel draws steps by weight, and rejects some of those
-    that `p` and `q` make unlikely [2]_. It takes 8 bytes for each vertex of a walk, and 16 for each edge that has a
-    weight.
+    that `p` and `q` make unlikely [2]_. Besides the answer, it takes 8 bytes for each vertex of a walk, and 16 for each
+    edge that has a weight.
 
     References
     ----------
