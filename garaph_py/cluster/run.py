@@ -51,6 +51,7 @@ START_SECONDS = 10
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
+    "check": "workers never look for NaN or infinity; a run on one machine does",
 }
 """Why a run on a cluster refuses some of the other options."""
 
