@@ -12,7 +12,9 @@ from ..errors import ParameterError
 UNITS = {
     "": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
 }  # fmt: skip
-PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?(b?)\s*", re.IGNORECASE)
+LEAST_BARE = 4096
+"""Least number of bytes that may be given without a unit: a smaller one is probably meant in MiB or GiB."""
 
 
 def parse_bytes(size: int | str, name: str) -> int:
@@ -21,15 +23,18 @@ def parse_bytes(size: int | str, name: str) -> int:
     Raises
     ------
     ParameterError
-        If `size` is not a size of at least one byte. The message names the parameter `name`.
+        If `size` is not a size of at least one byte, or a number below 4096 without a unit. The message names the
+        parameter `name`.
     """
-    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0:
-        return int(size)
-    match = PATTERN.fullmatch(size) if isinstance(size, str) else None
+    is_whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    match = PATTERN.fullmatch(str(size)) if is_whole or isinstance(size, str) else None
     number = float(match[1]) * UNITS[(match[2] or "").lower()] if match else 0
-    if number < 1:
+    if match is None or number < 1:
         raise ParameterError(f"{name}={size!r}: give a size such as 6GiB, 500MB or a number of bytes")
-    return int(number)
+    if number < LEAST_BARE and not match[2] and not match[3]:
+        bare = match[1]
+        raise ParameterError(f"{name}={size!r} has no unit; write {bare}MiB or {bare}GiB, or {bare}B for so few bytes")
+    return int(size) if is_whole else int(number)
 
 
 def show_bytes(size: float, up: bool = False) -> str:

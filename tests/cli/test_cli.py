@@ -182,6 +182,7 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "PageRank", "EDGES", "--device", "tpu"], "device='tpu'"),
         (["run", "PageRank", "EDGES", "--gpu-memory", "much"], "gpu_memory='much'"),
         (["run", "PageRank", "EDGES", "--gpu-memory", "0"], "gpu_memory='0'"),
+        (["run", "PageRank", "EDGES", "--memory", "64"], "memory='64' has no unit; write 64MiB"),
         (["run", "PageRank", "EDGES", "--streams", "0"], "streams=0"),
         (["run", "PageRank", "EDGES", "--gather", "scattered"], "gather='scattered'"),
         (["run", "PageRank", "EDGES", "--replication", "3"], "replication='3'"),

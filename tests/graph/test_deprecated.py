@@ -41,7 +41,7 @@ def test_the_class_of_edges_on_disk(graph, tmp_path):
     with pytest.warns(DeprecationWarning, match="StoredAdjacency"):
         old = module.StoredAdjacency
     assert not isinstance(graph._arrays.in_edges, old)
-    assert isinstance(gp.open(tmp_path / "g", memory=2000)._arrays.in_edges, old)
+    assert isinstance(gp.open(tmp_path / "g", memory="2kB")._arrays.in_edges, old)
 
 
 @pytest.mark.parametrize(("old", "new"), [

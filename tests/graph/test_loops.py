@@ -17,7 +17,7 @@ def test_an_undirected_edge_and_a_self_loop_count_once(tmp_path):
     assert str(graph) == "<Graph: 4 vertices, 5 undirected edges>"
     assert str(from_edges(sources, targets)) == "<Graph: 4 vertices, 5 directed edges>"
     store.save(graph, tmp_path / "g")
-    stored = store.open(tmp_path / "g", memory=64 + 8 * graph.n)
+    stored = store.open(tmp_path / "g", memory=f"{64 + 8 * graph.n}B")
     assert stored.on_disk
     assert str(stored) == "<Graph: 4 vertices, 8 stored edges of an undirected graph>"
     with pytest.raises(GraphError, match="on disk"):

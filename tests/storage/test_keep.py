@@ -42,7 +42,7 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
     assert store.open(tmp_path / "g", memory=graph.nbytes, encoding="packed").encoding == "packed"
     for options in ({}, {"encoding": "packed"}):
         with pytest.raises(GraphError, match=r"its packed arrays take .* but only 100 B of memory may be used"):
-            store.open(tmp_path / "g", memory=100, **options)
+            store.open(tmp_path / "g", memory="100B", **options)
     with pytest.raises(GraphError, match="its raw arrays take"):
         store.open(tmp_path / "g", memory=graph.nbytes - 1, encoding="raw")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=graph.nbytes))

@@ -1,5 +1,6 @@
 """Sizes in bytes as people write them."""
 
+import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
@@ -21,6 +22,18 @@ def test_sizes(text, size):
 def test_what_is_no_size(text):
     with pytest.raises(ParameterError, match=r"^budget=.*: give a size such as 6GiB, 500MB or a number of bytes$"):
         parse_bytes(text, "budget")
+
+
+@pytest.mark.parametrize("number", [64, "64", " 64 ", np.int64(64), 4095, "4095"])
+def test_small_numbers_need_a_unit(number):
+    bare = str(number).strip()
+    with pytest.raises(ParameterError, match=rf"^memory=.* has no unit; write {bare}MiB or {bare}GiB, or {bare}B for"):
+        parse_bytes(number, "memory")
+    assert parse_bytes(f"{bare}B", "memory") == int(number)
+
+
+def test_whole_numbers_keep_all_digits():
+    assert parse_bytes((1 << 60) + 1, "memory") == (1 << 60) + 1
 
 
 def test_sizes_are_shown():

@@ -319,8 +319,8 @@ def test_too_little_memory_is_told(tmp_path, source, monkeypatch):
         write_external(source, tmp_path / "graph", ImportOptions(), 1 << 20)
     path = tmp_path / "graph.mtx"
     path.write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n")
-    with pytest.raises(FormatError, match=r"into which a file of format matrix-market must fit; allow more \(memory\)"):
-        import_file(path, tmp_path / "graph", ImportOptions(), memory=40)
+    with pytest.raises(FormatError, match=r"matrix-market must fit in the memory that may be used, 40 B; allow more"):
+        import_file(path, tmp_path / "graph", ImportOptions(), memory="40B")
 
 
 def test_a_file_without_edges(tmp_path, out_of_core):
