@@ -44,7 +44,7 @@ ADDRESS = "numba.dynamic.globals"
 MOST_SHARED = 1000
 """Number of dispatchers that are kept for later kernels. The kernels of one program need about a hundred."""
 _shared: dict[str, Any] = {}
-"""Dispatchers of earlier kernels, by the fingerprints of their functions."""
+"""Dispatchers of earlier kernels, by the fingerprints of their functions; those that were used last are at the end."""
 
 
 class SharedMemo(dict[Any, Any]):
@@ -60,8 +60,10 @@ class SharedMemo(dict[Any, Any]):
     def __contains__(self, function: object) -> bool:
         if super().__contains__(function):
             return True
-        found = _shared.get(fingerprint(function))
+        key = fingerprint(function)
+        found = _shared.pop(key, None)
         if found is not None:
+            _shared[key] = found
             super().__setitem__(function, found)
         return found is not None
 
@@ -71,9 +73,9 @@ class SharedMemo(dict[Any, Any]):
 
     def share(self) -> None:
         """Let later kernels use the dispatchers that this one has made, which are complete now."""
-        if len(_shared) + len(self._made) > MOST_SHARED:
-            _shared.clear()
         _shared.update(self._made)
+        for key in list(_shared)[:-MOST_SHARED]:
+            del _shared[key]
 
 
 @contextlib.contextmanager
@@ -146,10 +148,8 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...], joi
 
 def on_row(function: Any, signature: tuple[str, ...]) -> Any:
     """A function that reads the arguments of `function` from a row of words and calls it."""
-    loaders = {f"load{k}": loader(name) for k, name in enumerate(signature)}
-    loads = ", ".join(f"load{k}(row, {k})" for k in range(len(signature)))
-    names: dict[str, Any] = {"function": function, **loaders}
-    exec(f"def entry(row): return function({loads})", names)
+    names: dict[str, Any] = {"function": function, "load": loader(signature)}
+    exec("def entry(row): return function(*load(row))", names)
     return names["entry"]
 
 

@@ -11,6 +11,7 @@ import numba
 from llvmlite import ir
 from numba import types as nb
 from numba.core import cgutils
+from numba.np.arrayobj import make_array, populate_array
 
 from . import intrinsics
 
@@ -18,6 +19,8 @@ WORD, NUMBER = ir.IntType(64), ir.IntType(32)
 """LLVM's types for a word of an argument row or a job, and for packed numbers."""
 LINE_BYTES = 64
 """Bytes in a cache line of x86-64, and of most other processors."""
+MOST_ITEMS = 1 << 40
+"""The length that an array of structures has in compiled code, which checks no index."""
 SCALARS = {
     "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
     "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
@@ -33,22 +36,25 @@ def argument_type(name: str) -> Any:
 
 
 @cache
-def loader(name: str) -> Any:
-    """A function ``load(row, k)`` that reads argument k, of type `name`, from a row of 64-bit words."""
-    returned = argument_type(name)
+def loader(signature: tuple[str, ...]) -> Any:
+    """A function ``load(row)`` that reads arguments of these types from a row of 64-bit words; it returns a tuple."""
+    returned = nb.Tuple([argument_type(name) for name in signature])
 
     @numba.extending.intrinsic
-    def load(typing_context: Any, row: Any, k: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            word = builder.load(element(builder, arguments, WORD), typ=WORD)
-            kind = context.get_value_type(returned)
-            if name.endswith("*"):
-                return builder.inttoptr(word, kind)
-            if name == "f64":
-                return builder.bitcast(word, kind)
-            return builder.trunc(word, kind) if kind != WORD else word
+    def load(typing_context: Any, row: Any) -> Any:
+        def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            def argument(k: int, name: str) -> Any:
+                word = builder.load(element(builder, (arguments[0], WORD(k)), WORD), typ=WORD)
+                kind = context.get_value_type(returned[k])
+                if name.endswith("*"):
+                    return builder.inttoptr(word, kind)
+                if name == "f64":
+                    return builder.bitcast(word, kind)
+                return builder.trunc(word, kind) if kind != WORD else word
 
-        return returned(row, nb.int64), emit
+            return context.make_tuple(builder, returned, [argument(*item) for item in enumerate(signature)])
+
+        return returned(row), emit
 
     return load
 
@@ -187,9 +193,18 @@ def _call(typing_context: Any, entry: Any, result: Any, row: Any) -> Any:
     return nb.int64(nb.int64, nb.int64, nb.int64), emit
 
 
-@numba.njit
-def _struct_array(pointer, dtype):
-    return numba.carray(pointer, (1 << 40,), dtype)
+@numba.extending.intrinsic
+def _struct_array(typing_context: Any, pointer: Any, dtype: Any) -> Any:
+    kind = nb.Array(dtype.dtype, 1, "C")
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, item = make_array(kind)(context, builder), context.get_data_type(kind.dtype)
+        item_bytes = context.get_abi_sizeof(item)
+        first = builder.bitcast(arguments[0], item.as_pointer())
+        populate_array(array, first, (WORD(MOST_ITEMS),), (WORD(item_bytes),), item_bytes, meminfo=None)
+        return array._getvalue()
+
+    return kind(pointer, dtype), emit
 
 
 @numba.extending.intrinsic

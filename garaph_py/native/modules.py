@@ -1,12 +1,14 @@
 """LLVM modules of functions, as Numba makes them for kernels: they are optimized only as parts of a whole kernel.
 
 By itself Numba optimizes each function, together with all that it calls, and makes machine code of it. A kernel
-consists of some thirty functions that are inlined in one another, so all of that work but the last part is lost.
+consists of some thirty functions that are inlined in one another, so all of that work but the last part is lost. Nor do
+these functions need all of Numba's `Passes` over them.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from types import CodeType
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -14,8 +16,17 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.codegen import CodeLibrary, JITCPUCodegen
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.errors import new_error_context  # type: ignore[attr-defined]
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes, MakeFunctionToJitFunction
+
+ON_ARRAYS = (NopythonRewrites,)
+"""Passes that join operations on whole arrays. Their results would be new arrays, which a kernel cannot have."""
+ON_CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
+"""Passes for functions that a function defines."""
 
 
 class Pipeline(Compiler):  # type: ignore[misc]
@@ -23,6 +34,27 @@ class Pipeline(Compiler):  # type: ignore[misc]
 
     def __init__(self, typing_context: Any, target: Any, *others: Any) -> None:
         super().__init__(typing_context, target_context(), *others)
+
+    def define_pipelines(self) -> list[Passes]:
+        (numbas,) = super().define_pipelines()
+        defines = any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts)
+        return [Passes(numbas, ON_ARRAYS if defines else ON_ARRAYS + ON_CLOSURES)]
+
+
+class Passes(PassManager):  # type: ignore[misc]
+    """The passes of `numbas`, but those `without`. Nobody is told of each, times it or prints what it does."""
+
+    def __init__(self, numbas: Any, without: tuple[type, ...]) -> None:
+        super().__init__(numbas.pipeline_name)
+        self.passes = [item for item in numbas.passes if item[0] not in without]
+        self.finalize()
+
+    def _runPass(self, index: int, one: Any, state: Any) -> None:
+        one.analysis = self._analysis
+        with new_error_context("Pass {name}", name=one.name()):
+            one.run_initialization(state)
+            one.run_pass(state)
+            one.run_finalizer(state)
 
 
 @cache

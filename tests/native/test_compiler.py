@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.native import Kernel, compiler, kernel
+from garaph_py.native import Kernel, compiler, kernel, modules
 
 STEP = 1
 TABLE = np.array([7, 8, 9])
@@ -59,12 +59,11 @@ def test_a_function_that_cannot_be_compiled_is_not_shared():
     assert not compiler._shared
 
 
-@pytest.mark.slow
-def test_only_a_limited_number_is_kept(monkeypatch):
+def test_those_used_last_are_kept(monkeypatch):
     monkeypatch.setattr(compiler, "MOST_SHARED", 3)
-    for first in range(3):
-        make_advance(first)(np.arange(3))
-        assert len(compiler._shared) <= 3
+    for first in range(4):
+        make_advance(first)(np.arange(4))
+    assert [dispatcher.py_func.__name__ for dispatcher in compiler._shared.values()] == ["advance", "add", "advance"]
 
 
 def make_choose():
@@ -85,6 +84,27 @@ def test_a_function_of_numba_can_call_ours():
         return found
 
     assert Kernel("i64*", total)(np.array([3, 4])) == 28
+
+
+def test_a_function_can_define_functions():
+    def total(numbers):
+        factor = numbers[1]
+
+        def scaled(x):
+            return factor * x
+
+        return scaled(numbers[0]) + (lambda x: x + 1)(numbers[0])
+
+    assert Kernel("i64*", total)(np.array([3, 4])) == 12 + 4
+
+
+@pytest.mark.parametrize("name", ["NopythonRewrites", "InlineClosureLikes"])
+def test_numbas_passes_that_change_nothing_are_left_out(monkeypatch, name):
+    def run(self, state):
+        raise AssertionError(f"{name} runs")
+
+    monkeypatch.setattr(getattr(modules, name), "run_pass", run)
+    assert make_advance(0)(np.array([5])) == 7
 
 
 @pytest.mark.parametrize(("name", "value"), [("OPT", type(numba.config.OPT)(0)), ("BOUNDSCHECK", 1)])
