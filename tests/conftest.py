@@ -1,6 +1,7 @@
 """What all tests share: a place for compiled code, graphs, real data where there is some, modest property tests."""
 
 import fcntl
+import gc
 import importlib
 import os
 import tempfile
@@ -26,6 +27,16 @@ HERE = Path(__file__).parent
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among ten thousand tests, neither now nor while they run: they all stay."""
+    gc.disable()
+    result = yield
+    gc.enable()
+    gc.freeze()
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
