@@ -19,13 +19,17 @@ IDLE = Network(1e30, 0.0)
 PARTS = "[parts]\ncount = [1, 4]\nbandwidth = 1e9\nlatency = 1e-3\n"
 
 
+def large(**more):
+    return workload(n=N, m=M, page_edges=1 << 16, **{"activities": [Activity(N, M)] * 3} | more)
+
+
 def played(parts, mirrors=0.0, network=IDLE, **more):
-    work = workload(n=N, m=M, **{"activities": [Activity(N, M)] * 3} | more)
+    work = large(**more)
     return simulate_parts(work, KNOWN, how("cpu"), network, parts, mirrors)
 
 
 def test_one_part_takes_as_long_as_one_machine():
-    work = workload(n=N, m=M, activities=[Activity(N, M)] * 3)
+    work = large()
     assert played(1).seconds == pytest.approx(simulate(work, KNOWN, how("cpu")).seconds, rel=0.01)
     assert played(1, network=Network(1.0, 99.0, 99.0)).seconds == played(1).seconds  # it has no messages
 
@@ -57,7 +61,7 @@ def test_memory_is_that_of_a_part():
 
 
 def test_the_gpus_memory_is_that_of_each_part():
-    work, options = workload(n=N, m=M, activities=[Activity(N, M)] * 3), how("gpu")
+    work, options = large(), how("gpu")
     machine = replace(KNOWN, gpu_memory=1 << 30)
     whole = simulate_parts(work, machine, options, IDLE, 4, N / 4 * 3)
     half = simulate_parts(work, machine, options, IDLE, 4, N / 4 * 3, N * 8 + M // 4 * 2)
@@ -86,7 +90,7 @@ def test_what_is_wrong_with_parts_is_said(tmp_path, before, after, said):
 ])  # fmt: skip
 def test_mirrors(given, shares):
     table = {"count": [1, 4], "bandwidth": 1.0, "latency": 0, "mirrors": given}
-    parts, work = parts_of({"parts": table}), workload(n=N, m=M)
+    parts, work = parts_of({"parts": table}), large()
     for count, share in zip(parts.counts, shares, strict=True):
         found = parts.mirrors(work, count) / N
         assert 0 < found < 0.75 if share is None else found == pytest.approx(share)

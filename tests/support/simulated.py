@@ -47,8 +47,8 @@ def how(device, engine="auto") -> RunOptions:
     return RunOptions(device=device, engine=engine)
 
 
-def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, **more) -> Workload:
-    return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 8.0, page_edges=256, **more)
+def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, page_edges=256, **more) -> Workload:
+    return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 8.0, page_edges=page_edges, **more)
 
 
 def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
