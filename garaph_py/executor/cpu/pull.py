@@ -26,6 +26,7 @@ from ..state import State
 from .edges import AHEAD, IN_ORDER, PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
+from .nearby import has_nearby_sources
 from .records import RecordKernel
 from .runs import Runs
 from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each_list
@@ -51,34 +52,40 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
     If `filtered`, only active sources contribute: contributions of inactive sources are already in the value. If the
     kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, which need not stay in
-    the caches, and the values of these sources, whose loads take most of the time.
+    the caches, and the values of these sources, whose loads take most of the time unless sources are `nearby`.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
 
-    # wide: a reader's walk calls it for each part of a list
-    def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
-        t, old, active = context
-        for e in range(begin, end):
-            no_unroll()
-            if streams:
-                ahead = e - base + AHEAD
-                if in_place:
-                    prefetch(sources, ahead + STREAM)
-                    ahead = min(ahead, last)
-                fetch(t.values, source_of(sources, ahead, 0))
-            if t.early and done(t.parameters, acc, old):
-                return acc, e - begin
-            source = source_of(sources, e - base, before)
-            if not filtered or active[source >> 6] & bit_of(source) != np.uint64(0):
-                value, weight = load(t.values, source), edge(edge_values, e - values_base)
-                acc = add(acc, gather(t.parameters, value, weight, old, source))
-        return acc, end - begin
+    def make_walk(fetches):
+        # wide: a reader's walk calls it for each part of a list
+        def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
+            t, old, active = context
+            for e in range(begin, end):
+                no_unroll()
+                if streams:
+                    ahead = e - base + AHEAD
+                    if in_place:
+                        prefetch(sources, ahead + STREAM)
+                        ahead = min(ahead, last)
+                    if fetches:
+                        fetch(t.values, source_of(sources, ahead, 0))
+                if t.early and done(t.parameters, acc, old):
+                    return acc, e - begin
+                source = source_of(sources, e - base, before)
+                if not filtered or active[source >> 6] & bit_of(source) != np.uint64(0):
+                    value, weight = load(t.values, source), edge(edge_values, e - values_base)
+                    acc = add(acc, gather(t.parameters, value, weight, old, source))
+            return acc, end - begin
 
-    walk = reader.walk(segment, IN_ORDER if streams else PARTS_OF_LISTS)
+        return reader.walk(segment, IN_ORDER if streams else PARTS_OF_LISTS)
+
+    walk, walk_nearby, may_be_nearby = make_walk(True), make_walk(False), streams and in_place
 
     # wide: a gather depends on all of these; the compiler inlines it
     def gather_edges(t, acc, old, v, begin, end, edges, active):
+        if may_be_nearby and t.nearby:
+            return walk_nearby(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
         return walk(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
 
     return gather_edges
@@ -208,7 +215,7 @@ def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordK
         leave(t, visits, tally)
         return 0
 
-    names = (*CONTEXT, *PARTITION, "accumulators", "first_edge", "last_edge", "first_vertex", "last_vertex")
+    names = (*CONTEXT, *PARTITION, "accumulators", "nearby", "first_edge", "last_edge", "first_vertex", "last_vertex")
     return RecordKernel("pull", pull, names + SUMS * keeps_sums, f, reader)
 
 
@@ -427,6 +434,7 @@ class Pull:
             }  # fmt: skip
             if not self.reads_active_only(state):
                 span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
+                span["nearby"] = int(has_nearby_sources(self._arrays))
             return Task(*kernels, len(first_edge), span)
         first, last = page.first_vertex, page.last_vertex
         count, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges.offsets, first, last)
