@@ -32,7 +32,7 @@ class PageBuffer:
     data : ndarray of uint8
         The memory: blocks at its beginning, records at its end.
     records : ndarray of RECORD
-        The records of packed blocks, in order: a part of `data`, or apart if pages were merged.
+        The records of packed blocks, in order: a part of `data`, or separate if pages were merged.
     plan : ReadPlan
         How the blocks in the buffer were read, or are being read.
     whole : bool
@@ -79,12 +79,12 @@ class PageBuffer:
         return self._follow(self.blocks.plan(span, borrows, ranges))
 
     def go_on(self) -> list[ReadRequest | PartReads]:
-        """Plan how to read the parts whose records have been read; see `begin`."""
+        """Plan the reads of the parts whose records have been read; see `begin`."""
         assert self.plan.rest is not None
         return self._follow(self.plan.rest(self.records))
 
     def _follow(self, plan: ReadPlan) -> list[ReadRequest | PartReads]:
-        """Copy what the plan reads and other buffers have; return the other reads."""
+        """Copy the parts that other buffers hold; return the reads of all other parts."""
         if not self.whole and plan.nbytes > self.room:  # small blocks read one by one can need more room than all
             plan, self.whole = self.blocks.plan(range(plan.first, plan.last)), True
         if plan.nbytes > self.room:  # what it takes to read parts was given up after pages had been merged
@@ -95,7 +95,8 @@ class PageBuffer:
         return [*plan.reads, *(some for some in parts if len(some.blocks))]
 
     def _copy_parts(self, loaded: Sequence[PageBuffer], parts: PartReads) -> PartReads:
-        """Copy and check those of the `parts` whose blocks any of `loaded` has; return the rest, which is to be read.
+        """Copy and check those of the `parts` whose blocks are in any of the `loaded` buffers; return the others, which
+        are to be read.
 
         The buffers `loaded` are in the order of their blocks.
         """
@@ -148,7 +149,7 @@ class PageBuffer:
         return self.blocks.elements(first, last, self.data, self.records, self.plan)
 
     def alone(self, first: int, last: int) -> EdgeArray:
-        """The same without what belongs to other elements (`ArrayReader.alone`)."""
+        """The same without the data of other elements (`ArrayReader.alone`)."""
         return self.blocks.alone(first, last, self.data, self.records, self.plan)
 
 

@@ -33,8 +33,8 @@ LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 12 << 20
 """Bounds on the bytes of such a page, as stored on disk. Two cores take as long with pages of 12 MiB as with larger
 ones, and longer with 8 MiB (docs/results/ssd.md). Larger frames would leave less memory for resident pages."""
 LARGE = 3
-"""Most resident pages are so many times as large: a page holds all of the blocks in which it begins and ends, which is
-a larger part of a small one. While a thread works on such a page, the disks fill the frames."""
+"""Factor by which most resident pages are larger: a page holds the whole blocks in which it begins and ends, which are
+a larger part of a small page. While a thread works on such a page, the disks fill the frames."""
 TRIALS = 8
 """Attempts to find pages that just fit the memory."""
 
@@ -73,7 +73,7 @@ class DiskLayout:
     later: DiskLayout | None = None
 
     def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> int:
-        """Bytes that reading all pages takes at most that stay, or all that do not, each as a whole."""
+        """Maximal bytes of reading all resident pages, or all others, each as a whole."""
         chosen = [page for page, kept in zip(self.pages, self.stays, strict=True) if kept == stays]
         ends = ALIGNMENT * len(chosen) * len(arrays)  # a read is rounded to whole sectors
         return sum(blocks_bytes(array, chosen) for array in arrays) + ends
@@ -156,9 +156,10 @@ def cut_and_choose(
 
 
 def lending(arrays: Sequence[ArrayReader], later: DiskLayout, nbytes: int, first_edge: int) -> DiskLayout:
-    """The layout in which more pages from `first_edge` on stay, as long as `nbytes` are lent; then it is `later` again.
+    """The layout in which more pages from `first_edge` on are resident while `nbytes` are lent; afterwards the layout
+    is `later`.
 
-    They are large, where the room suffices.
+    These pages are large if the room suffices.
     """
 
     def is_free(page: Page) -> bool:
@@ -192,7 +193,8 @@ def page_edges_within(arrays: Sequence[ArrayReader], offsets: Array, room: int) 
 
 
 def pages_of_words(offsets: Array, page_edges: int) -> list[Page]:
-    """Pages as a GPU has them, so that a run with one reads what a run without reads; others if these are too large."""
+    """Pages that begin at multiples of 64 vertices, as on a GPU, so that runs with and without one read the same; other
+    pages if these exceed the bound."""
     pages = layout(offsets, page_edges, WORD)
     return pages if all(page.edges <= page_edges for page in pages) else layout(offsets, page_edges)
 
@@ -209,7 +211,7 @@ def joined(pages: Sequence[Page], page_edges: int) -> list[Page]:
 
 
 def whole(pages: Sequence[Page]) -> Page:
-    """Consecutive pages as one."""
+    """Consecutive pages merged into one."""
     return replace(pages[0], last_vertex=pages[-1].last_vertex, last_edge=pages[-1].last_edge)
 
 
@@ -219,7 +221,7 @@ def numbered(pages: Sequence[Page]) -> list[Page]:
 
 
 def lay_out_mixed(arrays: Sequence[ArrayReader], cut: Sequence[Page], room: int, skipped: int = 0) -> DiskLayout | None:
-    """Large resident pages, each of several pages of `cut`, and others; None if there is no room for a large one.
+    """Large resident pages, each of several pages of `cut`, and other pages; None if there is no room for a large one.
 
     The `skipped` first pages do not stay.
     """
@@ -243,7 +245,7 @@ def lay_out_mixed(arrays: Sequence[ArrayReader], cut: Sequence[Page], room: int,
 
 
 def mixed(cut: Sequence[Page], share: float, skipped: int = 0) -> tuple[list[Page], list[bool]]:
-    """The pages of `cut`, `LARGE` of them joined where they stay, and whether each stays.
+    """The pages of `cut`, of which `LARGE` are merged if they are resident, and whether each is resident.
 
     Those that stay are spread evenly over all but the `skipped` first, and have at most `share` of these edges.
     """

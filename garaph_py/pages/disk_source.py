@@ -44,7 +44,7 @@ Plan = Callable[[], list[ReadRequest | PartReads]]
 WIDEST = 4
 """Most bytes of a packed number."""
 SPARSE = 8
-"""Where parts take at most 1/8 of the time of their page, no gaps are read: it hardly takes longer, and reads less."""
+"""If parts take at most 1/8 of the time of their page, no gaps are read: that takes hardly longer, and reads less."""
 MOST_RECORD_BYTES = 1 << 21
 """Bytes that the records of merged pages may take beside the frames: a half of `memory.SPARE_BYTES`."""
 PROMPTNESS = 0.1
@@ -52,7 +52,7 @@ PROMPTNESS = 0.1
 
 
 OnBuffer = Callable[[Array], None]
-"""Is told of a buffer."""
+"""A function that receives a buffer."""
 
 
 def ignore(_: Array) -> None:
@@ -106,7 +106,7 @@ class DiskPageSource:
         self._firsts = [page.first_vertex for page in self.pages]
 
     def _begin_with(self, frames: list[PageFrame]) -> None:
-        """Take these frames, and begin with the other state that belongs to one thread."""
+        """Use these frames, and initialize the rest of the state of one thread."""
         self._frames, self._free = frames, deque(frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
@@ -161,7 +161,7 @@ class DiskPageSource:
     def pages_for(self, ranges: Array) -> Sequence[Page]:
         """See `PageSource`: to handle a page takes some 0.3 ms of Python, more than to read a few lists.
 
-        What is wanted of a merged page is copied from resident pages that are loaded; the disks read the rest.
+        The needed parts of a merged page are copied from loaded resident pages; the disks read the others.
         """
         if not self._frames or not all(array.reads_compactly for array in self._arrays):
             return self.pages
@@ -184,7 +184,8 @@ class DiskPageSource:
         return merged
 
     def _costs(self, ranges: Array) -> tuple[Array, Array]:
-        """The most bytes of a frame, and memory pages of records, that each of some ranges takes of a merged page."""
+        """Upper bounds on the bytes of a frame, and on the memory pages of records, that each range of a merged page
+        takes."""
         # A range takes the runs in which it begins and ends, and a gap that is read through; in each block that it
         # touches, sectors at both ends.
         firsts, ends = ranges[:, 0] // RUN * RUN, ranges[:, 1] + RUN
@@ -243,7 +244,7 @@ class DiskPageSource:
     def part(self, page: Page, alone: bool) -> PageEdges:
         """The edges of a part of a page that `edges` has given and `release` has not taken back.
 
-        If the page was read whole, they can be had `alone`: without bytes of other parts.
+        If the page was read whole and `alone` is true, they come without bytes of other parts.
         """
         frame, first = self._given[page.number], page.first_edge // RUN * RUN
         lists, *values = (
@@ -277,7 +278,7 @@ class DiskPageSource:
         return found
 
     def give_back(self) -> None:
-        """Free the pages whose memory was only lent: from now on they are read again each time."""
+        """Free the pages whose memory was lent: from now on they are read again in each iteration."""
         if self._later is None:
             return
         self._forget()
@@ -307,7 +308,8 @@ class DiskPageSource:
     def _leave(self, frame: PageFrame) -> None:
         """Remove one user of `frame`, and free the frame if that was the last one.
 
-        The latest frame is not freed yet if another frame is there for the next page, which may share a block with it.
+        The latest frame is not freed yet if there is another frame for the next page, which may share a block with the
+        latest.
         """
         frame.users -= 1
         if frame.stays and not frame.users and not self._shared:
@@ -415,7 +417,7 @@ class DiskPageSource:
         return ranges if SPARSE * cost > page.edges else worth_reading(wanted, self._near, TO_THE_END)
 
     def _edges_if_whole(self, page: Page) -> int:
-        """The edges that are read with a page for its sake alone, if it is read whole."""
+        """The edges that are read only for this page if it is read whole."""
         if self._is_merged(page):
             return TO_THE_END  # it has no room for all of them
         if {page.number - 1, page.number + 1} & self._chosen:  # they share the blocks in which the page begins and ends

@@ -25,13 +25,14 @@ from .layout import PAGE_EDGES, Page
 OUT_SHARE = 5
 """Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
 PARTS_SHARE = 2
-"""What it takes to read parts of packed blocks, 2 to 3 % of the edges' bytes, may take 1/2 of the memory for edges.
-Fewer pages stay then, so that a dense iteration reads these 2 to 3 % more."""
+"""Records and checksums, which make it possible to read parts of packed blocks, take 2 to 3 % of the edges' bytes; they
+may take 1/2 of the memory for edges. Fewer pages are then resident, so a dense iteration reads these 2 to 3 % more."""
 SUMS_SHARE = 8
-"""Without records it takes 0.15 % of the edges' bytes, and may take 1/8 of the memory for edges: a dense iteration over
-Kronecker 22 read as much as before with that, and 6 % more with 1/7 (docs/results/ssd.md, "Records by sectors")."""
+"""Checksums alone take 0.15 % of the edges' bytes, and may take 1/8 of the memory for edges: with that, a dense
+iteration over Kronecker 22 read as much as without them, and 6 % more with 1/7 (docs/results/ssd.md, "Records by
+sectors")."""
 ENOUGH_BYTES = 1 << 26
-"""It may take more than that half if it leaves these bytes, which are enough to read pages at the disk's pace."""
+"""Records may take more than half if they leave these bytes, which are enough to read pages at the disk's pace."""
 SPARE_BYTES = 1 << 22
 """Bytes of a run's memory that are reserved for small objects, which are not counted."""
 CHECKER_BLOCKS = 2
@@ -53,7 +54,7 @@ class MemoryNeeds:
     vertices : int
         Bytes for vertices.
     lent : int
-        Bytes of these that nobody needs until the CPU works beside a GPU: they hold in-edges until then.
+        Bytes of these that are unused until the CPU works beside a GPU: they hold in-edges until then.
     follows_out : bool
         Whether iterations follow out-edges, to notify or to push.
     pushes : bool
@@ -131,13 +132,13 @@ class EdgeMemory:
 
     @property
     def parts_nbytes(self) -> int:
-        """Bytes of what `parts` and `summed` keep."""
+        """Bytes of the records and checksums that `parts` and `summed` keep."""
         return sum(array.parts_nbytes for array in self.parts) + sum(array.sums_nbytes for array in self.summed)
 
     def _choose_parts(self, left: int) -> None:
         """Choose the arrays to read by parts: those of a side whose edges exceed its share of `left` bytes.
 
-        They keep no records, or nothing at all, if that would leave too little for edges.
+        If too little would be left for edges, they keep only checksums, or nothing.
         """
         sides = [(self.out_arrays(), self._out_parts)] if self.apart else []
         if not (self.needs.whole_pages and self.apart):
@@ -160,7 +161,8 @@ class EdgeMemory:
     def in_layout(
         self, page_edges: int | None = None, parts: Sequence[Page] | None = None, elsewhere: int = 0
     ) -> DiskLayout:
-        """The pages of in-edges; the parameters are those of `lay_out`. It may give up records, or all, for their room.
+        """The pages of in-edges; the parameters are those of `lay_out`. It may give up records, or also checksums, to
+        make room for pages.
 
         Raises
         ------
@@ -201,7 +203,7 @@ class EdgeMemory:
         return arrays_on_disk(self._arrays.out_edges, self._reads_values and self.needs.pushes)
 
     def _least(self, in_least: int = 0) -> int:
-        """The least memory for edges, in bytes, of which the shares of in-edges and out-edges suffice."""
+        """The least memory for edges, in bytes, with which the shares of in-edges and out-edges both suffice."""
         arrays, out_least = self._arrays, 0
         if self._in_parts:
             in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets))

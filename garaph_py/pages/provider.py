@@ -25,7 +25,8 @@ from .source import HostSource, PageSource
 Array = npt.NDArray[Any]
 
 dividing = Lock()
-"""Held by a thread that counts the users of arrays and has these keep parts or give them up."""
+"""A lock, held while a thread counts the users of arrays, and makes these keep records and checksums or give them
+up."""
 
 
 class SourceFactory:
@@ -98,9 +99,9 @@ class SourceFactory:
             self._keep_parts(self._memory)
 
     def _keep_parts(self, memory: EdgeMemory) -> None:
-        """Have the arrays keep what it takes to read parts of them, or give it up, as `memory` says.
+        """Make the arrays keep the records and checksums for reading parts, or give them up, as `memory` says.
 
-        What another run may be using stays until a later run gives it up.
+        Those that another run may use stay until a later run gives them up.
         """
         kept, summed = set(memory.parts), set(memory.summed)
         with dividing:

@@ -58,9 +58,9 @@ class PageSource(Protocol):
         """Bytes read from disks since the source was made."""
 
     def pages_for(self, ranges: Array) -> Sequence[Page]:
-        """The pages to prefetch if nothing is wanted but these ranges of edges: int64, shape (k, 2), ascending.
+        """The pages to prefetch if only these ranges of edges are needed: int64, shape (k, 2), ascending.
 
-        Where they want little of pages that follow each other, these may be one page.
+        Consecutive pages of which few edges are needed may be merged.
         """
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
@@ -92,7 +92,7 @@ class PageSource(Protocol):
 
 
 class HostSource(PageSource, Protocol):
-    """The source of a CPU that works in turns with a GPU, or beside it."""
+    """The source of pages of a CPU that takes turns with a GPU, or works beside it."""
 
     @property
     def can_be_shared(self) -> bool:

@@ -40,7 +40,7 @@ TESTS = (math.isnan, math.isinf)
 MAKES_VALUES = ("gather", "sum", "apply", "prepare", "delta")
 """The functions whose results make new values."""
 OUR_FILES = (__file__, monoids.__file__)
-"""Files on the way to a user's function, which messages do not name."""
+"""Our files in the traceback of a user's function, which messages do not name."""
 
 
 def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener) -> tuple[Array, Stats]:
@@ -261,7 +261,7 @@ class Interpreter:
             raise NumberError(f"returned {text(found)}")
 
     def _where(self) -> str:
-        """Which vertex or edge is at work, in which iteration, for messages."""
+        """The vertex or edge that is being processed, and the iteration, for messages."""
         ids = self.graph.ids.take(np.array([max(self._source, 0), self._vertex]))
         place = f"at vertex {ids[1]}" if self._source < 0 else f"at the edge {ids[0]} -> {ids[1]}"
         return place + (" before the first iteration" if self._iteration < 0 else f" in iteration {self._iteration}")
@@ -289,7 +289,7 @@ def fieldwise(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any],
 
 
 def whole(number: Any) -> np.int64:
-    """``int(number)`` as compiled code has it, of 64 bits."""
+    """``int(number)`` with 64 bits, as in compiled code."""
     return np.int64(int(number))
 
 

@@ -1,6 +1,6 @@
-"""`plan`: says before a run what will stay where, what an iteration reads at most, and how long it may take.
+"""`plan`: says before a run which edges stay in memory, what an iteration reads at most, and how long it may take.
 
-It comes from the same decisions as the run: `runtime.plan` chooses the processors and divides the memory, and
+It makes the same decisions as the run: `runtime.plan` chooses the processors and divides the memory, and
 `pages.disk_layout` cuts the pages. No edges are read from disk, and nothing is compiled.
 """
 
@@ -203,7 +203,8 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
 
 
 def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> tuple[Call, OnDevice, Rates]:
-    """What the expected time rests on: the facts of the choice of a device, or those that it would have had."""
+    """The facts from which the expected time is computed: those of the choice of a device, or those that it would have
+    had."""
     if (verdict := chosen.verdict) is not None:
         return verdict.call, verdict.there, verdict.rates
     machine = Machine.here()

@@ -12,7 +12,7 @@ from ..errors import ParameterError
 ALL = "all"
 """The value of `gpus` for as many as there are."""
 Asked = int | tuple[int, ...] | str | None
-"""How many GPUs, or their numbers, or `ALL`, or None if the run chooses."""
+"""The number of GPUs, or their numbers, or `ALL`, or None if the run chooses."""
 
 
 def parse_gpus(gpus: Any) -> Asked:

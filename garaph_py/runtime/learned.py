@@ -1,4 +1,4 @@
-"""What calls of `garaph_py.run` have taught about their time: the machine's rates, and the history of each graph.
+"""What `device="auto"` has learned from the times of earlier calls: the machine's rates, and the history of each graph.
 
 The rates are kept on disk in the cache of compiled code, so they are read only if no other user can have written them
 and their checksum is right; a rate must also be in the range that `reckoning` believes. What is damaged is ignored, and
@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 14
 DAYS = 180
 """Days after which a rate is forgotten: the machine, or this package, may have changed."""
 CALLS = 3
-"""Calls whose median tells the time of the next one."""
+"""Calls whose median is the expected time of the next one."""
 LEAST_ON_GPU = 2
 """Calls on the GPU before their time counts: after a single slow one, the CPU would be chosen for good."""
 MOST_KINDS = 64
@@ -78,7 +78,7 @@ class Learned:
         )
 
     def after(self, learned: dict[str, float], architecture: str | None, today: date) -> Learned:
-        """What is known after these lessons. What another GPU has taught is forgotten."""
+        """The rates after these lessons; those of another GPU are forgotten."""
         known = self
         if architecture not in (None, known.architecture):
             own = {name: rate for name, rate in known.rates.items() if name.startswith("cpu_")}
@@ -98,7 +98,7 @@ def entries(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def is_recent(day: object, today: date) -> bool:
-    """Whether something learned on this day still counts."""
+    """Whether a rate that was learned on this day still counts."""
     try:
         return isinstance(day, str) and (today - date.fromisoformat(day)).days <= DAYS
     except ValueError:
@@ -134,7 +134,7 @@ def rates() -> Rates:
 
 
 def teach(learned: dict[str, float], architecture: str | None) -> None:
-    """Add lessons to what is known, and write it to the file if it has changed."""
+    """Revise the rates by these lessons, and write them to the file if they have changed."""
     mine = known()
     if mine.after(learned, architecture, date.today()) == mine:
         return

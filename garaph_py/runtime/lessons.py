@@ -1,4 +1,4 @@
-"""What a call teaches about the rates that `reckoning` reckons with. Pure."""
+"""The rates that `reckoning` uses, as a call's times show them. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TOLERANCE = 1.25
 RANGE = 100.0
 """A rate is at most this many times as large, or as small, as its first estimate; other numbers are not believed."""
 LEAST_SECONDS = 5e-3
-"""Seconds below which a measurement says nothing about a rate."""
+"""Minimal seconds of a measurement of a rate."""
 LEAST_READ = 1 << 26
-"""Bytes that an iteration must have read from disk to say something about the rate: they take 30 ms or more."""
+"""Minimal bytes that an iteration must read from disk to measure the rate: they take 30 ms or more."""
 MANY_BYTES = 1 << 24
 """Bytes of values from which on the time beyond a call's iterations depends on them, and not on what is fixed: copying
 so many takes 0.3 ms."""
@@ -68,7 +68,7 @@ class Measured:
 
 
 def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
-    """What the rates should have been for a call to take as long as it did."""
+    """The rates with which the estimate of a call would have been its measured time."""
     call, there, rates = verdict.call, verdict.there, verdict.rates
     call = replace(call, past=Past(iterations=measured.iterations, few=measured.few))
     found = dict[str, float]()

@@ -37,7 +37,8 @@ MEMORY_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Block:
-    """What programs that ran together have reported: what makes each one's result; and all as rows, if there are."""
+    """The reports of programs that ran together: a function that makes each one's result, and all of them as rows, if
+    they have rows."""
 
     results: list[Make]
     rows: Array | None = None

@@ -279,7 +279,7 @@ class RunOptions(Options):
         self._check_debug()
 
     def _check_gpus(self) -> None:
-        """Refuse `gpus` that name none, or of which the other options make no use."""
+        """Refuse `gpus` that name no GPU, or that the other options do not use."""
         asked = self.asked_gpus
         several = not is_one(asked)
         refused = {
@@ -453,7 +453,7 @@ def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
 
 
 def may_chain(options: RunOptions) -> bool:
-    """Whether a processor may do several iterations at once: nobody looks at the state in between."""
+    """Whether a processor may do several iterations at once: the host need not see the state in between."""
     return options.iterations is None and options.check != FINITE and options.checkpoint is None
 
 

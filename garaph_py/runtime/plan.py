@@ -58,7 +58,7 @@ class RunPlan:
     executor : {"cpu", "gpu", "hybrid"}
         The executor that begins the run.
     verdict : Verdict or None
-        What the choice of the executor rests on; None if there was nothing to reckon.
+        The estimates by which the executor was chosen; None if there were none.
     needs_gpu : bool
         If no GPU can be used, the run fails instead of using the CPU.
     synchronous : bool
@@ -244,8 +244,7 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
     """Whether ``device="auto"`` takes the GPU; None if the graph is small, or there is no driver.
 
-    It is also None for a search over edges on disk, where reentry makes a run on the CPU faster, which a GPU
-    cannot do.
+    It is also None for a search over edges on disk, where the CPU is faster because it can use reentry.
 
     The choice for a deterministic run depends on nothing that differs from one run to the next.
     """

@@ -1,9 +1,10 @@
-"""Reckons how long a whole call takes on the CPU and on the GPU, for ``device="auto"``. Pure: callers state the facts.
+"""Estimates how long a whole call takes on the CPU and on the GPU, for ``device="auto"``. Pure: callers state the
+facts.
 
-A call on the GPU has two parts. *Preparing* is what later calls find done: the GPU's context, the compiled program, the
-graph in the GPU's memory. The rest is done by every call. If preparing costs more than one call saves, calls go to the
-CPU until they have lost together what preparing costs (`choose`). So whatever number of calls follow, they take at most
-twice the time of the best choice, as far as the estimates are right.
+A call on the GPU has two parts. *Preparing* is work that later calls need not repeat: the GPU's context, the compiled
+program, the graph in the GPU's memory. The rest is done by every call. If preparing costs more than one call saves,
+calls go to the CPU until they have lost together what preparing costs (`choose`). So whatever number of calls follow,
+they take at most twice the time of the best choice, as far as the estimates are right.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ the active vertices. ``"search"``: a relaxation with `done`, which leaves most e
 an undirected graph, where a GPU leaves them out too. ``"union"``: connected components by union-find."""
 SEARCHES = SEARCH, SEARCH_BOTH
 EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10, SEARCH_BOTH: 10, UNION: 1}
-"""Iterations that are expected of a run without a limit, before a run has told. Over R-MAT graphs of scale 12 to 18,
-PageRank takes 11 to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
+"""Iterations that are expected of a first run without a limit. Over R-MAT graphs of scale 12 to 18, PageRank takes 11
+to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
 PASSES = {FRONTIER: 7, SEARCH: 4, SEARCH_BOTH: 4, UNION: 1}
 """Passes over the edges on disk whose bytes a run is expected to read, by its kind; a run that updates all vertices
 reads them in every iteration. Over R-MAT graphs, SSSP read 7 times the edges' bytes, BFS 3 to 4 times, and components
@@ -51,7 +52,7 @@ UNKNOWN_SEARCH = 0.9
 against preparing the GPU: the part of searches that reach most of the graph. With 0.5, the first BFS over linux-symrefs
 took the CPU, and 1.4 of the GPU's time."""
 RANK_THREADS = 2
-"""Threads beyond which ranks are made no faster: 16 threads need 15 ms where one needs 37."""
+"""Threads beyond which making ranks is not faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2
 """Arrays of values that a run pins on the host."""
 ARRAYS_ON_GPU = 4
@@ -60,7 +61,7 @@ deltas are pushed to (`memory_plan.array_sizes`)."""
 OFFSET_BYTES = 8
 """Bytes of a vertex's offset, which the GPU keeps beside the edges."""
 THERE = 0.9
-"""The share of a graph's estimated bytes on the GPU from which all of it is taken to be there."""
+"""If at least this share of a graph's estimated bytes is on the GPU, the whole graph counts as being there."""
 IN_PLACE = 0.27
 """The share of the edges in host memory that a search or union-find reads there, if it does not copy them: BFS over
 R-MAT 24 took 10.7 ms without any edge on the GPU, and components 11.9, where all edges would take 39 over the link."""
@@ -287,7 +288,7 @@ class OnDevice:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a call takes the GPU, and all that this rests on.
+    """Whether a call takes the GPU, and the facts for this choice.
 
     Attributes
     ----------
@@ -322,7 +323,7 @@ def call_of(
 
 
 def disk_reads(bound: BoundProgram, graph: Graph) -> tuple[int, int]:
-    """About the bytes that the first pass over the edges reads from disk, and a later one, for which some stay."""
+    """Estimated bytes that the first pass over the edges, and a later one, read from disk."""
     if not graph.on_disk or graph.memory is None:
         return 0, 0
     nbytes = bytes_on_disk(graph._arrays.in_edges, bound.reads_edge_values)

@@ -48,7 +48,7 @@ Watch = Callable[[State, int, ThreadPool], None]
 log = logging.getLogger("garaph_py")
 
 OTHER_ENGINE = "or use engine='auto' (--engine auto)"
-"""What to do without a GPU if the engine runs on nothing else."""
+"""Advice if there is no GPU and the engine runs on GPUs only."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Runner:
 
     @property
     def _on_page(self) -> OnPage | None:
-        """Who is told what each page has changed: the saver, if it keeps that."""
+        """The listener to the changes of each page: the saver, if it records them."""
         saver = self._parts.saver
         return saver.page if saver is not None and saver.wants_pages else None
 
@@ -341,7 +341,7 @@ class Runner:
             self._seconds += work_clock() - started
 
     def _watch(self, *more: Heartbeat) -> None:
-        """Have the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
+        """Make the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
         parts = self._parts
         parts.watchdog.parts = [self._heartbeat, parts.pool, self._compiler, *parts.sources.disks, *more]
 
@@ -357,12 +357,12 @@ class Runner:
         self._on_event(event)
 
     def _log(self, note: str) -> None:
-        """Keep a note for the result, behind those that there are, and log it."""
+        """Append a note for the result, and log it."""
         self.note = note if self.note is None else f"{self.note}; {note}"
         log.warning("%s", note)
 
 
 def changes(value: Callable[[], int]) -> Callable[[], bool]:
-    """A function that tells whether ``value()`` is another one than now."""
+    """A function that says whether ``value()`` has changed since this call."""
     now = value()
     return lambda: value() != now

@@ -15,7 +15,7 @@ from ..native.compiling import work_clock
 Array = npt.NDArray[Any]
 
 INTERVAL = 0.25
-"""Seconds of work between two copies, at least. A copy of 134 MB takes 3 ms, beside the next iterations."""
+"""Minimal seconds of work between two copies. A copy of 134 MB takes 3 ms, beside the next iterations."""
 SHARE = 0.05
 """The part of the work's time that the run may wait for copies to start: the host pins the memory that they go to."""
 PINNING = 4.6e9
@@ -51,7 +51,7 @@ class Copy:
 
 
 class SafetyCopies:
-    """The copies of one run: the newest complete one, and one that is under way.
+    """The copies of one run: the newest complete one, and one in progress.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reckons how many GPUs a run should use. Pure: callers state the facts.
+"""Estimates how many GPUs a run should use. Pure: callers state the facts.
 
 Several GPUs pull: each iteration goes over all edges, each GPU over those of its part. One GPU alone also pushes, ends
 pulls early, and finds components, all without the host; if it has room for the graph, several rarely do these faster.
@@ -44,7 +44,7 @@ class Gpus:
 def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -> tuple[int, str]:
     """How many GPUs, `most` at most, are expected to be fastest, and why, for the user.
 
-    To make the contexts of further GPUs counts as a part of the call.
+    The time to make the contexts of further GPUs counts as a part of the call.
     """
     one, least = gpu_iterating(call, there, rates), 1
     seconds = {count: pulling(call, there, rates, gpus, count) for count in range(2, most + 1)}

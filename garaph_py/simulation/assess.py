@@ -20,7 +20,7 @@ from .simulate import Simulation, simulate
 from .workload import Traits, Workload
 
 WAYS = {PUSH: CHAIN, PULL: PULL_ACTIVE}
-"""Directions that the CPU may go in another way, which has costs of its own."""
+"""Directions for which the CPU has a second kernel, with costs of its own."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def spread(errors: Iterable[float | None]) -> tuple[float, float] | None:
 
 
 def extrapolations(machine: Machine, workload: Workload, done: Simulation, policy: Policy) -> list[str]:
-    """What a simulation under a policy took from a calibrated machine beyond what was measured there, in words."""
+    """In which respects a simulation under a policy extrapolates beyond the calibrated runs, in words."""
     if all(work.measured is None for work in machine.work):
         return []
     used = dict.fromkeys(
@@ -114,7 +114,7 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation, polic
 
 
 def other_costs(work: WorkCost, traits: Traits, ways: Collection[str], engine: str) -> Iterator[str]:
-    """What the costs `work` of a program, in one of these `ways`, were not measured with, in words."""
+    """Conditions under which the costs `work` of a program, in one of these `ways`, were not measured, in words."""
     values, sync = traits.edge_value_bytes > 0, traits.synchronous
     if work.program == ANY:
         yield "not measured; it has the costs of any program"

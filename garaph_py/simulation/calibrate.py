@@ -1,6 +1,6 @@
 """Fit a machine to runs that were measured on it, by least squares with non-negative coefficients.
 
-CPU: for each program and mode, an iteration takes a constant time, plus a time for each thing that it has to do
+CPU: for each program and mode, an iteration takes a constant time, plus a time for each unit of its work
 (`demand.Demand`). Costs per active vertex grow with each doubling of the vertex data; to fit that, graphs of two sizes
 are needed. What depends on the shape of a graph needs several graphs; then the costs of values that are lost from a
 cache grow likewise, and otherwise those per edge.
@@ -46,7 +46,7 @@ ROUNDS = 20
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
 SHAPED = ("near", "far", "turn", "notified", "active", "graph")
-"""What of a `Demand` differs between graphs of one size."""
+"""The parts of a `Demand` that differ between graphs of one size."""
 
 
 def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -132,7 +132,7 @@ def sizes(runs: Iterable[RecordedRun]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Sample:
-    """A recorded iteration of the CPU, what it had to do, and how long that took."""
+    """A recorded iteration of the CPU: its demand, and its time."""
 
     run: RecordedRun
     demand: Demand
@@ -159,7 +159,7 @@ def samples(run: RecordedRun) -> Iterator[Sample]:
 def chains_of(run: RecordedRun) -> dict[int, int]:
     """For each iteration, how many supersteps the compiled call did that began with it; 0 if it was none.
 
-    The policy's decisions are made again, for what they allow is not recorded.
+    The policy decides again, because records do not say what its decisions allowed.
     """
     workload, options = run.workload, run.options
     counts = dict.fromkeys(range(len(run.rows)), 0)

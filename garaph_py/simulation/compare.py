@@ -32,8 +32,8 @@ from .workload import Traits, activities_of, bind_for_types, workload_of
 REPEATS = 5
 """Runs of each program over each graph, after one that may compile; of each set the fastest counts."""
 SCALE, GRAPHS = 15, ((rmat, 8), (uniform, 4))
-"""The graphs: 2^15 vertices, and so many times as many edges, in both directions. Edges take most of an iteration, and
-all runs together take less than a second."""
+"""The graphs: 2^15 vertices, and these multiples of that number of edges, in both directions. Edges take most of an
+iteration, and all runs together take less than a second."""
 ITERATIONS = 10
 """Iterations of a program that is no relaxation, which may never end."""
 FIXED = ("first", "call")
@@ -43,7 +43,7 @@ FIXED = ("first", "call")
 def compared(machine: Machine, program: VertexProgram, traits: Traits, engine: str) -> Machine:
     """`machine`, with costs of the CPU for `program` if it was calibrated, but not with this program.
 
-    It remains as it is if none of its programs can run here, or `program` cannot run over the graphs.
+    It is unchanged if none of its programs can run here, or if `program` cannot run over the graphs.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def most_alike(traits: Traits, machine: Machine) -> VertexProgram | None:
     """Of the programs that were measured on the CPU of `machine`, the one that is most like one with these `traits`."""
 
     def likeness(one: tuple[VertexProgram, Traits]) -> tuple[bool, ...]:
-        """In what they are alike; what matters most comes first."""
+        """The traits in which they agree; the most important comes first."""
         _, other = one
         return (
             traits.is_relaxation == other.is_relaxation, traits.updates_all_vertices == other.updates_all_vertices,
@@ -86,7 +86,8 @@ def most_alike(traits: Traits, machine: Machine) -> VertexProgram | None:
 
 
 def built(name: str) -> tuple[VertexProgram, Traits] | None:
-    """The library's program of this name, with its defaults, and its traits; None if there is none, or it needs more.
+    """The library's program of this name, with its defaults, and its traits; None if there is none, or if it needs
+    parameters.
 
     One that can read edge values counts as one that does: it was probably measured with them.
     """

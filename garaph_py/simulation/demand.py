@@ -1,4 +1,4 @@
-"""`Demand`: what an iteration of the CPU has to do, as the numbers that its time is made of.
+"""`Demand`: the work of an iteration of the CPU, as numbers from which its time is computed.
 
 `machine.WorkCost` has the seconds for each of them; `calibrate` finds these, and `executor.SimulatedCpu` adds them up.
 """
@@ -22,7 +22,7 @@ CHAIN, PULL_ACTIVE = "chain", "pull-active"
 
 @dataclass(frozen=True)
 class Demand:
-    """What an iteration has to do. What threads share is divided by their number.
+    """The work of an iteration. Work that threads share is divided by their number.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Demand:
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
-    """What an iteration in `mode` has to do on so many cores."""
+    """The demand of an iteration in `mode` on this number of cores."""
     if mode == NOTIFY_PULL:
         return of_notify_pull(workload, activity, cores)
     if mode == PUSH:

@@ -209,7 +209,7 @@ class SimulatedCpu:
         )
 
     def notify_demand(self, activity: Activity) -> Demand:
-        """What notifying has to do, without gathering."""
+        """The demand of notifying, without gathering."""
         return replace(demand_of(self.workload, activity, NOTIFY_PULL, self.policy, self.cores), gathered=0.0)
 
     def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
@@ -401,13 +401,13 @@ class SimulatedHybrid:
 
 
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:
-    """What a CPU that works alone can do."""
+    """The capabilities of a CPU that works alone."""
     modes = (PULL, NOTIFY_PULL, PUSH) if workload.pushes else (PULL, NOTIFY_PULL)
     return Capabilities(CPU, modes, has_priorities=True, threads=cores)
 
 
 def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str) -> WorkCost:
-    """What a program costs on the CPU in the first of `modes` that is known, under a policy."""
+    """The costs of a program on the CPU in the first of `modes` that is known, under a policy."""
     traits, values = workload.traits, workload.traits.edge_value_bytes > 0
     engine, sync = engine_costs(policy), traits.synchronous
     return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=sync, values=values)

@@ -1,4 +1,4 @@
-"""The frontiers of a relaxation over a graph in memory, and what partitions have of them: found here, on the CPU."""
+"""The frontiers of a relaxation over a graph in memory, and each partition's share of them, computed on the CPU."""
 
 from __future__ import annotations
 

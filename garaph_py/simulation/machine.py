@@ -31,7 +31,7 @@ WORK_KEYS = (
 )  # fmt: skip
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
 AMOUNTS = ("near", "notified", "turn", "active", "graph", "waited", "first", "call")
-"""Costs of what `demand.Demand` counts, each one number; a file leaves out those that are 0."""
+"""The costs of the numbers in `demand.Demand`, each a number; a file leaves out those that are 0."""
 GARAPH = "garaph"
 """The engine of costs for policies with one partition per thread, whose pulls gather along all edges."""
 

@@ -25,7 +25,7 @@ from .workload import Activity, Workload, even_offsets, scaled
 POSITION_BYTES = 4
 """Bytes that say which mirror a value is for, if only changed values are sent."""
 COMPUTING, LINK, LATENCY = "computing", "link", "latency"
-"""What an iteration waits for most."""
+"""The possible bottlenecks of an iteration."""
 KEYS = ("count", "bandwidth", "latency", "message", "mirrors")
 RMAT, ALL = "rmat", "all"
 """Mirrors as in an R-MAT graph of this size; or every vertex of the other parts, as GPUs of one host keep them."""
@@ -121,7 +121,8 @@ class PartsRun:
 
 @dataclass(frozen=True)
 class Parts:
-    """The ``[parts]`` table of a spec: into how many parts a graph is divided, and what links them.
+    """The ``[parts]`` table of a spec: the numbers of parts into which a graph is divided, and the network between
+    them.
 
     Attributes
     ----------

@@ -229,7 +229,7 @@ class BlockReader:
         return index
 
     def beside(self, stored: StoredFile, expected: int) -> bytes | bytearray:
-        """The bytes of a file about the array's blocks, which must have the `expected` length.
+        """The bytes of a file with checksums or records of the array's blocks, which must have the `expected` length.
 
         Raises
         ------

@@ -216,7 +216,7 @@ class ArrayScan:
             self._visit(first, elements)
 
     def damage_between_blocks(self) -> Damage | None:
-        """Damage that shows only when sound blocks are compared with their neighbours; None if there is none."""
+        """Damage that shows only by comparing sound blocks with adjacent ones; None if there is none."""
         reader, array, ends = self._reader, self._reader.array, self.ends
         if array.blocks and (fault := self._constraints.fault_between(ends)):
             block, end, problem = fault

@@ -78,8 +78,8 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("garaph_py")
 
 READ_LATER = "out_values"
-"""The array that is not read yet if edges are raw in memory: the first push that needs it reads it, or makes it of the
-others. Made of packed edges, it would take several times its memory meanwhile."""
+"""The array that `open` does not read if edges are raw in memory: the first push that needs it reads it, or makes it
+from the other arrays. Making it from packed edges would take several times its memory for a moment."""
 
 
 @explained
@@ -302,7 +302,8 @@ def read_graph(
 
 
 def read_out_values(path: str, graph_id: str | None, pool: ThreadPool) -> Array | None:
-    """The values of the out-edges in the directory `path`; None if there are none that can be read, or no longer."""
+    """The values of the out-edges in the directory `path`; None if it has none, if they cannot be read, or if it now
+    holds another graph."""
     try:
         with GraphDirectory(path) as folder:
             manifest = read_manifest(folder)

@@ -89,7 +89,7 @@ class StoredHashes:
         self._sums: dict[str, list[int]] = {"in": [], "out": []}  # of each block; threads append to the lists
 
     def visit(self, name: str) -> Visit | None:
-        """What the scan of an array has to call for each block, if that completes edges."""
+        """The function that the scan of an array calls for each block; None if the array completes no edges."""
         for direction, neighbours in NEIGHBOURS.items():
             if name == (f"{direction}_values" if self._valued else neighbours):
                 return partial(self._add, direction)
@@ -104,7 +104,7 @@ class StoredHashes:
             self._sums[to].append(self._lists[f"{direction}_offsets"].hash(first, others, values, to == "in"))
 
     def problem(self) -> str | None:
-        """What the hashes say of the graph, after all its arrays have been scanned; None if all is well."""
+        """The damage that the hashes show, after all arrays have been scanned; None if there is none."""
         found = EdgeHashes(*(sum(self._sums[direction]) % 2**64 for direction in NEIGHBOURS))
         if found.into != found.out:
             return NOT_REVERSED

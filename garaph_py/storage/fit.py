@@ -17,7 +17,8 @@ AUTO = "auto"
 GRAPH_SHARE = 0.8
 """Share of the available memory that a graph's arrays may take by default. A run takes about a quarter more."""
 SMALL_SHARE = 0.5
-"""Share of the default limit up to which a graph needs no bound: what runs make of it takes no more than it does."""
+"""Share of the default limit up to which a graph needs no bound: arrays that runs derive from it take no more than the
+graph itself."""
 RUN_BYTES = 37
 """Bytes per vertex that most runs take beside the graph: two values of 16 bytes, four vertex sets (4 bits), and for a
 GPU a rank of 4 bytes."""

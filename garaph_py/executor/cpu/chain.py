@@ -39,9 +39,9 @@ MOST_SUPERSTEPS = 1 << 12
 LONGEST = 50_000_000
 """Nanoseconds after which no superstep begins."""
 MOST_WAITING = 1 << 13
-"""Vertices that may wait for later buckets while these are opened here."""
+"""Most waiting vertices with which the compiled call opens buckets itself."""
 ENOUGH_EDGES = 1 << 11
-"""Edges with which a bucket keeps its one thread busy for long enough: opening it costs as much as some hundred."""
+"""Edges that make a bucket large enough for one thread: opening a bucket costs as much as some hundred edges."""
 AHEAD = 16
 """Prefetch distance for the edges of active vertices, in vertices of the queue."""
 LINE = 8
@@ -49,8 +49,8 @@ LINE = 8
 BESIDE = 2 * LINE
 """Prefetch distance for vertices with ids near a reached one's: two lines (one gained as much, four less)."""
 ACTIVE, EDGES, FOLLOWED, WAITED, BEGAN = range(5)
-"""Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, vertices that were
-looked at to open the next bucket, when it began."""
+"""Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, waiting vertices
+that were visited to open the next bucket, and the time at which it began."""
 WIDTH = BEGAN + 1
 """Number of columns of the log."""
 
@@ -84,7 +84,7 @@ def make_push_few_along(f: Functions, priorities: bool):
 
 
 def wait(t, w, bit, v, p, waiting):
-    """Put a vertex of priority `p` into `pending`, and into the list of those that wait, which is useless once it is
+    """Put a vertex of priority `p` into `pending`, and into the list of waiting vertices, which is not used once it is
     full."""
     t.least[0] = min(t.least[0], p)
     if t.pending[w] & bit != np.uint64(0):
@@ -102,7 +102,8 @@ def make_open_next(f: Functions, highest: Any):
     priority = f.priority
 
     def open_next(t, place, waiting):
-        """Open it; return the queue's length, its vertices' out-edges, how many still wait, how many were looked at.
+        """Open it; return the queue's length, the number of its vertices' out-edges, and of vertices that still wait
+        and that were visited.
 
         ``least[0]`` is at most the least priority of those that wait: a vertex with it may have been visited since.
         """
@@ -133,7 +134,7 @@ def make_open_next(f: Functions, highest: Any):
 
 
 def make_superstep(f: Functions, reader: Reader, priorities: bool):
-    """Build ``superstep(edges, t, length, place, waiting)``, which does one."""
+    """Build ``superstep(edges, t, length, place, waiting)``, which does one superstep."""
     fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
 
     def superstep(edges, t, length, place, waiting):
@@ -166,7 +167,7 @@ def make_look_beside(f: Functions, reader: Reader):
     identity, fetch = f.identity, reader.fetch
 
     def look_beside(edges, t, v):
-        """It goes on towards the neighbouring id that has no value yet; if none has, or both, nowhere."""
+        """Prefetch towards the adjacent id that has no value yet; nothing if both or neither have one."""
         none, begin, degree = identity(t.parameters), t.out_offsets[v], t.out_offsets[v + 1] - t.out_offsets[v]
         above, below = t.values[min(v + 1, t.n - 1)] == none, t.values[max(v - 1, 0)] == none
         distance = BESIDE * (np.int64(above) - np.int64(below))
@@ -183,7 +184,7 @@ def make_settle(f: Functions, reader: Reader, priorities: bool):
     done, identity, look_beside = f.done, f.identity, make_look_beside(f, reader)
 
     def settle(edges, t, length, place):
-        """Leave each vertex in the queue once that is in `next_frontier`, and empty this set.
+        """Keep one copy of each queued vertex that is in `next_frontier`, and empty this set.
 
         Return the queue's length, its vertices' out-edges, and how many of these vertices may change again.
         """
@@ -295,7 +296,7 @@ class Chain:
         self._queue = np.empty(0, np.uint32)
 
     def __call__(self, state: State, out_source: PageSource, ahead: Ahead) -> PageResult | None:
-        """Do supersteps that push along few edges, one or more; None if the first one would have many.
+        """Do one or more supersteps that push along few edges; return None if the first one would have many.
 
         The last frontier is in ``state.next_frontier``.
         """

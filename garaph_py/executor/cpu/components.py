@@ -31,12 +31,12 @@ from .walk import NOTHING, bit_of
 Array = npt.NDArray[Any]
 
 FEW_VERTICES = 64
-"""Vertices of a graph whose largest tree is not looked for: that takes longer than to link so few vertices' edges."""
+"""In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
 
 
 def root_of(parents, v):
-    """The root of the tree of v. On the way there, each vertex gets its grandparent as its parent, so that others have
-    a shorter way."""
+    """The root of the tree of v. On the way, each vertex gets its grandparent as its parent, which shortens later ways
+    to the root."""
     root = np.int64(parents[v])
     parent = np.int64(parents[root])
     while parent != root:
@@ -160,7 +160,7 @@ class Components:
         self._launch, self._runs, self._arrays, self._reader, self._kernels = launcher, runs, arrays, reader, kernels
 
     def __call__(self, state: State, source: PageSource) -> list[PageResult]:
-        """Do all of it; the results say how many edges of each page were linked."""
+        """Find the components and their sums; the results say how many edges of each page were linked."""
         kernels = self._kernels
         self._launch.prepare(PLANT, kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
         parents, vertices = reuse.empty(self._arrays.n, np.uint32), state.notified

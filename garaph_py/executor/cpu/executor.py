@@ -118,7 +118,7 @@ class CpuExecutor(StepByParts):
 
     @property
     def pages(self) -> Sequence[Page]:
-        """The pages of an iteration; of a part of a graph, with its own vertices alone."""
+        """The pages of an iteration; in a part of a graph, only those of its own vertices."""
         return within(self.source.pages, *self._arrays.own)
 
     @property
@@ -182,8 +182,8 @@ class CpuExecutor(StepByParts):
     def _first_runs(self) -> tuple[Array, Array]:
         """First and last vertices of the runs that make initial values.
 
-        With a total, they are the pieces of the whole graph in the pages that it has in memory, of which parts of it
-        have some: so it does not depend on the pages that a run has, nor on the parts.
+        With a total, they are the pieces into which the whole graph is cut in memory, even if this graph is a part: so
+        the bits of the total depend neither on a run's pages nor on the parts.
         """
         arrays = self._arrays
         if self.bound.total is None and arrays.place is None:
@@ -225,7 +225,7 @@ class CpuExecutor(StepByParts):
         self._push.forget_frontier()
 
     def step(self, state: State, decision: Decision) -> StepResult:
-        """One iteration, or several if the decision allows that and nobody looks at the state in between."""
+        """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         if self._chains and decision.mode == PUSH and decision.ahead is not None:
             done = self._chain(state, self.out_source, decision.ahead)
             if done is not None:
@@ -283,7 +283,7 @@ class CpuExecutor(StepByParts):
         return before[:, 1] - before[:, 0]
 
     def count(self, vertices: VertexSet, offsets: Array, first: int, last: int) -> tuple[int, int]:
-        """How many of `vertices` lie in [first, last), and how many edges these have, of which `offsets` tell."""
+        """The number of `vertices` in [first, last), and of their edges by these `offsets`."""
         if first == last:
             return 0, 0
         self._launch.prepare(COUNT_EDGES)

@@ -44,7 +44,7 @@ class Launcher:
         self._partitions: dict[int, Partitions] = {}
 
     def prepare(self, *kernels: Kernel) -> None:
-        """Compile those of `kernels` that have not been compiled yet; the listener is told of each kernel once."""
+        """Compile those of `kernels` that have not been compiled yet; the listener receives one event for each."""
         new = [kernel for kernel in kernels if kernel not in self._prepared]
         if new:
             prepare(new, self._listener)

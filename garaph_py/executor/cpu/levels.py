@@ -1,4 +1,4 @@
-"""Notes at which superstep each vertex was first reached from each of up to 64 sources.
+"""Records in which superstep each vertex was first reached from each of up to 64 sources.
 
 A search from many sources keeps one bit for each in a vertex's value, and forgets when a bit changed. So levels are
 noted here after each superstep: only vertices of the frontier have changed. They are kept in *planes*: plane j has, for
@@ -21,17 +21,17 @@ from ..state import State
 Array = npt.NDArray[Any]
 
 SOURCES = 64
-"""The most sources: one bit for each, in a value of 64 bits."""
+"""Maximal number of sources: one bit each, in a value of 64 bits."""
 NARROW, WIDE = 7, 31
 """Planes of levels that fit int8, and int32."""
 PARTS = 8
-"""Parts of the vertices for each thread, which takes the next when it has finished one: frontiers are uneven."""
+"""Parts of the vertices per thread. A free thread takes the next part, because frontiers are uneven."""
 NOTHING, BYTE, TOP = np.uint64(0), np.uint64(0xFF), np.uint64(7)
 """No bit; the lowest byte of a word; the number of a byte's top bit."""
 DIGITS = 3
 """Planes that are put together at a time."""
 COPIES, TOPS = np.uint64(0x8040201008040201), np.uint64(0x8080808080808080)
-"""What multiplies a byte, so that there are copies of it 9 bits apart, none of which overlap; the top bits of bytes."""
+"""Factor that copies a byte eight times, 9 bits apart and without overlap; the top bits of all bytes."""
 MINUS_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 """Eight bytes of -1."""
 
@@ -99,7 +99,7 @@ SPREAD = Kernel("u64* i64* u64* i64 i64 i64 i64 i64 i64", spread)
 
 
 def planes_of(depth: int, n: int) -> Array:
-    """Planes with any contents; those that are never written to take no memory.
+    """Uninitialized planes; the system provides their memory when they are written to.
 
     Returns
     -------
@@ -148,7 +148,7 @@ class Levels:
         return values
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> None:
-        """Note the vertices that the last of so many `iterations` has reached."""
+        """Record the levels of the vertices that the last of these `iterations` has reached."""
         n = len(self._left)
         if iterations >> len(self._planes):
             narrow, self._planes = self._planes, planes_of(WIDE, n)

@@ -60,7 +60,7 @@ def make_find_parents(f: Functions, reader: Reader) -> RecordKernel:
     fetch_lists, find = make_for_each_bit(fetch_list), make_for_each_bit(make_find_parent(f, reader))
 
     def changed(w, first, last, edges, t):
-        """The vertices of a word, in [first, last), that no longer have their first value; prefetch their lists."""
+        """The vertices of a word, in [first, last), whose value has changed since the start; prefetch their lists."""
         found = np.uint64(0)
         for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])

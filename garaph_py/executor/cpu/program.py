@@ -38,7 +38,7 @@ def kernels(bound: BoundProgram, reader: Reader) -> Kernels:
 
 
 class Kernels:
-    """The kernels, each made when it is first needed: a program that never notifies does not wait for
+    """The kernels, each compiled when it is first needed: a program that never notifies does not wait for
     `pull_notified`."""
 
     def __init__(self, bound: BoundProgram, reader: Reader) -> None:

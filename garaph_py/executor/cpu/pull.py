@@ -325,19 +325,19 @@ def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKer
 
 
 UNFINISHED = "unfinished"
-"""A pull for the vertices in `State.notified` alone, because all others are `done`."""
+"""Name of a pull for the vertices in `State.notified` only, because all others are `done`."""
 UNFINISHED_SHARE = 0.75
-"""The share of the edges that such a pull may have to read. With more, it takes longer than one that reads all: it
-looks for its lists, and does not prefetch values. In degree order, the two pulls of a BFS over kron 22 would read 0.65
-and 0.014 of the edges, in the order given 1.0 and 0.94 (docs/results/ssd.md, "In degree order")."""
+"""Maximal share of the edges that such a pull reads. With more, it takes longer than one that reads all: it looks for
+its lists, and does not prefetch values. In degree order, the two pulls of a BFS over kron 22 would read 0.65 and 0.014
+of the edges, in the order given 1.0 and 0.94 (docs/results/ssd.md, "In degree order")."""
 PULL_ACTIVE_RATIO = 32
 """`pull_active` is used when fewer than one edge in 32 leads from an active vertex. With more, its branch on whether a
 source is active is hard to predict, and a plain pull gains more by prefetching values."""
 
 FEW_VISITS = 2
 """`pull_active` is also used when a pull is expected to visit fewer edges than this for each vertex of the graph,
-because then most vertices are done: it took 4 ms and the plain pull 16, which looks at each of them longer (64 searches
-from R-MAT 20, one thread)."""
+because then most vertices are done: it took 4 ms, and the plain pull, which takes longer for each such vertex, 16 (64
+searches from R-MAT 20, one thread)."""
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ class Pull:
 
     def reads_active_only(self, state: State) -> bool:
         """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, if one
-        active source can end the gather, or if most vertices are done, which it finds out faster."""
+        active source can end the gather, or if most vertices are done, which it skips faster."""
         bound, left = self._launch.bound, state.unfinished_edges
         one_may_end = "done" in bound.arguments and not bound.ends_late
         few_active = state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m

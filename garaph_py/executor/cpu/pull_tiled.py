@@ -57,8 +57,8 @@ def tiles_of(arrays: GraphArrays, weighted: bool, stored: PageSource, pool: Thre
 
 
 def in_lines(n: int, dtype: np.dtype[Any]) -> Array:
-    """An array of `n` elements that begins with a cache line. Blocks of 16 vertices then share no line, which threads
-    that add to hubs would take from each other all the time."""
+    """An array of `n` elements that begins at a cache line. Then two blocks of 16 vertices never share a line, for
+    which threads that add to hubs would compete."""
     room = np.empty(n * dtype.itemsize + LINE_BYTES, np.uint8)
     skipped = -address_of(room) % LINE_BYTES
     return room[skipped : skipped + n * dtype.itemsize].view(dtype)

@@ -39,7 +39,7 @@ visit has so many instructions that the processor looks only some thirty ahead."
 AHEAD = 4
 """Prefetch distance for the first targets of active vertices, in words of the frontier."""
 WORDS_AHEAD = 2
-"""The same for what packed targets are decoded from, which takes their records."""
+"""The same for the words of packed targets, which can be found only once their records are loaded."""
 
 
 def make_relax(f: Functions):

@@ -1,8 +1,8 @@
 """Push in delta form: active vertices add the changes of their contributions to the sums of their out-neighbours.
 
-It is for programs that add and define `delta` (`BoundProgram.pushes_deltas`), in synchronous runs. Every vertex v has a
-sum, of ``gather(next_values[u])`` over its in-edges u -> v: so a pull leaves it, which reads `values`, stores the sums,
-and then exchanges the two arrays. A push has two passes, and keeps this true:
+It is for programs that add and define `delta` (`BoundProgram.pushes_deltas`), in synchronous runs. The invariant: every
+vertex v has the sum of ``gather(next_values[u])`` over its in-edges u -> v. A pull establishes it: it reads `values`,
+stores the sums, and then exchanges the two arrays. A push has two passes, and keeps this true:
 
 1. Every active vertex u adds ``delta(values[u], next_values[u])`` to the sums of its targets, by compare-and-swap, and
    notifies these. Then ``next_values[u] = values[u]``.
@@ -136,7 +136,7 @@ class DeltaPush:
         self.sums: Array | None = None
 
     def __call__(self, state: State, out_source: PageSource, take_over: Callable[[State], None]) -> PageResult:
-        """Push, and update the vertices that get something.
+        """Push, and update the vertices whose sums have changed.
 
         Parameters
         ----------

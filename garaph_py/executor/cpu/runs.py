@@ -36,10 +36,12 @@ CUTS = "runs of pages"
 MIN_RUNS = 64
 """Number of runs that a large amount of work is divided into; idle threads take the next run."""
 FEW_BLOCKS = 1 << 14
-"""Blocks with active vertices up to which pages may be merged: with more, each page has many lists to read."""
+"""Maximal number of blocks with active vertices with which pages may be merged: with more, each page has many lists to
+read."""
 SPARSE_EDGES, FEW_RANGES = 1 << 14, 1 << 15
-"""A page's active lists are read without those between them if there is at most one for so many of its edges, which is
-twice what a disk reads in the time of another read, and if they are at most so many, which take 3 MB to look for."""
+"""A page's active lists are read without the lists between them if there is at most one for every `SPARSE_EDGES` of its
+edges, twice as many as a disk reads in the time of another read, and at most `FEW_RANGES` in all, which take 3 MB to
+look for."""
 MAX_RUN_EDGES = 1 << 18
 """Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs."""
 
@@ -142,7 +144,7 @@ class Runs:
     def active_pages(self, active: VertexSet, source: PageSource, merges: bool = False) -> dict[Page, Array]:
         """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`).
 
-        If `merges`, pages of which little is wanted may be one page (`PageSource.pages_for`).
+        If `merges`, pages of which few edges are needed may be merged (`PageSource.pages_for`).
         """
         pages = source.pages
         if len(pages) > 1:
@@ -174,14 +176,15 @@ def pieces_of(offsets: Array, page: Page, vertex_edges: int, count: int) -> tupl
 
 
 def piece_count(cost: int, most: int | None = None) -> int:
-    """How many pieces to divide work into that costs as much as this number of edges; at most `most`, if given."""
+    """The number of pieces into which to divide work that costs as much as this number of edges; at most `most`, if
+    given."""
     # A power of two: the launcher keeps memory for every number of runs that occurs.
     many = 1 << (cost // MAX_RUN_EDGES).bit_length() >> 1
     return max(1, min(most or max(MIN_RUNS, many), cost // MIN_RUN_EDGES))
 
 
 def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Array, Array]:
-    """Where passing over lists of edges has cost so much, from 0 to the cost of all, in ascending order.
+    """The places at which a pass over lists of edges has reached these costs, which ascend from 0 to the total.
 
     A vertex costs `vertex_edges`, after its edges, which cost 1 each. Returns, for each cost, the edge that comes next,
     and the next vertex whose edges have not begun.
@@ -199,8 +202,8 @@ def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Arra
 def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:
     """First and last edge of the lists of those of a page's vertices that are in `vertices`, shape (k, 2).
 
-    Lists that follow each other are one range. If they are many (`FEW_RANGES`), all lists of a word are: one read for
-    the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
+    Lists that follow each other are one range. If there are many (`FEW_RANGES`), the range is all lists of a word: one
+    read for the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
     """
     words = page.words.start + np.flatnonzero(vertices.bits[page.words])
     bits = vertices.bits[words]

@@ -1,4 +1,5 @@
-"""Several supersteps that the host launches ahead: to decide on one takes it longer than most supersteps take.
+"""Several supersteps that the host launches ahead, because deciding on one takes the host longer than most supersteps
+take.
 
 The host launches the kernels of some supersteps one after the other, those of a push as well as those of a pull. Each
 superstep has its own counts. Before it, the kernel `choose` reads what the last one has counted, and chooses a
@@ -101,7 +102,8 @@ class Chain:
         return [result]
 
     def _first_rows(self, state: State) -> Array:
-        """The counts of all supersteps, of which none has been chosen, after one that has left the `state`."""
+        """The initial counts of all supersteps, none of which has been chosen yet, after the one that left the
+        `state`."""
         rows = np.zeros(1 + CHAIN_LENGTH, self.launches.launcher.layouts.tally)
         rows["chosen"][0], rows["active"][0], rows["active_edges"][0] = PUSHES, state.active_count, state.active_edges
         return rows
@@ -148,7 +150,7 @@ class Chain:
             arrays.swap("values", "next_values")
 
     def _supersteps(self, done: Array, edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> Supersteps:
-        """What each superstep of `done` was; `edges` led from the vertices that were active at first."""
+        """The record of each superstep of `done`; `edges` led from the vertices that were active at first."""
         ends = done["supersteps"].tolist()
         logs = [self._log(row, first, end) for row, first, end in zip(done, [0, *ends], ends, strict=False)]
         log, pulled = np.concatenate(logs), np.repeat(done["chosen"] == PULLS, list(map(len, logs)))
@@ -162,9 +164,9 @@ class Chain:
         return Supersteps(log["active"].astype(np.int64), active_edges, seconds, followed, pulled, push, pull)
 
     def _log(self, row: Any, first: int, end: int) -> Array:
-        """What each of the supersteps [first, end) has counted.
+        """The counts of the supersteps [first, end).
 
-        `row` has the counts of one superstep, or those of the last one that `push_few` did, which has a log of all.
+        `row` has those of one superstep, or of the last one of a `push_few`, which logs all of its supersteps.
         """
         layout = self.launches.launcher.layouts.superstep
         if row["chosen"] != PUSHES_FEW:

@@ -26,9 +26,9 @@ Array = npt.NDArray[Any]
 CPU_PACKS = 2e8
 """Edges per second that one CPU thread packs, as an estimate."""
 UNBOUNDED = 20
-"""Iterations that `choose` expects of a run without a bound on them."""
+"""Iterations that `choose` expects of a run without a limit."""
 WORTH_MEASURING = 3
-"""Iterations below which `choose` does not consider packing: they would not pay for the pass that measures it."""
+"""Iterations below which `choose` does not consider packing, because the pass that measures it would not pay."""
 HOST_SHARE = 0.5
 """The share of the host's available memory that packed edges may take beside raw ones."""
 

@@ -1,6 +1,6 @@
 """Compaction on the CPU: lays the edge lists of some vertices end to end in memory (HyTGraph section VI-C).
 
-Its floor is reading these lists and writing them again: twice their bytes over the host's bandwidth.
+The least time is that of reading and writing these lists: twice their bytes over the host's bandwidth.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Array = npt.NDArray[Any]
 PARTS_A_THREAD = 4
 """Parts for each thread, so that none waits long for one with long lists."""
 PART_LISTS = 1 << 12
-"""Lists of a part at least: waking threads takes as long as copying thousands of short lists."""
+"""Minimal lists of a part: waking threads takes as long as copying thousands of short lists."""
 AHEAD = 16
-"""Lists ahead of which the next ones are loaded into the cache: the time of a load in those of lists of some edges."""
+"""Prefetch distance, in lists: copying so many short lists takes as long as a load from memory."""
 
 
 def measure_lists(vertices, first, last, offsets, starts):  # type: ignore[no-untyped-def]

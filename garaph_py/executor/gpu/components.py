@@ -38,7 +38,7 @@ class Components:
     launches: Launches
 
     def __call__(self) -> list[PageResult]:
-        """Do all of it. Of streamed pages, first edges are not linked before the others."""
+        """Find the components and their sums. In streamed pages, first edges are not linked before the others."""
         on_each, arrays, driver = self.launches.on_each, self.launches.arrays, self.launches.driver
         n, pages = arrays.n, self.launches.pages
         every = arrays.task_of_range(0, n)

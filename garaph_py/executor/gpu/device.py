@@ -16,7 +16,7 @@ OLDEST = (7, 5)
 LEAST_MEMORY = 256 << 20
 """The smallest device memory that is supported, in bytes."""
 FALLBACK = "or use device='cpu' (--device cpu)"
-"""The last words of every error about the GPU."""
+"""The end of every error message about the GPU."""
 
 
 class NoDriverError(DeviceError):
@@ -203,8 +203,8 @@ def has_driver() -> bool:
 class failing:  # a class, because a generator's context manager costs microseconds, several times an iteration
     """A context manager that raises the driver's errors as `DeviceError` or `DeviceMemoryError`.
 
-    If the error destroyed the context, this process cannot use the device any more. That is the one whose context the
-    thread has made current, unless its `number` is given.
+    If the error destroyed the context, this process cannot use the device any more. The device is the one whose context
+    is current in the thread, unless its `number` is given.
     """
 
     def __init__(self, driver: Any, number: int | None = None) -> None:

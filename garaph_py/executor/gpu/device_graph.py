@@ -153,7 +153,7 @@ class DeviceGraph:
         return self._mapped[key]
 
     def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:
-        """The records that the graph's sources have if packed, and the seconds that it took to compute them, once.
+        """The records that the graph's sources would have if packed, computed once, and the seconds that this took.
 
         Raises
         ------
@@ -167,9 +167,9 @@ class DeviceGraph:
         return self._measured
 
     def make_room(self, wanted: Mapping[str, Hashable], used: int, budget: int) -> None:
-        """Free what this graph, and then other graphs, keep in the device's memory beyond what a run plans to have.
+        """Free memory that this graph, and then other graphs, keep and the run does not need.
 
-        That is `used` bytes of its `budget`, with the allocations that hold what is `wanted`.
+        The run plans to have `used` bytes of its `budget`, with the allocations that hold what is `wanted`.
         """
         others = self.retain(wanted, budget - used)
         self.memory.trim(max(budget - self.memory.used, 0))
@@ -288,7 +288,7 @@ def destroy_handles() -> None:
 
 
 def free(device: Device, memory: DeviceMemory, pinned: Pinned, lists: KeptLists, handles: Handles) -> None:
-    """Free what nobody uses any more, also after the device has failed."""
+    """Free everything that is not used any more, also after the device has failed."""
     with contextlib.suppress(Exception), device:
         for part in memory, lists, pinned, handles:
             with contextlib.suppress(Exception):

@@ -110,7 +110,8 @@ class DeviceState:
         )  # fmt: skip
 
     def replace_in(self, state: State) -> None:
-        """Have the host read from this device what it does not have yet of values and frontier; another has failed."""
+        """After another device has failed, have the host read from this one the values and the frontier that it
+        lacks."""
         copies: dict[str, Copy] = {"values": self._values, "frontier": self._frontier}
         state.elsewhere.update({name: copy for name, copy in copies.items() if name in state.elsewhere})
 
@@ -126,7 +127,7 @@ class DeviceState:
         return VertexSet.empty(self._n)
 
     def _empty_set(self, _: State, old: VertexSet) -> VertexSet:
-        """A set with any vertices, which whoever reads the next frontier has cleared first."""
+        """A set with arbitrary contents; the reader of the next frontier clears it first."""
         if len(old.blocks) == -(-self._n // BLOCK):
             return old
         bits = self._pool_array(-(-self._n // WORD), np.dtype(np.uint64))
@@ -154,7 +155,7 @@ class DeviceState:
             self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
 
     def not_finite(self) -> frozenset[tuple[str, str]]:
-        """Which fields of the values are NaN or infinite somewhere (`executor.state.Scan`)."""
+        """The fields of which some value is NaN or infinite (`executor.state.Scan`)."""
         if self.found is None:
             with self._device, failing(self._device.driver):
                 task = self._arrays.task_of_range(0, self._n)
@@ -207,7 +208,8 @@ class DeviceState:
         return StateCopy(*arrays, written, self._device)
 
     def _end_copy(self) -> None:
-        """Free the memory of the last copy of the state on the device, once it is on the host: the plan has none."""
+        """Free the memory of the last copy of the state on the device, once it is on the host: the plan reserves no
+        memory for it."""
         if self._copying is not None:
             self._copying[0].synchronize()
         for name in COLLECTED:

@@ -37,7 +37,7 @@ NAMES = "list targets", "list values"
 
 
 class EdgeLists:
-    """The targets of all out-edges, and their values if the program reads them, where `how` wants them.
+    """The targets of all out-edges, and their values if the program reads them, at the place that `how` states.
 
     Parameters
     ----------
@@ -107,9 +107,9 @@ class EdgeLists:
         return replace(memory, reserved=memory.reserved + self.buffers.nbytes)
 
     def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned, room: int) -> None:
-        """Have the lists where they belong, unless they are there, and tell the kernels where that is.
+        """Put the lists where they belong, unless they are there already, and give kernels their addresses.
 
-        `room` are the bytes that lists in unified memory may fill ahead. The device's context must be current.
+        `room` is the number of bytes that lists in unified memory may fill ahead. The device's context must be current.
         """
         ways: dict[str, Callable[[], list[int]]] = {
             RESIDENT: lambda: self._copied(pool), ZERO_COPY: self._mapped, MANAGED: lambda: self._managed(room),
@@ -131,7 +131,7 @@ class EdgeLists:
             self.buffers.allocate(self._kept, pool, arrays.layouts)
 
     def _host_arrays(self) -> list[Array]:
-        """Targets and values on the host, the targets with as many bytes as is wanted."""
+        """Targets and values on the host; the targets have the wanted width."""
         graph, reads = self._graph, self._bound.reads_edge_values
         with ThreadPool(self.threads) as pool:
             out = graph.valued_out_edges(pool) if reads else graph.out_edges
@@ -186,7 +186,7 @@ class EdgeLists:
         return [array.address for array in self._managed_arrays]
 
     def _tell(self, made: list[ManagedArray], fits: bool) -> None:
-        """Tell the driver what `how` says, and have it move what it says."""
+        """Give the driver the hints that `how` states, and have it prefetch accordingly."""
         hints = self.how.hints
         if BY_PRIORITY in hints:
             hints = (PREFETCH,) if fits else (ACCESSED_BY,)

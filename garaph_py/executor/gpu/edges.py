@@ -48,7 +48,7 @@ class EdgeLayout(Sizes, Protocol):
 
     @property
     def apart(self) -> bool:
-        """Whether consecutive pages have arrays of their own, which do not adjoin each other."""
+        """Whether each page has separate arrays, which are not adjacent to those of the next page."""
 
     def regions(self, pages: Sequence[Page]) -> list[Region]:
         """One region for each kind of buffer: that buffer of all `pages`, which are consecutive."""
@@ -67,7 +67,7 @@ class Region(NamedTuple):
     ----------
     name : str
     what : hashable
-        What it holds of the graph; equal for equal bytes. None if no other run has a use for it.
+        A key of its contents; equal keys mean equal bytes. None if no other run can use it.
     nbytes : int
     begins : list of int
         Where the buffer of each page begins, in bytes. Pages may have a run in common.
@@ -99,7 +99,8 @@ class DeviceArray(Protocol):
     codec: ClassVar[str]
     buffers: ClassVar[int]
     apart: ClassVar[bool]
-    """Whether bytes that two pages need are stored once for each page. A region then depends on where pages begin."""
+    """Whether bytes that two pages share are stored once for each of them. A region then depends on where pages
+    begin."""
 
     @property
     def width(self) -> float:
@@ -161,7 +162,7 @@ class PackedOnDevice:
         return [len(runs) * RECORD.itemsize, 4 * (words_between(self.records, runs.start, runs.stop) + PADDING)]
 
     def begins(self, pages: Sequence[Page]) -> list[list[int]]:
-        """The padding of a page's words is the beginning of the next page's."""
+        """Pages overlap: the padding of a page's words is the beginning of the next page's words."""
         runs = [page.first_edge // RUN for page in pages]
         return [[run * RECORD.itemsize for run in runs], [4 * words_between(self.records, 0, run) for run in runs]]
 

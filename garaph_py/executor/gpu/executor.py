@@ -207,7 +207,7 @@ class GpuExecutor(StepByParts):
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
     def _reorder(self, budget: int) -> bool:
-        """Make the edges in hub order from the resident ones if they are wanted; return whether they have been made."""
+        """Make the edges in hub order from the resident ones, if they are wanted; return whether they were made."""
         if not self._placed.has_all_raw or not self._hub.are_wanted(budget):
             return False
         with self.device, failing(self.device.driver):
@@ -292,7 +292,7 @@ class GpuExecutor(StepByParts):
         return self.streams.has(page)
 
     def step(self, state: State, decision: Decision) -> StepResult:
-        """One iteration, or several if the decision allows that and nobody looks at the state in between."""
+        """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         pages: list[PageResult] = []
         if decision.ahead is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
@@ -363,13 +363,13 @@ class GpuExecutor(StepByParts):
         self.launches.read_tallies()
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
-        """Push, or find components: the new values replace the old ones in their array."""
+        """Push or find components, which replace values in place."""
         self._processed = []
         with self.device, failing(self.device.driver):
             return Components(self.launches)() if mode == COMPONENTS else push(self.launches, state)
 
     def page_work(self) -> PageWork:
-        """What a pull that the device does alone does with each page."""
+        """The work on each page of a pull that the device does alone."""
         tallies, has_total = self._tallies, self.bound.total is not None
         return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, self.peers)
 

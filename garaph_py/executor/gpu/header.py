@@ -32,15 +32,15 @@ MANY_EDGES = 2
 8,192, a superstep takes hardly longer than without any. Simulated with 7 microseconds a superstep and 3 edges a
 nanosecond, SSSP over road-rome and a grid takes 5 to 25 % longer with 4, and up to a quarter longer with 1."""
 CHAIN_LENGTH = 6
-"""Supersteps that are launched together; those that one launch of `push_few` does count as one. A BFS over an R-MAT
-graph takes five. Each that does nothing takes 40 to 70 microseconds, in which the host launches its kernels (H100 and
-H200 hosts)."""
+"""Supersteps that are launched together; all supersteps of one launch of `push_few` count as one. A BFS over an R-MAT
+graph takes five. An unused one costs 40 to 70 microseconds, in which the host launches its kernels (H100 and H200
+hosts)."""
 MOST_SUPERSTEPS = 4096
 """Supersteps after which a chain ends, those inside `push_few` included; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
-"""Nanoseconds from a chain's first superstep until it ends, so that the host can stop the run, or copy its state."""
+"""Nanoseconds after which a chain ends, so that the host can stop the run, or copy its state."""
 PUSHES, PUSHES_FEW, PULLS = 1, 2, 4
-"""What a superstep may do, where several are launched together (kernels/choose.cu); sums of these are sets."""
+"""Bits of what a superstep may do if several are launched together (kernels/choose.cu)."""
 CLASSES = 256
 """Classes of vertices by their values, in the search for parents."""
 CONSTANTS = {

@@ -1,4 +1,4 @@
-"""What a graph keeps of the edge lists that runs have had made for them (edge_lists.py)."""
+"""The edge lists that runs have made and that the graph keeps for later runs (edge_lists.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Closable(Protocol):
-    """What has to be freed."""
+    """An object that has to be closed."""
 
     nbytes: int
 
@@ -22,13 +22,13 @@ class KeptLists:
         self._managed: tuple[Hashable, Sequence[Closable]] | None = None
 
     def mapped(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make()`` has made for this key; it is made once."""
+        """The result of ``make()`` for this key, which is called once."""
         if key not in self._mapped:
             self._mapped[key] = make()
         return self._mapped[key]
 
     def managed(self, key: Hashable, make: Callable[[], Sequence[Closable]]) -> Any:
-        """What ``make()`` has made in unified memory for this key; what another key has there is freed first."""
+        """The result of ``make()``, in unified memory, for this key; the result for another key is freed first."""
         if self._managed is None or self._managed[0] != key:
             self.free_managed()
             self._managed = key, make()
@@ -47,6 +47,6 @@ class KeptLists:
             array.close()
 
     def close(self) -> None:
-        """Forget everything; whoever pinned what is mapped unpins it."""
+        """Forget everything; the caller that pinned the mapped lists unpins them."""
         self._mapped.clear()
         self.free_managed()

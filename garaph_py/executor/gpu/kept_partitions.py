@@ -67,17 +67,17 @@ class KeptPartitions:
         self.hubs: Array = np.diff(in_offsets[partitions.bounds]) / vertices
 
     def fit(self, room: int) -> int:
-        """Have as many places as `room` bytes allow, and return their bytes."""
+        """Make as many places as `room` bytes allow, and return their bytes."""
         self.count = min(self.partitions.count, room // self.place_bytes) if self.place_bytes else 0
         return self.count * self.place_bytes
 
     @property
     def key(self) -> Hashable:
-        """What tells the uses of these partitions from those of others."""
+        """The key of the uses of these partitions."""
         return NAME, self.edge_bytes, self.place_bytes, self.partitions.count
 
     def made(self) -> Uses:
-        """What is known before anything is measured."""
+        """The uses before anything is measured."""
         return Uses(np.zeros(self.partitions.count, np.int64), np.full(self.count, NOBODY, np.int64))
 
     def begin(self, uses: Uses, are_there: bool) -> None:
@@ -96,7 +96,8 @@ class KeptPartitions:
         self.uses.nbytes += counts.active_edges * self.edge_bytes
 
     def admit(self, active: Array, copied: set[int]) -> list[int]:
-        """Give places to partitions that this superstep is to copy there, by what earlier ones needed; return these.
+        """Choose the partitions that this superstep copies to stay, by the bytes that earlier ones needed; return
+        these.
 
         Parameters
         ----------

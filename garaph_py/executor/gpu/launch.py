@@ -170,7 +170,7 @@ class Launcher:
         self._launch(name, blocks, THREADS, stream, task, shared)
 
     def on_few(self, name: str, blocks: int, threads: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with so many blocks of so many threads."""
+        """Launch a kernel with this number of blocks and threads per block."""
         self._launch(name, blocks, threads, stream, task)
 
     def mark_starts(self, begins: int, vertices: int, edges: int, starts: int, stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the steps that a device does alone have in common: kernels over the pages of a run, and their counts."""
+"""The common part of iterations that a device does alone: kernels over the pages of a run, and their counts."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Link:
-    """The way between two GPUs, with measured speeds in bytes per second.
+    """The connection between two GPUs, with measured speeds in bytes per second.
 
     Attributes
     ----------
     first, second : int
         The GPUs' numbers.
     is_direct : bool
-        Each reaches the other's memory. Otherwise copies go by way of the host.
+        Each reaches the other's memory; otherwise copies go through the host.
     forth, back : float
         From the first to the second, and from there.
     both : float

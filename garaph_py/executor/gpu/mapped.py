@@ -1,6 +1,6 @@
 """Edges in pinned host memory that kernels read over the link, each when it is needed (zero copy; EMOGI section 3.3).
 
-A search and union-find need only some of the edges. Reading these where they are moves fewer bytes than copies of all.
+A search and union-find need only some of the edges. Reading these in host memory moves fewer bytes than copying all.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
 from .task import LIST_PIECE, SHADOW, SUPERSTEP, layout
 
 FREE_SHARE = 0.9
-"""Maximal share of the device's free memory that a run takes. It leaves the rest to other processes."""
+"""Maximal share of the device's free memory that a run takes. The rest is left to other processes."""
 DETERMINISTIC_SHARE = 0.8
 """Share of the device's total memory that a deterministic run takes, because its pages must not depend on how much
 memory is free."""
@@ -35,7 +35,7 @@ REPORT_VERTICES = 1 << 20
 
 
 UNLISTED = ("next_queues", "supersteps", "least", "destinations")
-"""Arrays that pushes do without if they push along lists only (`push_from_lists`)."""
+"""Arrays that runs which only push along lists do not need (`push_from_lists`)."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Host(Notifier, Protocol):
-    """The part of the CPU that works for several GPUs."""
+    """The host's executor, as several GPUs use it."""
 
     def report(self, state: State, source: PageSource | None = None) -> Array:
         """The reported values; it also finds parents."""
@@ -58,7 +58,7 @@ class SharedQueue:
     Attributes
     ----------
     queues : list of PageQueue
-        Of each GPU, whose pages have numbers of its own.
+        One for each GPU, which numbers its pages by itself.
     firsts : list of int
         How many pages the GPUs before each have.
     """
@@ -84,7 +84,7 @@ class SharedQueue:
 
 
 class MultiGpuExecutor(StepByParts):
-    """Runs one bound program on several GPUs. They only pull: what needs all edges at one place is for one GPU.
+    """Runs one bound program on several GPUs. They only pull; other modes need all edges on one GPU.
 
     Parameters
     ----------
@@ -178,11 +178,12 @@ class MultiGpuExecutor(StepByParts):
         return self.gpus[k].has(replace(page, number=page.number - self._firsts[k]))
 
     def _owner(self, page: Page) -> int:
-        """The index of the GPU that has a page's edges. Of parts with the same begin only the last has any."""
+        """The index of the GPU that has a page's edges. If several parts begin at the same vertex, only the last of
+        them is not empty."""
         return bisect_right(self._begins, page.first_vertex) - 1
 
     def _own(self, pages: Iterable[Page]) -> list[list[Page]]:
-        """For each GPU, those of `pages` that are its own, by its numbers."""
+        """For each GPU, its share of `pages`, by the GPU's numbers."""
         own: list[list[Page]] = [[] for _ in self.gpus]
         for page in pages:
             k = self._owner(page)
@@ -238,8 +239,8 @@ class MultiGpuExecutor(StepByParts):
     ) -> list[PageResult]:
         """Launch the `pieces` of all GPUs, then wait for all; if a `state` is given, GPUs have yet to get ready for it.
 
-        One thread does it: several would wait for each other's turn in Python, and for their start. No GPU waits until
-        all pieces of the one before are launched.
+        One thread launches: several would wait for Python's lock, and for their start. No GPU has to wait until all
+        pieces of the GPU before it are launched.
         """
         works = [gpu.page_work() for gpu in self.gpus]
 
@@ -345,7 +346,7 @@ class MultiGpuExecutor(StepByParts):
         return [first, *(future.result() for future in futures)]
 
     def _noting(self, k: int, act: Callable[[], T]) -> T:
-        """Call ``act()``, which is for GPU `k`, and note if the GPU fails."""
+        """Call ``act()``, which is for GPU `k`, and record a failure of this GPU."""
         try:
             return act()
         except DeviceError:
@@ -365,7 +366,7 @@ class MultiGpuExecutor(StepByParts):
     def lost(self) -> list[int]:
         """The numbers of the GPUs that have failed.
 
-        A copy to a lost GPU fails on the one that sends. So if there are GPUs that no longer answer, only these count.
+        A copy to a lost GPU also fails on the GPU that sends. So if any GPU no longer answers, only such GPUs count.
         """
         if not self._failed:
             return []

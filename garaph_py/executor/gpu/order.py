@@ -44,8 +44,8 @@ class Ordering:
     def pays(self, bound: BoundProgram, arrays: GraphArrays, threads: int | None) -> bool:
         """Whether to make the order now: once the iterations so far have cost as much as making it would.
 
-        If the estimate is right, a call waits for it no longer than earlier calls have worked, and a graph that is used
-        a few times only is left as it is.
+        If the estimate is right, a call waits for it at most as long as earlier calls have taken, and a graph that is
+        used only a few times keeps its order.
         """
         if arrays.n * bound.value.itemsize < LEAST_BYTES or self.gathered < cost(arrays, threads):
             return False

@@ -1,7 +1,7 @@
 """The out-edges of a directed graph, from whose lists a GPU pushes: in its memory, or mapped in the host's.
 
-In the device's memory they have arrays of their own, which the first push fills: it copies the targets, and the device
-brings the edge values that it has into the order of the out-edges. Later runs find them.
+In the device's memory they have separate arrays, which the first push fills: it copies the targets, and the device
+sorts its edge values into the order of the out-edges. Later runs reuse these arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Chooses the pages that stay in a GPU's memory where kernels read the others in host memory: those that are read most.
+"""Chooses the pages that stay in a GPU's memory if kernels read the others in host memory: the pages that are read
+most.
 
 A pull that ends early begins the list of each vertex that the search has not reached, and often ends in its first line.
 So what a page costs in host memory is the number of lists that are begun there. Before a run has counted them, it is
@@ -23,7 +24,7 @@ Array = npt.NDArray[np.int64]
 
 
 class PageUses:
-    """What is known of the pages of one graph, from one run to the next.
+    """The uses of the pages of one graph, kept from one run to the next.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class PageUses:
 
 
 def most_used(sizes: Sequence[int], uses: Sequence[int], room: int) -> range:
-    """The consecutive pages that fit `room` and are used most in all; of equals the first."""
+    """The consecutive pages that fit `room` and have the most uses together; the first such pages of several."""
     bytes_before, uses_before = (list(accumulate(each, initial=0)) for each in (sizes, uses))
     best, most, first = range(0), 0, 0
     for last in range(1, len(sizes) + 1):

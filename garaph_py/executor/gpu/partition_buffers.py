@@ -29,11 +29,11 @@ from .task import Layouts
 Array = npt.NDArray[Any]
 
 BUFFERS = 4
-"""Buffers at most: with two, a copy waits for the kernel before the last."""
+"""Maximal number of buffers: with two, a copy waits for the last kernel but one."""
 WHOLE = COPIED, RESIDENT
-"""Transfers by which a partition is in the device's memory as a whole."""
+"""Transfers after which a whole partition is in the device's memory."""
 TALLIES = 2
-"""Tallies of what kernels push from at once: one for the first kernels, one for those that process it once more."""
+"""Tallies per launch: one for the first kernels, one for those that process the same edges once more."""
 STAGED = 2
 """Pinned buffers for compacted lists: the CPU fills one while the GPU copies from the other."""
 
@@ -59,7 +59,7 @@ class Slot:
 
 
 def padded(nbytes: int) -> int:
-    """So many bytes, and room to begin anywhere in a line, rounded up to whole lines."""
+    """This number of bytes, with room for any beginning within a line, rounded up to whole lines."""
     return -(-nbytes // LINE) * LINE + LINE
 
 

@@ -1,4 +1,5 @@
-"""A pool of pinned host memory: the arrays of a run's values, which a result may keep, without pinning them anew."""
+"""A pool of pinned host memory for the arrays of values, which a result may keep; later runs need not pin memory
+again."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ Array = npt.NDArray[Any]
 
 IDLE_BYTES = 1 << 30
 IDLE_SHARE = 1 / 16
-"""The pool keeps so many bytes, or this share of the machine's memory if that is more, while no array uses them; beyond
-that, it frees the oldest."""
+"""Unused bytes that the pool keeps, or share of the machine's memory if that is more; beyond that, it frees the
+oldest."""
 WASTE = 2
 """A block of the pool serves arrays of at least a half of its bytes."""
 

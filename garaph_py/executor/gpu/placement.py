@@ -1,4 +1,4 @@
-"""Decides what a run puts where in a device's memory: the numbering of vertices, the codec of edges, and the pages."""
+"""Decides how a run uses a device's memory: the numbering of vertices, the codec of edges, and the pages."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class Placement(NamedTuple):
     uses: PageUses | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
-        """What the run needs of the graph in the device's memory: the allocations by name, and what each holds."""
+        """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
+        holds."""
         found = self.numbering.contents(name for name in (*OF_GRAPH, *LEARNED) if name in self.memory.arrays)
         if self.numbering.order is not None:
             return found | hub.contents
@@ -99,7 +100,7 @@ class Placement(NamedTuple):
         return results
 
     def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
-        """Have the lists of out-edges where kernels read them, if the run has any apart from its pages."""
+        """Put the lists of out-edges where kernels read them, if the run has any besides its pages."""
         if self.out_edges is not None:
             self.out_edges.allocate(arrays, pool)
         if self.lists is not None:
@@ -107,7 +108,7 @@ class Placement(NamedTuple):
 
     @property
     def placing(self) -> dict[str, float]:
-        """Seconds that it takes to have the `lists` where they are pushed from, by what is done."""
+        """Seconds that putting the `lists` in place takes, by step."""
         return {} if self.lists is None else self.lists.seconds
 
     @property
@@ -274,7 +275,7 @@ class Placer:
         return Placement(given, memory, edges, residency, mapped, True, uses=uses)
 
     def _by_use(self, memory: DeviceMemoryPlan, edges: Choice, found: Residency) -> tuple[PageUses, Residency]:
-        """The pages that are read most stay. A deterministic run goes by the graph alone."""
+        """Make the pages resident that are read most. In a deterministic run this depends on the graph only."""
         bounds = [page.first_vertex for page in found.pages] + [self._graph.n]
         make = partial(PageUses, len(found.pages))
         uses = make() if self._settings.deterministic else self._kept.lists.mapped(("pages", *bounds), make)

@@ -1,7 +1,7 @@
 """Push on the GPU: the vertices of the frontier update their out-neighbours.
 
 In an undirected graph the in-edges of a vertex are also its out-edges; of a directed graph, the GPU has both
-(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. Where nobody looks at the
+(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. If the host need not see the
 state in between, several supersteps are launched at once (chain.py).
 
 If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of

@@ -1,8 +1,8 @@
-"""A superstep of an engine that pushes along lists: active vertices do, wherever their lists are (edge_lists.py).
+"""A superstep of an engine that pushes along lists, wherever these are (edge_lists.py).
 
 The engines differ in how threads divide the lists. All mark the vertices that change, so that none is in the next
-frontier twice: EMOGI and EtaGraph in a bitmap with atomics, and so do Grus and HyTGraph without their byte map. Whoever
-reads the frontier then counts it. HyTGraph's superstep is in push_partitions.py.
+frontier twice: EMOGI and EtaGraph in a bitmap with atomics, and so do Grus and HyTGraph without their byte map. The
+frontier is counted afterwards. HyTGraph's superstep is in push_partitions.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def move_ahead(launches: Launches, state: State) -> None:
 
 
 def begin_deltas(launches: Launches, first: bool) -> None:
-    """Prepare the sums, and who is notified. In the `first` superstep, every vertex pushes and is notified."""
+    """Prepare the sums, and the set of notified vertices. In the `first` superstep, every vertex pushes and is
+    notified."""
     arrays, driver = launches.arrays, launches.driver
     arrays.context["pushes_all"] = first
     words = -(-arrays.n // (8 * WORD_BYTES))
@@ -76,7 +77,8 @@ def begin_deltas(launches: Launches, first: bool) -> None:
 
 
 def by_vertices(launches: Launches, task: Array, state: State) -> None:
-    """All vertices are looked at (EMOGI section 4.3). If pushes overwrite what others read, they push copies."""
+    """Visit all vertices (EMOGI section 4.3). If pushes overwrite values that others read, push copies of the
+    values."""
     arrays = launches.arrays
     if state.synchronous and not launches.placed.keeps_sums:
         nbytes = launches.placed.memory.arrays["values"]

@@ -30,14 +30,14 @@ from .requests import LINE, SECTOR
 Array = npt.NDArray[Any]
 
 ADDRESSES = 1 << 64
-"""Addresses of a GPU wrap there: where edge 0 would be may lie before its memory."""
+"""The number of addresses of a GPU; addresses wrap around, because edge 0 of some lists would lie before its memory."""
 NOT_LISTED = 0xFFFFFFFF
 """In `to_queue`: the partition's vertices are not listed."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What kernels push from at once: a task, or compacted lists that fit a buffer.
+    """The edges that one launch of kernels pushes along: a task, or compacted lists that fit a buffer.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Superstep:
         return self._results(tasks, counted, counts, self._followed_more(parts))
 
     def _count(self) -> Array:
-        """What each partition has to push, counted by the GPU."""
+        """The edges that each partition has to push, counted by the GPU."""
         counted, place = self.buffers.template.copy(), self.arrays.address("partition_table")
         self.driver.memcpy_htod(place, counted.view(np.uint8))
         self.launcher.on_threads("count_partitions", self.words, None, self.task)
@@ -118,7 +118,7 @@ class Superstep:
         return counted
 
     def _counts(self, counted: Array) -> PartitionCounts:
-        """The same for the engine."""
+        """The same counts, as the engine takes them."""
         vertices, edges, requests = (counted[name].astype(np.int64) for name in ("active", "active_edges", "requests"))
         change, width = counted["change"] if self.pushes_deltas else None, sum(self.buffers.widths)
         return PartitionCounts(self.buffers.partitions.edges, vertices, edges, requests, width, change)
@@ -303,7 +303,7 @@ class Superstep:
     def _results(
         self, tasks: list[TransferTask], counted: Array, counts: PartitionCounts, again: int
     ) -> list[PageResult]:
-        """What each partition did. The first active one has the counts of all, and the edges followed `again`.
+        """The result of each partition. The first active one has the counts of all, and the edges followed `again`.
 
         Bytes that kernels read in host memory are those of the sectors that hold lists.
         """

@@ -26,7 +26,7 @@ MANY_RUNS = 32
 WARP = 32
 """Threads of a warp."""
 EVERY = 1 << 12
-"""Vertices between two of which the host keeps the rank: so many are counted in some 10 microseconds."""
+"""Distance, in vertices, at which the host keeps ranks: counting so many vertices takes some 10 microseconds."""
 PIECE = 1 << 18
 """Vertices that are counted together, so that what is computed for them stays in a core's cache."""
 SHARE = 1 << 20

@@ -17,7 +17,7 @@ INSTEAD = {
     "apply_vertices": "apply_rows",
     "report": "report_rows",
 }
-"""Kernels of which a program with even rows has another form, in which lanes have columns."""
+"""Kernels that have another form, with a lane per column, for programs with even rows."""
 INLINE = "__device__ __forceinline__"
 
 

@@ -21,9 +21,9 @@ VERTICES, QUEUE, SHARED, SHADOWS, PARTITIONS = "vertices", "queue", "shared", "s
 """How threads divide lists: all vertices are looked at, each by a warp or a thread; a warp takes a vertex of the queue;
 warps share the queue's short lists; a thread takes a shadow vertex; as with the first two, partition by partition."""
 PREFETCH, ACCESSED_BY, PREFERRED, READ_MOSTLY = "prefetch", "accessed by", "preferred location", "read mostly"
-"""What the driver is told about unified memory."""
+"""Hints to the driver about unified memory."""
 BY_PRIORITY = "by priority"
-"""Instead of these: Grus's Algorithm 1."""
+"""Grus's Algorithm 1, instead of these hints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class ListPush:
     byte_map : bool
         Pushes mark what they change in a map of bytes, without atomics.
     hints : tuple of str
-        What the driver is told about unified memory.
+        Hints to the driver about unified memory.
     taus : (float, float)
         With ``"by priority"``: the part of the free memory that is filled with edges if not all fit, in a run that one
         vertex begins, and in another.
@@ -186,7 +186,7 @@ class Settings:
     part: Part | None = None
 
     def of_part(self, part: Part) -> Settings:
-        """The same for a GPU that has one part of the graph: it does nothing that needs all edges."""
+        """The same for a GPU that has one part of the graph: it uses no mode that needs all edges."""
         return replace(
             self, part=part, order=GIVEN, components=False, pushes=False, chains=False, zero_copy=False,
         )  # fmt: skip

@@ -180,7 +180,7 @@ class Streams:
         return buffers
 
     def keep(self, kept: DeviceGraph) -> None:
-        """Have later runs find the resident pages if the edges of all are on the device. All copies must have ended."""
+        """Keep the resident pages for later runs if the edges of all are on the device. All copies must have ended."""
         if all(buffer.page is not None for buffer in self._resident):
             for region in self._regions:
                 if region.what is not None:
@@ -196,7 +196,7 @@ class Streams:
 
     @property
     def heartbeats(self) -> list[ThreadTime]:
-        """What the threads that put work on the streams are doing."""
+        """The watchdog's heartbeats of the threads that put work on the streams."""
         return [self.thread]
 
     def write_spans(self) -> None:

@@ -25,8 +25,8 @@ from .streams import Buffer, Streams, Work
 from .thread_time import ThreadTime
 
 PERIOD = 5e-5
-"""Seconds for which a thread that has nothing to do sleeps. The paper gives no number; to copy and launch a page takes
-about as long in Python (docs/decisions/gpu.md), so that a thread that looks rarely keeps the other from working."""
+"""Seconds for which an idle thread sleeps. The paper gives no number. Copying and launching a page takes Python about
+as long (docs/decisions/gpu.md); with longer sleeps, one thread would delay the other."""
 TRANSMISSION = "garaph-transmission"
 """The name of the transmission thread."""
 

@@ -148,7 +148,7 @@ class SharedWork:
 def work_and_tell(
     work: Callable[[State, Callable[[Page, PageResult], None]], None], landing: Array, on_page: OnPage
 ) -> dict[Page, PageResult]:
-    """Do an asynchronous iteration by ``work(state, on_complete)``, and tell of each page when it is complete.
+    """Do an asynchronous iteration by ``work(state, on_complete)``, and report each page when it is complete.
 
     The host gets new values in the array `landing`, as in an iteration that it shares.
     """
