@@ -9,7 +9,7 @@ import garaph_py as gp
 from garaph_py.cluster.local import run_parts
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.runtime.options import RunOptions
-from tests.support.cases import EXACT, FLOAT
+from tests.support.cases import EXACT, FLOAT, mostly_full
 from tests.support.programs import DataDriven, Strongest
 from tests.support.stored_graphs import opened
 from tests.support.twins import Edges
@@ -107,7 +107,7 @@ def test_packed_and_from_disk(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_full(EXACT, "BFS", "SSSP-int", "SSWP-float", "ConnectedComponents"))
 def test_programs_with_one_answer(case, tmp_path):
     graph, edges = rmat(case.weights, not case.symmetric)
     assert_same(case.program(edges), graph)
@@ -116,7 +116,7 @@ def test_programs_with_one_answer(case, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "DeltaPageRank", "HeatSimulation"))
 def test_float_programs(case):
     """But from disk, where pages end elsewhere, so that totals have other last bits."""
     graph, edges = rmat(case.weights)
