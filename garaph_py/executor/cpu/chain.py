@@ -22,7 +22,7 @@ from ..modes import CPU, PUSH
 from ..next_step import make_first_step, make_next_step
 from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
 from ..state import State
-from .edges import CACHED, WHOLE_LISTS, Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -48,6 +48,8 @@ LINE = 8
 """Vertices whose values and offsets, of 8 bytes, share a cache line."""
 BESIDE = 2 * LINE
 """Prefetch distance for vertices with ids near a reached one's: two lines (one gained as much, four less)."""
+CACHED = 1 << 19
+"""Vertices whose values, offsets and edges mostly lie in the last-level cache: some 16 MB with four edges each."""
 ACTIVE, EDGES, FOLLOWED, WAITED, BEGAN = range(5)
 """Columns of the log: vertices that a superstep activated, their out-edges, edges that it followed, waiting vertices
 that were visited to open the next bucket, and the time at which it began."""

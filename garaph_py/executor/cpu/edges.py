@@ -50,8 +50,6 @@ NONE_HELD = -(1 << 62)
 AHEAD = 192
 """Prefetch distance for the values of sources, in edges: a load from memory takes as long as visiting that many edges
 (docs/results/cpu.md)."""
-CACHED = 1 << 19
-"""Vertices whose values, offsets and edges mostly lie in the last-level cache: some 16 MB with four edges each."""
 STEP = 16
 """Number of sums that are turned into sources at a time."""
 WORDS_AHEAD = 512

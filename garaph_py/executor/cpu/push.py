@@ -22,7 +22,7 @@ from ...pages.layout import Page
 from ...pages.source import PageSource
 from ..protocol import PageResult
 from ..state import State
-from .edges import CACHED, WHOLE_LISTS, Reader, source_of
+from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
@@ -33,9 +33,11 @@ from .walk import LISTS, NOTHING, bit_of, insert, make_for_each, make_for_each_b
 
 Array = npt.NDArray[Any]
 
-BATCH = 1 << 10
-"""Edges of a list whose targets' values are prefetched, into the second-level cache, before the first is visited. A
-visit has so many instructions that the processor looks only some thirty ahead."""
+CACHED = 1 << 20
+"""Vertices whose values, of 8 bytes, a last-level cache holds beside what a push reads once."""
+FETCHED = 1 << 12
+"""The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
+visited. A visit has so many instructions that the processor looks only some thirty ahead."""
 AHEAD = 4
 """Prefetch distance for the first targets of active vertices, in words of the frontier."""
 WORDS_AHEAD = 2
@@ -68,24 +70,21 @@ def make_push_along(f: Functions, priorities: bool):
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
         t, v, value = context
         count, count_edges, changeable = acc
-        stop = begin
-        while stop < end:
-            first, stop = stop, min(stop + BATCH, end)
-            if t.n > CACHED:
-                for e in range(first, stop):
-                    prefetch_kept(t.next_values, source_of(targets, e - base, before))
-            for e in range(first, stop):
-                target = source_of(targets, e - base, before)
-                contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
-                changed, new = relax(t.parameters, t.next_values, target, contribution)
-                if changed:
-                    if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
-                        insert(t.pending, t.pending_blocks, target)
-                    elif insert(t.next_frontier, t.next_frontier_blocks, target):
-                        count += 1
-                        if t.counts_edges:
-                            count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
-                        changeable += not done(t.parameters, identity(t.parameters), new)
+        if t.n > CACHED:
+            for e in range(begin, min(end, begin + FETCHED)):
+                prefetch_kept(t.next_values, source_of(targets, e - base, before))
+        for e in range(begin, end):
+            target = source_of(targets, e - base, before)
+            contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
+            changed, new = relax(t.parameters, t.next_values, target, contribution)
+            if changed:
+                if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
+                    insert(t.pending, t.pending_blocks, target)
+                elif insert(t.next_frontier, t.next_frontier_blocks, target):
+                    count += 1
+                    if t.counts_edges:
+                        count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
+                    changeable += not done(t.parameters, identity(t.parameters), new)
         return (count, count_edges, changeable), end - begin
 
     return push_along
