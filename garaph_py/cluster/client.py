@@ -153,6 +153,10 @@ class Conductor:
     ----------
     before : int
         The number of supersteps that were done before, if the run resumes from a checkpoint.
+    finished : int
+        The supersteps after which the run has ended.
+    not_finite : list
+        What each part replies about its numbers that are not finite, when the run has ended.
     """
 
     def __init__(
@@ -171,6 +175,7 @@ class Conductor:
         self.finished, self.converged = 0, False
         self.before = 0
         self.failures: list[str] = []
+        self.not_finite: list[Any] = []
 
     def _begin(self, arrangement: Arrangement) -> None:
         """No worker has any of these parts."""
@@ -202,9 +207,10 @@ class Conductor:
                     state = await self._move(better)
                     superstep, copies = None, {}
                     continue
+                self.not_finite = await self._of_all("not_finite")
                 if self._checkpoints is not None:
                     await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
-                return await self._collect()
+                return await self._of_all("report")
             except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
                 superstep, copies = await self._recover(gone)
@@ -332,9 +338,9 @@ class Conductor:
         is_new = self._from is not None and (superstep is None or self._from.superstep >= superstep)
         return self._from if is_new else None
 
-    async def _collect(self) -> list[Array]:
-        """The reported values of each part."""
-        return [await self._ask(address, "report", {"part": part}) for part, address in enumerate(self._addresses)]
+    async def _of_all(self, what: str) -> list[Any]:
+        """The replies about each part, one after the other."""
+        return [await self._of_part(part, what, {}) for part in range(self._parts.count)]
 
     async def _recover(self, gone: GoneError) -> tuple[int | None, Copies]:
         """Begin a new epoch without the workers that have gone.

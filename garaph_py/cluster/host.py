@@ -80,6 +80,9 @@ class Runs(Protocol):
     def converged(self) -> bool:
         """Whether the run that has ended did so by itself, and not by its limit."""
 
+    def not_finite(self) -> Any:
+        """The numbers of the part's own vertices that are not finite, as plain data."""
+
     def report(self) -> Any:
         """The reported values of the part's own vertices."""
 
@@ -197,6 +200,10 @@ class PartHost:
         )
         self._is_taken.set()
         return found
+
+    async def not_finite(self) -> Any:
+        """The numbers of the part's own vertices that are not finite."""
+        return await asyncio.get_running_loop().run_in_executor(self._engine, self._run.not_finite)
 
     async def report(self) -> Any:
         """The reported values of the part's own vertices."""

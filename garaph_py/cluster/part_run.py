@@ -31,6 +31,7 @@ from ..runtime.machine import Machine
 from ..runtime.options import ANY, RunOptions
 from ..runtime.plan import RunPlan, plan
 from ..runtime.run import encoded
+from .finite import Found, Watch
 from .gather import gather
 
 Array = npt.NDArray[Any]
@@ -140,6 +141,7 @@ class PartRun:
     def open(self) -> Counts:
         """Make initial values and the first frontier, of own vertices and of mirrors; nothing needs to be sent."""
         if self.is_empty:
+            self._watch = Watch(self.bound, np.zeros(0, self.bound.value), self._options.check)
             return self._nothing()
         graph, bound, machine = self.part.graph, self.bound, Machine.here()
         self._plan = plan_of(bound, self.part, self._options, self._threads, machine)
@@ -152,6 +154,7 @@ class PartRun:
         self._state = state = executor.open(self._plan, sources)
         if not state.thresholds.dtype.names:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
+        self._watch = Watch(bound, state.values[slice(*self.part.own)], self._options.check)
         self._begin()
         return Counts(state.active_count, state.active_edges, None if bound.total is None else executor.first_partials)
 
@@ -172,9 +175,18 @@ class PartRun:
         )  # fmt: skip
 
     def ends(self, totals: Counts, done: int) -> bool:
-        """Whether the run ends after `done` supersteps: no vertex is active, or the program has converged."""
+        """Whether the run ends after `done` supersteps: no vertex is active, the program has converged, or its total is
+        wrong."""
         n = self.part.place.n
+        if self._watch.is_wrong(totals.total):
+            return True
         return totals.active == 0 or (done > 0 and has_converged(self.bound.program, totals.total, n))
+
+    def not_finite(self) -> Found:
+        """The numbers of the own vertices that are not finite, at the start and now."""
+        own = slice(*self.part.own)
+        values = np.zeros(0, self.bound.value) if self.is_empty else self._state.values[own]
+        return self._watch.found(values, self.part.place.numbers[own])
 
     def step(self, totals: Counts) -> Counts:
         """Do a superstep over the own vertices. Every part decides on the mode by the same `totals`."""
@@ -287,7 +299,8 @@ def total_of(counts: Sequence[Counts], dtype: np.dtype[Any] | None) -> Array | N
         return known
     partials = [each.partials for each in counts if each.partials is not None and len(each.partials)]
     kind = partial_dtype(dtype)
-    total: Array = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(dtype)
+    with np.errstate(all="ignore"):  # a total that is not finite ends the run
+        total: Array = (sum_partials(partials, kind) if partials else np.zeros(1, kind)).astype(dtype)
     return total
 
 

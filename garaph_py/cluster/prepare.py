@@ -109,6 +109,10 @@ class HostedRun:
         """The numbers that the part's vertices and its mirrors have in the undivided graph."""
         return self._part.place.numbers
 
+    def not_finite(self) -> tuple[Any, ...]:
+        """The numbers of the own vertices that are not finite: a `finite.Found`."""
+        return tuple(self._run.not_finite())
+
     def report(self) -> Array:
         """The reported values of the own vertices."""
         return self._run.report()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import queue
 import secrets
 from collections.abc import Mapping, Sequence
@@ -23,13 +24,14 @@ from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.part import by_numbers
-from ..runtime.options import ANY, RunOptions, check_run_options
+from ..runtime.options import ANY, FINITE, RunOptions, check_run_options
 from ..runtime.result import facts_of, result_of
 from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
 from ..system.sizes import counted, show_seconds
+from . import finite
 from .arrangement import arrange
 from .balance import Balance, Move
 from .checkpoints import Checkpoints, saying_how_to_resume, signals_held
@@ -42,7 +44,7 @@ from .superstep import Report
 
 Array = npt.NDArray[Any]
 
-SENDABLE = ("iterations", "mode", "sync", "device", "deterministic")
+SENDABLE = ("iterations", "mode", "sync", "device", "deterministic", "check")
 """Options that the workers get."""
 HERE = ("verify", "trace", "report", "checkpoint", "checkpoint_every", "resume")
 """Options that this process carries out."""
@@ -51,7 +53,6 @@ START_SECONDS = 10
 NO_SENSE = {
     "threads": "each worker uses the threads that Dask gave it",
     "debug": "it runs the program in this process",
-    "check": "workers never look for NaN or infinity; a run on one machine does",
 }
 """Why a run on a cluster refuses some of the other options."""
 
@@ -68,6 +69,8 @@ def run(
         If Dask is not installed, an option makes no sense on a cluster, or `cluster` is none.
     ClusterError
         If the cluster cannot carry out the run.
+    NumberError
+        If values or totals have become NaN or infinite that were not so at the start.
     """
     check_options(options)
     record = Record(options.trace, options.report)
@@ -163,6 +166,7 @@ async def conduct(
         reported = await conductor.run()
     finally:
         await conductor.close()
+    finite.check(bound, graph.ids, itertools.starmap(finite.Found, conductor.not_finite), conductor.finished)
     if kept is not None:
         kept.shares = balance.shares or shares
     return np.concatenate(reported), conductor, sum(workers[address].threads for address in set(found.addresses))
@@ -181,6 +185,9 @@ def check_options(options: RunOptions) -> None:
             continue
         why = NO_SENSE.get(field.name, "it is for runs on one machine")
         raise ParameterError(f"{field.name}={value!r} cannot be used with cluster: {why}; leave it out")
+    if options.check == FINITE:
+        why = "workers look for NaN and infinity at the end only"
+        raise ParameterError(f"check={FINITE!r} cannot be used with cluster: {why}; leave it out")
     if options.sync is False:
         raise ParameterError(
             "sync=False (--async) cannot be used with cluster: supersteps are synchronous; leave it out"

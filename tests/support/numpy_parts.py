@@ -109,6 +109,9 @@ class NumpyRun:
         self._values, self._changed = saved["values"].copy(), saved["changed"].copy()
         return (int(self._changed[self._own].sum()),)
 
+    def not_finite(self):
+        return ((), (), ())
+
     def report(self):
         return self._values[self._own]
 

@@ -1,0 +1,134 @@
+"""Numbers that are not finite: each part looks at its own values, and the client tells which of them are wrong.
+
+The rule is that of one machine (`runtime.finite`): a field may be NaN, or infinite, if it is so somewhere at the start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import NumberError
+from ..graph import VertexIds
+from ..program import BoundProgram
+from ..runtime.finite import DEBUG, TESTS, columns, first, is_finite_number
+from ..runtime.options import OFF
+
+Array = npt.NDArray[Any]
+
+INFINITE = "inf"
+"""The kind of numbers (`runtime.finite.TESTS`) that the identity of `sum` may allow everywhere."""
+
+
+class Found(NamedTuple):
+    """The numbers of one part that are not finite, as plain data.
+
+    Attributes
+    ----------
+    start : tuple of (str, str)
+        The columns of values that have such numbers at the start, and the kind of each.
+    end : tuple of (str, str, int, str)
+        The columns that have such numbers now, the kind, and the first such vertex, by its number in the undivided
+        graph, with its number as text.
+    total : tuple of (str, str)
+        The columns of the program's total that are not finite, although they were at the start, and their numbers as
+        text. All parts have the same total.
+    """
+
+    start: tuple[tuple[str, str], ...]
+    end: tuple[tuple[str, str, int, str], ...]
+    total: tuple[tuple[str, str], ...]
+
+
+class Watch:
+    """Looks at the numbers of one part.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    values : ndarray
+        The initial values of the part's own vertices.
+    when : str
+        `Options.check`; if it is ``"off"``, nothing is found.
+    """
+
+    def __init__(self, bound: BoundProgram, values: Array, when: str) -> None:
+        self._is_off, self._always = when == OFF, allowed_always(bound)
+        self._start = tuple((name, kind) for name, kind, _, _ in self._strange(values))
+        self._allowed: set[tuple[str, str]] | None = None  # of the total
+        self._wrong: tuple[tuple[str, str], ...] = ()
+
+    def is_wrong(self, total: Array | None) -> bool:
+        """Whether the program's `total` after a superstep, or that with which the run begins, is not finite.
+
+        A run does not go on from a total that is wrong, so the first one that this is asked about is right.
+        """
+        if self._is_off or (self._allowed is not None and is_finite_number(total)):
+            return False
+        kinds = {(name, kind): column[0] for name, column in columns("total", total) for kind in kinds_of(column)}
+        if self._allowed is None:
+            self._allowed = set(kinds)
+        wrong = {key: number for key, number in kinds.items() if key not in self._allowed}
+        self._wrong = tuple((name, str(number)) for (name, kind), number in wrong.items() if kind not in self._always)
+        return bool(self._wrong)
+
+    def found(self, values: Array, numbers: Array) -> Found:
+        """What is not finite now, in the `values` of the own vertices, which have these `numbers`."""
+        end = tuple((name, kind, int(numbers[at]), number) for name, kind, at, number in self._strange(values))
+        return Found(self._start, end, self._wrong)
+
+    def _strange(self, values: Array) -> Iterable[tuple[str, str, int, str]]:
+        return () if self._is_off else strange(values)
+
+
+def strange(values: Array) -> Iterable[tuple[str, str, int, str]]:
+    """The columns of `values` with numbers that are not finite: name, kind, index of the first, and that as text."""
+    for name, column in columns("value", values):
+        for kind in kinds_of(column):
+            at = first(column, [TESTS[kind]])
+            assert at is not None
+            yield name, kind, at, str(column[at])
+
+
+def kinds_of(column: Array) -> list[str]:
+    """The kinds of numbers in a column that are not finite."""
+    return [kind for kind, test in TESTS.items() if first(column, [test]) is not None]
+
+
+def allowed_always(bound: BoundProgram) -> frozenset[str]:
+    """The kinds of numbers that each column may have because the identity of `sum` has them."""
+    identity = bound.identity()
+    identities = identity if isinstance(identity, tuple) else (identity,)
+    return frozenset([INFINITE] if any(map(math.isinf, identities)) else [])
+
+
+def check(bound: BoundProgram, ids: VertexIds, parts: Iterable[Found], supersteps: int) -> None:
+    """Refuse the answer of a run if what its `parts` have found is wrong.
+
+    Raises
+    ------
+    NumberError
+        The message names the vertex, or else the total.
+    """
+    found = list(parts)
+    start, always = {key for each in found for key in each.start}, allowed_always(bound)
+    for each in found:
+        for name, kind, vertex, number in each.end:
+            if kind not in always and (name, kind) not in start:
+                said = f"the {name} of vertex {ids.take(np.array([vertex]))[0]} is {number}"
+                raise NumberError(message(bound, said, supersteps))
+    for each in found:
+        for name, number in each.total:
+            raise NumberError(message(bound, f"the {name} is {number}", supersteps))
+
+
+def message(bound: BoundProgram, said: str, supersteps: int) -> str:
+    """The text of an error."""
+    return (
+        f"{bound.name}: {said} after {supersteps} iterations, but not at the start; if it grows without end, the "
+        f"parameters are wrong; on one machine, check='finite' (--check finite) finds the iteration; {DEBUG}"
+    )
