@@ -14,7 +14,7 @@ UNITS = {
 }  # fmt: skip
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?(b?)\s*", re.IGNORECASE)
 LEAST_BARE = 4096
-"""Least number of bytes that may be given without a unit: a smaller one is probably meant in MiB or GiB."""
+"""Least number of bytes that text may state without a unit: a smaller one is probably meant in MiB or GiB."""
 
 
 def parse_bytes(size: int | str, name: str) -> int:
@@ -23,15 +23,15 @@ def parse_bytes(size: int | str, name: str) -> int:
     Raises
     ------
     ParameterError
-        If `size` is not a size of at least one byte, or a number below 4096 without a unit. The message names the
-        parameter `name`.
+        If `size` is not a size of at least one byte, or text of a number below 4096 without a unit. The message names
+        the parameter `name`.
     """
     is_whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
     match = PATTERN.fullmatch(str(size)) if is_whole or isinstance(size, str) else None
     number = float(match[1]) * UNITS[(match[2] or "").lower()] if match else 0
     if match is None or number < 1:
         raise ParameterError(f"{name}={size!r}: give a size such as 6GiB, 500MB or a number of bytes")
-    if number < LEAST_BARE and not match[2] and not match[3]:
+    if isinstance(size, str) and number < LEAST_BARE and not match[2] and not match[3]:
         bare = match[1]
         raise ParameterError(f"{name}={size!r} has no unit; write {bare}MiB or {bare}GiB, or {bare}B for so few bytes")
     return int(size) if is_whole else int(number)

@@ -24,12 +24,12 @@ def test_what_is_no_size(text):
         parse_bytes(text, "budget")
 
 
-@pytest.mark.parametrize("number", [64, "64", " 64 ", np.int64(64), 4095, "4095"])
+@pytest.mark.parametrize("number", ["64", " 64 ", "4095"])
 def test_small_numbers_need_a_unit(number):
     bare = str(number).strip()
     with pytest.raises(ParameterError, match=rf"^memory=.* has no unit; write {bare}MiB or {bare}GiB, or {bare}B for"):
         parse_bytes(number, "memory")
-    assert parse_bytes(f"{bare}B", "memory") == int(number)
+    assert parse_bytes(f"{bare}B", "memory") == parse_bytes(np.int64(bare), "memory") == int(number)
 
 
 def test_whole_numbers_keep_all_digits():
