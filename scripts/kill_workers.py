@@ -19,7 +19,8 @@ import random
 import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import distributed
@@ -150,6 +151,17 @@ class Killer:
                 self.kills += 1
 
 
+@contextmanager
+def local_cluster(workers: int) -> Iterator[distributed.LocalCluster]:
+    """A cluster of processes of this machine."""
+    cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+    try:
+        yield cluster
+    finally:
+        with suppress(KeyError):  # of a worker that was killed while it started, Dask's list of workers has no name
+            cluster.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
@@ -165,7 +177,7 @@ def main() -> None:
     right, hit, usual, kills, turn = [0] * len(programs), 0, {}, 0, 0
     while kills < given.kills and time.perf_counter() - began < given.seconds:
         with (
-            distributed.LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+            local_cluster(given.workers) as cluster,
             distributed.Client(cluster) as client,
         ):
             killer = Killer(cluster, chance)
