@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from ..errors import ClusterError
 from ..graph import Graph
-from ..graph.part import Cuts, cut_out
+from ..graph.part import cut_out
 from ..program import BoundProgram
 from .client import Arrangement
-from .cuts import part_costs
+from .cuts import part_costs, part_edges
 from .fitting import cut_to_fit, workers_for
-from .memory import part_bytes, rooms
+from .memory import rooms
 from .partition import PartitionedParts, parts_of
 from .placing import WorkerFacts, place
-from .shared import SharedParts
+from .shared import CutParts, SharedParts
 
 Array = npt.NDArray[Any]
 
@@ -27,24 +27,8 @@ NOWHERE = ""
 """The address of a part that no worker has yet."""
 
 
-class GraphParts:
-    """The parts of a graph in memory, each made when it is sent; a `client.Parts`.
-
-    Parameters
-    ----------
-    graph : Graph
-    cuts : Cuts
-    bound : BoundProgram
-    """
-
-    def __init__(self, graph: Graph, cuts: Cuts, bound: BoundProgram) -> None:
-        self.count = cuts.parts
-        self._graph, self._cuts, self._bound = graph, cuts, bound
-
-    def needs(self) -> list[int]:
-        """The bytes that each part takes in a worker."""
-        needed: list[int] = part_bytes(self._graph, self._cuts, self._bound).tolist()
-        return needed
+class GraphParts(CutParts):
+    """The parts of a graph in memory, each made when it is sent."""
 
     def arrays(self, part: int) -> dict[str, Array]:
         """The arrays of a part."""
@@ -86,10 +70,8 @@ def arrange(
     prepared: dict[str, Any] = {"parts": parts.count}
     if name is not None and not graph.on_disk:
         prepared["graph"] = name, hashlib.blake2b(cuts.vertices.tobytes()).hexdigest()
-    edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices]).tolist()
-    return Arrangement(
-        parts, [addresses[each] for each in chosen], part_costs(graph, cuts).tolist(), edges, prepared
-    )  # fmt: skip
+    costs, edges = part_costs(graph, cuts).tolist(), part_edges(graph, cuts).tolist()
+    return Arrangement(parts, [addresses[each] for each in chosen], costs, edges, prepared)
 
 
 def spread(parts: PartitionedParts, workers: Mapping[str, WorkerFacts], shares: Sequence[float]) -> list[str]:

@@ -156,7 +156,7 @@ class Conductor:
     finished : int
         The supersteps after which the run has ended.
     not_finite : list
-        What each part replies about its numbers that are not finite, when the run has ended.
+        What each part has found of its numbers when the run ended (`finite.Found`).
     """
 
     def __init__(
@@ -207,10 +207,9 @@ class Conductor:
                     state = await self._move(better)
                     superstep, copies = None, {}
                     continue
-                self.not_finite = await self._of_all("not_finite")
                 if self._checkpoints is not None:
                     await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
-                return await self._of_all("report")
+                return await self._collect()
             except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
                 superstep, copies = await self._recover(gone)
@@ -293,7 +292,7 @@ class Conductor:
 
     async def _watch(self) -> Arrangement | None:
         """Pass on what the parts report, until all have finished; or return a better arrangement."""
-        ended: dict[int, tuple[int, bool]] = {}
+        ended: dict[int, tuple[int, bool, Any]] = {}
         here = list(dict.fromkeys(self._addresses))
         while len(ended) < self._parts.count:
             copied: dict[int, int] = {}
@@ -310,7 +309,8 @@ class Conductor:
                 alive = await self._cluster.workers()
                 if (better := await asyncio.to_thread(self._balance.better, alive)) is not None:
                     return better
-        self.finished, self.converged = max(ended.values())
+        self.finished, self.converged = max(each[:2] for each in ended.values())
+        self.not_finite = [found for _, (*_, found) in sorted(ended.items())]
         return None
 
     async def _move(self, better: Arrangement) -> Snapshot | None:
@@ -338,9 +338,9 @@ class Conductor:
         is_new = self._from is not None and (superstep is None or self._from.superstep >= superstep)
         return self._from if is_new else None
 
-    async def _of_all(self, what: str) -> list[Any]:
-        """The replies about each part, one after the other."""
-        return [await self._of_part(part, what, {}) for part in range(self._parts.count)]
+    async def _collect(self) -> list[Array]:
+        """The reported values of each part."""
+        return [await self._ask(address, "report", {"part": part}) for part, address in enumerate(self._addresses)]
 
     async def _recover(self, gone: GoneError) -> tuple[int | None, Copies]:
         """Begin a new epoch without the workers that have gone.

@@ -59,6 +59,12 @@ def most_parts(graph: Graph) -> int:
     return max(1, len(np.unique(pieces[:, 1])) - 1)
 
 
+def part_edges(graph: Graph, cuts: Cuts) -> Array:
+    """How many in-edges each part has: int64, shape (parts,)."""
+    edges: Array = np.diff(graph._arrays.in_edges.offsets[cuts.vertices])
+    return edges
+
+
 def part_costs(graph: Graph, cuts: Cuts) -> Array:
     """What each part costs in a superstep over all edges, in units of an edge: int64, shape (parts,)."""
     costs: Array = np.diff(cost_before(graph._arrays.in_edges.offsets, cuts.vertices))

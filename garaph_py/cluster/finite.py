@@ -5,7 +5,6 @@ The rule is that of one machine (`runtime.finite`): a field may be NaN, or infin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,13 +14,10 @@ import numpy.typing as npt
 from ..errors import NumberError
 from ..graph import VertexIds
 from ..program import BoundProgram
-from ..runtime.finite import DEBUG, TESTS, columns, first, is_finite_number
+from ..runtime.finite import DEBUG, TESTS, columns, first, is_finite_number, meant_everywhere
 from ..runtime.options import OFF
 
 Array = npt.NDArray[Any]
-
-INFINITE = "inf"
-"""The kind of numbers (`runtime.finite.TESTS`) that the identity of `sum` may allow everywhere."""
 
 
 class Found(NamedTuple):
@@ -32,11 +28,11 @@ class Found(NamedTuple):
     start : tuple of (str, str)
         The columns of values that have such numbers at the start, and the kind of each.
     end : tuple of (str, str, int, str)
-        The columns that have such numbers now, the kind, and the first such vertex, by its number in the undivided
-        graph, with its number as text.
+        The columns that have such numbers at the end and the kind of each; the first vertex with such a number, by its
+        index in the undivided graph; and the number as text.
     total : tuple of (str, str)
-        The columns of the program's total that are not finite, although they were at the start, and their numbers as
-        text. All parts have the same total.
+        The columns of the program's total that are wrong: not finite now, but finite at the start. With each, its
+        number as text. All parts have the same total.
     """
 
     start: tuple[tuple[str, str], ...]
@@ -57,7 +53,7 @@ class Watch:
     """
 
     def __init__(self, bound: BoundProgram, values: Array, when: str) -> None:
-        self._is_off, self._always = when == OFF, allowed_always(bound)
+        self._is_off, self._always = when == OFF, meant_everywhere(bound)
         self._start = tuple((name, kind) for name, kind, _, _ in self._strange(values))
         self._allowed: set[tuple[str, str]] | None = None  # of the total
         self._wrong: tuple[tuple[str, str], ...] = ()
@@ -99,13 +95,6 @@ def kinds_of(column: Array) -> list[str]:
     return [kind for kind, test in TESTS.items() if first(column, [test]) is not None]
 
 
-def allowed_always(bound: BoundProgram) -> frozenset[str]:
-    """The kinds of numbers that each column may have because the identity of `sum` has them."""
-    identity = bound.identity()
-    identities = identity if isinstance(identity, tuple) else (identity,)
-    return frozenset([INFINITE] if any(map(math.isinf, identities)) else [])
-
-
 def check(bound: BoundProgram, ids: VertexIds, parts: Iterable[Found], supersteps: int) -> None:
     """Refuse the answer of a run if what its `parts` have found is wrong.
 
@@ -115,7 +104,7 @@ def check(bound: BoundProgram, ids: VertexIds, parts: Iterable[Found], superstep
         The message names the vertex, or else the total.
     """
     found = list(parts)
-    start, always = {key for each in found for key in each.start}, allowed_always(bound)
+    start, always = {key for each in found for key in each.start}, meant_everywhere(bound)
     for each in found:
         for name, kind, vertex, number in each.end:
             if kind not in always and (name, kind) not in start:

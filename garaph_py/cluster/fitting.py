@@ -14,7 +14,7 @@ from ..graph.part import Cuts
 from ..program import BoundProgram
 from ..system.sizes import show_bytes
 from .cuts import MOST_PARTS, cut, most_parts, part_costs
-from .memory import PROCESS, most_mirrors, part_bytes, part_needs, rooms
+from .memory import PROCESS, bytes_at_most, most_mirrors, part_bytes, part_needs, rooms
 
 Array = npt.NDArray[Any]
 Bytes = Callable[[Cuts], Array]
@@ -75,7 +75,7 @@ def ways(graph: Graph, bound: BoundProgram) -> list[Bytes]:
         return held
 
     def at_most(cuts: Cuts) -> Array:
-        return part_bytes(graph, cuts, bound, most_mirrors(graph, cuts))
+        return bytes_at_most(graph, cuts, bound)
 
     return [in_memory, at_most, least] if graph.on_disk else [least]
 
@@ -117,14 +117,10 @@ def filled(shares: Array, most: Array, total: float) -> Array:
 def too_little(graph: Graph, bound: BoundProgram, room: Array, needed: Array) -> ClusterError:
     """The error for workers that have too little `room` for the parts."""
     worker, most = int(np.argmax(needed - room)), int(room.max())
-
-    def fit(cuts: Cuts) -> bool:
-        return int(ways(graph, bound)[-2 if graph.on_disk else -1](cuts).max()) <= most
-
     parts = len(room)
     while parts < MOST_PARTS:
         parts = min(MOST_PARTS, max(parts + 1, parts * 5 // 4))
-        if fit(cut(graph, parts)):
+        if int(bytes_at_most(graph, cut(graph, parts), bound).max()) <= most:
             break
     else:
         parts = 0

@@ -128,8 +128,9 @@ class PartHost:
     ----------
     records : dict
         What all parts have reported after each superstep, for the client.
-    finished : tuple of int and bool, or None
-        The supersteps that were done when the run ended, and whether it has converged; None before.
+    finished : tuple, or None
+        The supersteps that were done when the run ended, whether it has converged, and what the program says of its
+        numbers (`Runs.not_finite`); None before.
     failure : Exception or None
         Why this part cannot go on.
     """
@@ -148,7 +149,7 @@ class PartHost:
         self._is_asked = False  # for a copy
         self._is_taken = asyncio.Event()  # the copy that the client has asked for
         self.records: dict[int, tuple[Report, ...]] = {}
-        self.finished: tuple[int, bool] | None = None
+        self.finished: tuple[int, bool, Any] | None = None
         self.failure: Exception | None = None
 
     async def load(self, epoch: int, superstep: int, saved: dict[str, Any] | None, copies: bool) -> None:
@@ -200,10 +201,6 @@ class PartHost:
         )
         self._is_taken.set()
         return found
-
-    async def not_finite(self) -> Any:
-        """The numbers of the part's own vertices that are not finite."""
-        return await asyncio.get_running_loop().run_in_executor(self._engine, self._run.not_finite)
 
     async def report(self) -> Any:
         """The reported values of the part's own vertices."""
@@ -295,8 +292,8 @@ class PartHost:
 
     async def _finish(self, finish: Finish) -> None:
         messages = self._messages(finish.superstep)
-        await asyncio.get_running_loop().run_in_executor(self._engine, self._put, messages)
-        self.finished = finish.superstep, self._run.converged
+        found = await asyncio.get_running_loop().run_in_executor(self._engine, self._end, messages)
+        self.finished = finish.superstep, self._run.converged, found
         self._notify()
 
     async def _copy(self, machine: Supersteps, copy: Copy, saved: dict[str, Any]) -> None:
@@ -328,6 +325,11 @@ class PartHost:
     def _put(self, messages: Mapping[int, Message]) -> None:
         for part, message in messages.items():
             self._run.incoming(part, message)
+
+    def _end(self, messages: Mapping[int, Message]) -> Any:
+        """Put the last messages in place; return the numbers of the part that are not finite."""
+        self._put(messages)
+        return self._run.not_finite()
 
     def _compute(self, step: Step, messages: Mapping[int, Message], copy: bool) -> tuple[Any, dict[str, Any]]:
         """Put messages in place, copy the state if asked, and do a superstep."""

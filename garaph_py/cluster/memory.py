@@ -14,6 +14,7 @@ from ..io.bulk.array_writer import WRITER_BYTES
 from ..io.bulk.build import MIN_SORT_BYTES, READER_BYTES
 from ..program import BoundProgram
 from ..storage.stored_part import TABLE_BYTES
+from .cuts import part_edges
 from .mirrors import mirror_counts
 from .worker import KEPT
 
@@ -104,10 +105,9 @@ def part_needs(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
     mirrors : ndarray, optional
         How many mirrors each part has; by default they are counted, which reads all edges.
     """
-    arrays = graph._arrays.in_edges
-    counts = mirror_counts(graph, cuts) if mirrors is None else mirrors
-    edges, vertices = np.diff(arrays.offsets[cuts.vertices]), np.diff(cuts.vertices) + counts
-    return needs(edges, vertices, graph.n, arrays.value_dtype, bound.value.itemsize, parameter_bytes(bound))
+    vertices = np.diff(cuts.vertices) + (mirror_counts(graph, cuts) if mirrors is None else mirrors)
+    dtype, sizes = graph._arrays.in_edges.value_dtype, (bound.value.itemsize, parameter_bytes(bound))
+    return needs(part_edges(graph, cuts), vertices, graph.n, dtype, *sizes)
 
 
 def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | None = None) -> Array:
@@ -121,8 +121,12 @@ def part_bytes(graph: Graph, cuts: Cuts, bound: BoundProgram, mirrors: Array | N
     return least
 
 
+def bytes_at_most(graph: Graph, cuts: Cuts, bound: BoundProgram) -> Array:
+    """`part_bytes`, or an upper bound of it for a graph on disk, whose edges are not read to count mirrors."""
+    return part_bytes(graph, cuts, bound, most_mirrors(graph, cuts) if graph.on_disk else None)
+
+
 def most_mirrors(graph: Graph, cuts: Cuts) -> Array:
     """An upper bound on the mirrors of each part, which reads no edges."""
-    edges = np.diff(graph._arrays.in_edges.offsets[cuts.vertices])
-    most: Array = np.minimum(edges, graph.n - np.diff(cuts.vertices))
+    most: Array = np.minimum(part_edges(graph, cuts), graph.n - np.diff(cuts.vertices))
     return most

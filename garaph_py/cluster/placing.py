@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..errors import ClusterError
 from ..system.sizes import show_bytes
-from .memory import LIMIT_SHARE, PROCESS
+from .memory import rooms
 
 
 class WorkerFacts(NamedTuple):
@@ -43,16 +43,16 @@ def place(addresses: Sequence[str], workers: Mapping[str, WorkerFacts], needs: S
     """
     placed = list(addresses)
     load = {one: placed.count(one) / facts.threads for one, facts in workers.items()}
-    room = {one: int(facts.memory * LIMIT_SHARE) - PROCESS for one, facts in workers.items() if facts.memory}
+    room = dict(zip(workers, rooms(facts.memory for facts in workers.values()), strict=True))
     for part, address in enumerate(placed):
         if address in room:
             room[address] -= needs[part]
     for part, address in enumerate(placed):
         if address in workers:
             continue
-        fitting = [one for one in workers if one not in room or room[one] >= needs[part]]
+        fitting = [one for one in workers if room[one] >= needs[part]]
         if not fitting:
-            most = max(0, *room.values())
+            most = int(max(0, *room.values()))
             raise ClusterError(
                 f"a part has to move, and takes {show_bytes(needs[part])} in a worker; the worker with most room has "
                 f"{show_bytes(most)}, so {show_bytes(needs[part] - most)} are missing; "
@@ -60,6 +60,5 @@ def place(addresses: Sequence[str], workers: Mapping[str, WorkerFacts], needs: S
             )
         placed[part] = least = min(fitting, key=lambda one: load[one])
         load[least] += 1 / workers[least].threads
-        if least in room:
-            room[least] -= needs[part]
+        room[least] -= needs[part]
     return placed

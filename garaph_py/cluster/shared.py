@@ -16,7 +16,7 @@ from ..program import BoundProgram
 from ..storage.edge_hashes import NEIGHBOURS
 from ..storage.reader import ArrayReader
 from ..storage.remote import origin
-from .memory import most_mirrors, parameter_bytes, part_bytes
+from .memory import bytes_at_most, parameter_bytes
 from .reading import SHARED, Where
 
 Array = npt.NDArray[Any]
@@ -24,8 +24,8 @@ Array = npt.NDArray[Any]
 DIRECTIONS = {name: direction for direction, name in NEIGHBOURS.items()}
 
 
-class SharedParts:
-    """The parts of a graph on disk; a `client.Parts`.
+class CutParts:
+    """The parts into which a graph is cut for a run; subclasses are a `client.Parts`.
 
     Parameters
     ----------
@@ -39,10 +39,13 @@ class SharedParts:
         self._graph, self._cuts, self._bound = graph, cuts, bound
 
     def needs(self) -> list[int]:
-        """The least bytes that each part takes in a worker, or more: no edges are read to count mirrors."""
-        mirrors = most_mirrors(self._graph, self._cuts)
-        least: list[int] = part_bytes(self._graph, self._cuts, self._bound, mirrors).tolist()
+        """The least bytes that each part takes in a worker; of a graph on disk, an upper bound of these."""
+        least: list[int] = bytes_at_most(self._graph, self._cuts, self._bound).tolist()
         return least
+
+
+class SharedParts(CutParts):
+    """The parts of a graph on disk, which workers read."""
 
     def arrays(self, part: int) -> dict[str, Array]:
         """No part has to be sent."""

@@ -224,10 +224,6 @@ class Hosting:
         finished = {part: host.finished for part, host in self._hosts.items() if host.finished is not None}
         return {"records": sorted(records.items()), "finished": finished, "copied": dict(self._for_client)}
 
-    async def not_finite(self, part: int) -> Any:
-        """The numbers of a part's own vertices that are not finite."""
-        return await self._hosts[part].not_finite()
-
     async def report(self, part: int) -> Array:
         """The reported values of a part's own vertices."""
         reported: Array = await self._hosts[part].report()
@@ -300,7 +296,7 @@ class Hosting:
 
 
 ASKED = (
-    "array", "read", "connect", "load", "go", "halt", "fetch", "news", "not_finite", "report", "close", "mirror",
+    "array", "read", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror",
     "letter", "keep", "give", "numbers", "ask", "take",
 )  # fmt: skip
 """The methods of `Hosting` that the client and other workers may call."""

@@ -59,9 +59,7 @@ class FiniteCheck:
         """Note which numbers of the initial `state` are not finite."""
         if self._when == OFF:
             return
-        identity = self._bound.identity()
-        may_be_infinite = any(map(math.isinf, identity if isinstance(identity, tuple) else (identity,)))
-        self._always = frozenset(["inf"] if may_be_infinite else [])
+        self._always = meant_everywhere(self._bound)
         parts = list(columns("total", state.total))
         if state.scan is None or state.is_on_host("values"):
             parts += columns("value", state.values)
@@ -149,6 +147,13 @@ class FiniteCheck:
         bounds = split(len(column), min(self._pool.size, 1 + len(column) // SHARE))
         found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
         return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
+
+
+def meant_everywhere(bound: BoundProgram) -> frozenset[str]:
+    """What kinds of numbers every column may have: infinities, if the identity of `sum` is infinite."""
+    identity = bound.identity()
+    may_be_infinite = any(map(math.isinf, identity if isinstance(identity, tuple) else (identity,)))
+    return frozenset(["inf"] if may_be_infinite else [])
 
 
 def shortened(bound: BoundProgram) -> str:

@@ -7,6 +7,7 @@ and checksums of all of them; the directory `vertices` has the ids of the undivi
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -45,6 +46,8 @@ PLACE = (("numbers", np.dtype("<u4")), ("in_degrees", np.dtype("<i8")), ("out_de
 """The arrays of a place file with a number for each vertex, in their order there; the pieces follow."""
 PIECE = 2
 """Numbers of a piece: its first edge and its first vertex."""
+PART = re.compile(r"part-\d+/")
+"""How the name of a file in a part's graph directory (`part_name`) begins."""
 
 
 class PartEntry(NamedTuple):
@@ -104,6 +107,11 @@ class Partition(NamedTuple):
 def part_name(part: int) -> str:
     """The name of a part's graph directory."""
     return f"part-{part}"
+
+
+def is_for_client(name: str) -> bool:
+    """Whether a client needs this file of a partition's directory, or of any other: all but the graphs of parts."""
+    return PART.match(name) is None
 
 
 def place_name(part: int) -> str:

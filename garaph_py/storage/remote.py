@@ -7,7 +7,6 @@ whoever opens it checks its checksums.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import weakref
@@ -20,10 +19,8 @@ from ..errors import DiskFullError, FormatError, ParameterError
 from ..graph.graph import Graph
 from ..system.sizes import show_bytes
 from ..system.urls import url_of
+from .partition import is_for_client
 from .progress import Progress
-
-PART = re.compile(r"part-\d+/")
-"""How the path of a file of a part begins in a partition (`partition.part_name`)."""
 
 Wanted = Callable[[str], bool]
 """``wanted(name)`` tells whether a file is copied; `name` is its path within the directory, with slashes."""
@@ -52,7 +49,7 @@ def open_copy(path: str | os.PathLike[str], opener: Callable[[Path], Graph], on_
     """
     url, folder = url_of(path), tempfile.TemporaryDirectory(prefix="garaph-")
     try:
-        copy(url, Path(folder.name), is_no_part, on_event)
+        copy(url, Path(folder.name), is_for_client, on_event)
         graph = opener(Path(folder.name))
     except BaseException:
         folder.cleanup()
@@ -67,11 +64,6 @@ def remove(folder: tempfile.TemporaryDirectory[str]) -> None:
     """Remove a copy."""
     del _urls[folder.name]
     folder.cleanup()
-
-
-def is_no_part(name: str) -> bool:
-    """Whether a file is in no part of a partition: a client needs no edges of these."""
-    return PART.match(name) is None
 
 
 def copy(url: str, folder: Path, wanted: Wanted, on_event: events.Listener = events.ignore) -> None:
