@@ -59,9 +59,10 @@ class Watch:
         self._wrong: tuple[tuple[str, str], ...] = ()
 
     def is_wrong(self, total: Array | None) -> bool:
-        """Whether the program's `total` after a superstep, or that with which the run begins, is not finite.
+        """Whether the program's `total` has numbers that are not finite, and that it did not have at the start.
 
-        A run does not go on from a total that is wrong, so the first one that this is asked about is right.
+        The first total that this gets counts as the start. After a death it is that of a later superstep; but no run
+        goes on from a wrong total, so that one is right, too.
         """
         if self._is_off or (self._allowed is not None and is_finite_number(total)):
             return False
@@ -73,7 +74,8 @@ class Watch:
         return bool(self._wrong)
 
     def found(self, values: Array, numbers: Array) -> Found:
-        """What is not finite now, in the `values` of the own vertices, which have these `numbers`."""
+        """The numbers in the `values` of the own vertices that are not finite; vertex k is ``numbers[k]`` of the
+        undivided graph."""
         end = tuple((name, kind, int(numbers[at]), number) for name, kind, at, number in self._strange(values))
         return Found(self._start, end, self._wrong)
 
@@ -96,7 +98,7 @@ def kinds_of(column: Array) -> list[str]:
 
 
 def check(bound: BoundProgram, ids: VertexIds, parts: Iterable[Found], supersteps: int) -> None:
-    """Refuse the answer of a run if what its `parts` have found is wrong.
+    """Refuse the answer of a run if its `parts` have found a wrong number.
 
     Raises
     ------

@@ -26,7 +26,7 @@ Wanted = Callable[[str], bool]
 """``wanted(name)`` tells whether a file is copied; `name` is its path within the directory, with slashes."""
 
 _urls: dict[str, str] = {}
-"""The URL of each copy that `open_copy` has made and that is still there, by its path."""
+"""The URL of each copy that `open_copy` has made and not removed yet, by the copy's path."""
 
 
 def origin(path: str) -> str:
