@@ -1,6 +1,7 @@
 """The functions of `garaph_py.algorithms` beside those of other libraries, on two cores.
 
     python scripts/bench_library.py [--graphs debian linux-symrefs rmat] [--only core_number,k_core] [--rounds 3]
+    python scripts/bench_library.py --graphs rmat --devices cpu gpu
 
 The others are NetworkX, igraph, NetworKit and graphblas-algorithms, where they are installed and have the function. The
 graphs are the shipped one, linux-symrefs from $GARAPH_REFERENCE_DATA, and R-MAT of scale 20 with 20 edges a vertex, all
@@ -12,6 +13,9 @@ each library has its turn. A first call of ours compiles and is not timed. What 
 dropped where that can be. A library whose first call takes longer than `--patience` is not called again, and NetworkX
 is left out of graphs of more than `--networkx-edges`. Answers are compared with ours: those that are defined must be
 the same, others must have the properties that define them.
+
+With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them. The
+first device stands in the place of ours. What earlier calls have kept of the graph, on a GPU too, stays there.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import importlib
 import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,7 @@ import garaph_py as gp
 from garaph_py.algorithms.betweenness_centrality import chosen_sources
 from garaph_py.algorithms.seeds import generator
 
+OURS = "garaph_py"
 PEERS = "networkx", "igraph", "networkit", "graphblas"
 SOURCES, HUBS = 16, 64
 SHIPPED = Path(__file__).parents[1] / "data/debian-sid-deps.tsv.xz"
@@ -133,8 +138,8 @@ def is_maximal(edges: Edges, chosen: Array) -> bool:
 class Entrant:
     """A library with a graph loaded, and its times for one function after the other."""
 
-    def __init__(self, name: str, module: Any, edges: Edges) -> None:
-        self.name, self.calls = name, module.CALLS
+    def __init__(self, name: str, module: Any, edges: Edges, keeps: bool = False) -> None:
+        self.name, self.calls, self.keeps = name, module.CALLS, keeps
         self.graph = module.load(edges)
         self.answers: dict[str, Array] = {}
         self.times: dict[str, list[float]] = {}
@@ -144,7 +149,7 @@ class Entrant:
         before = self.times.get(function, [])
         if function not in self.calls or (before and before[0] > patience):
             return
-        if isinstance(self.graph, gp.Graph):
+        if isinstance(self.graph, gp.Graph) and not self.keeps:
             self.graph.release()
         began = time.perf_counter()
         found = self.calls[function].run(self.graph, given)
@@ -170,19 +175,39 @@ def cell(entrant: Entrant | None, function: str, edges: Edges, ours: Entrant) ->
 
 def measure(functions: list[str], edges: Edges, modules: dict[str, Any], options: argparse.Namespace) -> None:
     """Print a row for each function."""
-    given = arguments_for(edges)
-    ours, entrants = Entrant("garaph_py", garaph, edges), {}
+    given, entrants = arguments_for(edges), {}
     for name, module in modules.items():
         if name != "networkx" or len(edges.sources) <= options.networkx_edges:
-            entrants[name] = Entrant(name, module, edges)
+            entrants[name] = Entrant(name, module, edges, keeps=bool(options.devices))
+    ours = next(iter(entrants.values()))
     for function in functions:
-        ours.turn(function, given, options.patience)  # compiles
-        ours.times.clear()
+        for entrant in entrants.values():
+            if isinstance(entrant.graph, gp.Graph):
+                entrant.turn(function, given, options.patience)  # compiles
+                entrant.times.clear()
         for _ in range(options.rounds):
-            for entrant in (ours, *entrants.values()):
+            for entrant in entrants.values():
                 entrant.turn(function, given, options.patience)
-        cells = [cell(each, function, edges, ours) for each in (ours, *map(entrants.get, PEERS))]
+        cells = [cell(entrants.get(name), function, edges, ours) for name in columns(options)]
         print(f"| `{function}` | " + " | ".join(cells) + " |", flush=True)
+
+
+def columns(options: argparse.Namespace) -> Sequence[str]:
+    """What is timed, of which the first is ours: a column of the table for each."""
+    return options.devices or (OURS, *PEERS)
+
+
+def entering(options: argparse.Namespace) -> dict[str, Any]:
+    """The modules that are there for the columns of the table, by name."""
+    if options.devices:
+        return {device: garaph.on_device(device) for device in options.devices}
+    modules: dict[str, Any] = {OURS: garaph}
+    for name in PEERS:
+        try:
+            modules[name] = importlib.import_module(f"peers.{name}")
+        except ImportError as error:
+            print(f"{name}: missing ({error})")
+    return modules
 
 
 def main() -> None:
@@ -192,25 +217,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=20.0, help="seconds")
     parser.add_argument("--networkx-edges", type=int, default=1_000_000)
+    parser.add_argument("--devices", nargs="+", help="run vertex programs on these, beside no other library")
     options = parser.parse_args()
-    modules = {}
-    for name in PEERS:
-        try:
-            modules[name] = importlib.import_module(f"peers.{name}")
-        except ImportError as error:
-            print(f"{name}: missing ({error})")
-    print(f"garaph_py {garaph.VERSION}, " + ", ".join(f"{name} {each.VERSION}" for name, each in modules.items()))
+    modules = entering(options)
+    print(", ".join(f"{name} {each.VERSION}" for name, each in modules.items()))
     for name in options.graphs:
         edges = edges_of(name)
         if edges is None:
             print(f"{name}: absent; set GARAPH_REFERENCE_DATA to the folder that has it")
             continue
         for functions, each in kinds(edges):
-            chosen = [function for function in functions if options.only is None or function in options.only]
+            among = options.only or (garaph.PROGRAMS if options.devices else functions)
+            chosen = [function for function in functions if function in among]
             if chosen:
                 kind = "directed" if each.directed else "undirected"
                 print(f"\n{name}: {each.n:,} vertices, {len(each.sources):,} {kind} edges\n")
-                print(f"| ms (times ours) | garaph_py | {' | '.join(PEERS)} |\n|---|---|---|---|---|---|")
+                named = columns(options)
+                print(f"| ms (times {named[0]}) | {' | '.join(named)} |\n|{'---|' * (len(named) + 1)}")
                 measure(chosen, each, modules, options)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -102,3 +106,24 @@ CALLS = {
 }
 """The functions of `garaph_py.algorithms`. The 64 sources' harmonic centralities are compared by their sum over all
 vertices, which in an undirected graph is the sum of the 64 vertices' own."""
+
+PROGRAMS = (
+    "weakly_connected_components", "katz_centrality", "hits", "eigenvector_centrality", "maximal_independent_set",
+    "closeness_centrality", "shortest_path_tree", "multi_source_dijkstra_path_length",
+)  # fmt: skip
+"""The functions that run a vertex program, by `garaph_py.run`, which chooses the device."""
+
+
+def on_device(device: str) -> Any:
+    """This package with a device that has been chosen, as if it were another library: only `PROGRAMS`."""
+
+    def call_of(name: str) -> Call:
+        module = import_module(f"garaph_py.algorithms.{name}")
+
+        def run(graph: gp.Graph, given: Arguments) -> Any:
+            with mock.patch.object(module, "run", partial(gp.run, device=device)):
+                return CALLS[name].run(graph, given)
+
+        return Call(run, CALLS[name].answer)
+
+    return SimpleNamespace(VERSION=VERSION, load=load, CALLS={name: call_of(name) for name in PROGRAMS})
