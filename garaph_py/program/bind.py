@@ -21,7 +21,7 @@ from ..graph.place import Place
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .orientation import check_gathers
-from .vertex_data import vertex_data
+from .vertex_data import Made, vertex_data
 from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
@@ -218,8 +218,10 @@ class BoundProgram:
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
 
 
-def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+def bind(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None) -> BoundProgram:
     """Check `program` and bind it to `graph`. Its functions may contain anything unless they are to be `compiled`.
+
+    Programs that are bound with the same `made` share what `vertex_data` makes of the same objects.
 
     Raises
     ------
@@ -235,12 +237,12 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
         raise ProgramError(
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
-    bound = bind_as_is(program, graph, compiled)
+    bound = bind_as_is(program, graph, compiled, made)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, hints(type(program))))
 
 
-def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None) -> BoundProgram:
     """Bind `program` itself, without its numeric parameters; of `graph` only sizes, ids and types are read."""
     kind = type(program)
     annotations = hints(kind)
@@ -266,7 +268,7 @@ def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True) -> B
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,
-        np.zeros(1), vertex_data(program, vertex_fields, graph, real), not graph.directed, found,
+        np.zeros(1), vertex_data(program, vertex_fields, graph, real, made), not graph.directed, found,
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)

@@ -16,16 +16,33 @@ from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
+Made = dict[tuple[Any, ...], tuple[list[Any], Array]]
+"""What `vertex_data` has made: for names, type and identities of parameters, these parameters and their array."""
 
 
-def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None) -> Array | None:
+def vertex_data(
+    program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None, made: Made | None = None
+) -> Array | None:
     """The `PerVertex` parameters `names` as one array of structures; None if there are none.
 
-    A single parameter that is an array of the right type already is not copied.
+    A single parameter that is an array of the right type already is not copied. What is in `made` for the same
+    parameters is returned, and what is not there yet is added.
     """
     if not names:
         return None
     dtype = real or np.dtype(np.int64)
+    given = [getattr(program, name) for name in names]
+    key = (names, dtype, *map(id, given))
+    if made is not None and key in made:
+        return made[key][1]
+    data = as_structures(program, names, graph, dtype)
+    if made is not None:
+        made[key] = given, data  # while `given` lives, no other object has its id
+    return data
+
+
+def as_structures(program: VertexProgram, names: tuple[str, ...], graph: Graph, dtype: DType) -> Array:
+    """The `PerVertex` parameters `names` as numbers of type `dtype`."""
     kind = np.dtype([(name, dtype) for name in names])
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     columns = [vertex_numbers(program, name, defaults[name], graph, dtype) for name in names]

@@ -22,6 +22,7 @@ from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.bind import scalars
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
+from ..program.vertex_data import Made
 from ..system.memory import available_memory
 from .options import ANY, RunOptions, check_run_options
 from .result import result_of
@@ -50,13 +51,15 @@ def in_blocks(
     """Run the programs in blocks: as many together as fit, and about equally many in each."""
     if not programs:
         return
-    run, width = run_block, 1
+    made: Made = {}
+    run: Callable[..., Block] = partial(run_block, made=made)
+    width = 1
     if type(programs[0]) is BFS:
         programs = [LevelBFS(program.source) for program in programs]  # type: ignore[attr-defined]
         if options.device in (ANY, CPU):
             run, width = run_searches, SOURCES
-    first = bind(programs[0], graph)
-    if run is run_block and may_join(first):
+    first = bind(programs[0], graph, made=made)
+    if width == 1 and may_join(first):
         width = width_of(first, graph)
     count = -(-len(programs) // width)
     for k in range(count):
@@ -77,26 +80,31 @@ def width_of(bound: BoundProgram, graph: Graph) -> int:
     return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
 
 
-def run_block(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
-    """Run programs together, or in groups if they are compiled to different code, as for parameters of other types."""
+def run_block(
+    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener, made: Made
+) -> Block:
+    """Run programs together, or in groups if they are compiled to different code, as for parameters of other types.
+
+    `made` is what has been made of their parameters so far (`bind`).
+    """
     if len(programs) == 1:
         alone = execute(programs[0], graph, options, on_event)
         return Block([lambda: alone])
-    columns = [bind(program, graph) for program in programs]
+    columns = [bind(program, graph, made=made) for program in programs]
     groups: dict[str, list[int]] = {}
     for k, column in enumerate(columns):
         groups.setdefault(column.key, []).append(k)
     if len(groups) > 1:
         found: dict[int, Make] = {}
         for group in groups.values():
-            block = run_block([programs[k] for k in group], graph, options, on_event)
+            block = run_block([programs[k] for k in group], graph, options, on_event, made)
             found.update(zip(group, block.results, strict=True))
         return Block([found[k] for k in range(len(programs))])
     bound = joined(columns)
     check_run_options(options, bound, graph)
     rows = carry_out(bound, encoded(graph, options), options, on_event, None)
-    made: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
-    return Block(made, as_matrix(rows.values, columns[0].reports, len(columns)))
+    results: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
+    return Block(results, as_matrix(rows.values, columns[0].reports, len(columns)))
 
 
 def as_matrix(rows: Array, dtype: np.dtype[Any], count: int) -> Array | None:

@@ -163,6 +163,13 @@ def test_a_per_vertex_parameter_that_no_function_asks_for_takes_no_memory():
     assert bind(derived(**parameter("unused", gp.PerVertex, None))(), RING).vertex_data is None
 
 
+def test_programs_that_are_bound_together_share_what_is_made_of_one_array():
+    heat, made = np.arange(RING.n), {}
+    first, second, other = (bind(Heated(heat=given), RING, made=made) for given in (heat, heat, heat.copy()))
+    assert first.vertex_data is second.vertex_data is not other.vertex_data
+    assert first.vertex_data["heat"].tolist() == other.vertex_data["heat"].tolist() == heat.tolist()
+
+
 def test_a_program_may_choose_another_for_a_graph():
     assert type(bind(derived(for_graph=lambda self, graph: Heated())(), RING).program) is Heated
     with pytest.raises(ProgramError, match=r"Wrong\.for_graph returns None; return a VertexProgram"):
