@@ -62,7 +62,7 @@ class FiniteCheck:
         self._always = meant_everywhere(self._bound)
         parts = list(columns("total", state.total))
         if state.scan is None or state.is_on_host("values"):
-            parts += columns("value", state.values)
+            parts += self._suspects("value", state.values)
         else:
             for field, kind in state.scan():
                 self._meant.setdefault(named("value", field), set()).add(kind)
@@ -122,13 +122,19 @@ class FiniteCheck:
 
     def _problem(self, what: str, array: Array | None) -> str | None:
         """Which number of the values or of the total is wrong, for a message; None if all are right."""
-        for name, column in columns(what, array):
+        for name, column in self._suspects(what, array):
             at = self._first(column, TESTS.keys() - self._meant_in(name))
             if at is not None:
                 of = "" if what == "total" else f" of vertex {self._ids.take(np.array([at]))[0]}"
                 own, run = self._own(what, name)
                 return f"the {own}{of}{run} is {column[at]}"
         return None
+
+    def _suspects(self, what: str, array: Array | None) -> Iterator[tuple[str, Array]]:
+        """`columns`, or none of them if one pass over the array finds all numbers finite."""
+        flat = None if array is None else flattened(array)
+        if flat is None or self._first(flat, TESTS) is not None:
+            yield from columns(what, array)
 
     def _own(self, what: str, name: str) -> tuple[str, str]:
         """What the column `name` is called in its own program, and which one that is, if several run as one."""
@@ -173,6 +179,15 @@ def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:
         fields = array.dtype.names
         parts = {named(name, field): array[field] for field in fields} if fields else {name: array}
         yield from ((key, column) for key, column in parts.items() if column.dtype.kind == "f")
+
+
+def flattened(array: Array) -> Array | None:
+    """The numbers of an array of structures as one column, if all are floats of one type, without gaps."""
+    kinds = {array.dtype[k] for k in range(len(array.dtype))}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None or kind.kind != "f" or len(array.dtype) * kind.itemsize != array.itemsize:
+        return None
+    return array.view(kind) if array.flags.c_contiguous else None
 
 
 def named(name: str, field: str) -> str:

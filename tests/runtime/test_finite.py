@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import NumberError, ParameterError
+from garaph_py.runtime.finite import flattened
 from tests.support.growing import Grow, Silent
 
 N = 200
@@ -78,3 +79,13 @@ def test_no_checkpoint_of_wrong_numbers(tmp_path, check):
 def test_an_unknown_check_is_refused():
     with pytest.raises(ParameterError, match="check='all': choose from auto, finite, off"):
         gp.Options(check="all")
+
+
+def test_structures_of_equal_floats_are_looked_at_as_one_column():
+    pairs = np.zeros(3, [("a", np.float32), ("b", np.float32)])
+    pairs["b"] = 1, 2, 3
+    assert flattened(pairs).tolist() == [0, 1, 0, 2, 0, 3]
+    others = [("a", np.float32), ("b", np.float64)], [("a", np.int32)], np.float32
+    gaps = np.dtype({"names": ["a", "b"], "formats": [np.float32] * 2, "offsets": [0, 8]})
+    assert all(flattened(np.zeros(3, dtype)) is None for dtype in (*others, gaps))
+    assert flattened(pairs[::2]) is None
