@@ -183,9 +183,10 @@ def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:
 
 def flattened(array: Array) -> Array | None:
     """The numbers of an array of structures as one column, if all are floats of one type, without gaps."""
-    kinds = {array.dtype[k] for k in range(len(array.dtype))}
+    names = array.dtype.names or ()
+    kinds = {array.dtype[name] for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None or kind.kind != "f" or len(array.dtype) * kind.itemsize != array.itemsize:
+    if kind is None or kind.kind != "f" or len(names) * kind.itemsize != array.itemsize:
         return None
     return array.view(kind) if array.flags.c_contiguous else None
 
