@@ -36,6 +36,9 @@ class ManyBFS(VertexProgram):
         A bit for each source, cleared at the source itself.
     everyone : int
         The bits of all sources.
+    live : int
+        The bits of searches that reach vertices still. A run that goes on may clear the others: where a search has
+        ended, nothing is left to wait for.
 
     References
     ----------
@@ -44,6 +47,7 @@ class ManyBFS(VertexProgram):
 
     start: PerVertex
     everyone: int
+    live: int
 
     value = np.int64
     sum = bitwise_and
@@ -59,7 +63,7 @@ class ManyBFS(VertexProgram):
         return src
 
     def done(self, acc, old):
-        return acc & old == 0
+        return acc & old & self.live == 0
 
 
 def verify_levels(graph: Graph, source: int, level: npt.NDArray[np.int32]) -> None:

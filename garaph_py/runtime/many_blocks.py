@@ -16,6 +16,7 @@ from ..apps.many_bfs import LevelBFS, ManyBFS
 from ..executor.cpu.levels import SOURCES, Levels
 from ..executor.memory import vertex_bytes
 from ..executor.modes import CPU
+from ..executor.state import State
 from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..output.result import Result
@@ -123,10 +124,14 @@ def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOption
     column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
     sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
     levels = Levels(sources, graph.n)
-    bound = bind(ManyBFS(levels.first_values, levels.everyone), graph)
+    bound = bind(ManyBFS(levels.first_values, levels.everyone, levels.everyone), graph)
+
+    def note(state: State, iterations: int, pool: ThreadPool) -> None:
+        bound.parameters["live"] = levels.after(state, iterations, pool)  # compiled functions read it in each superstep
+
     options = replace(options, device=CPU)
     check_run_options(options, bound, graph)
-    run = carry_out(bound, encoded(graph, options), options, on_event, None, levels.after)
+    run = carry_out(bound, encoded(graph, options), options, on_event, None, note)
     with ThreadPool(options.threads) as pool:
         table = levels.table(pool)
     made: list[Make] = [partial(search_result, run, column, table, c) for c in range(len(programs))]

@@ -184,6 +184,23 @@ def test_searches_push_until_vertices_are_done():
     assert_levels(table, made)
 
 
+def test_no_vertex_waits_for_a_search_that_has_ended():
+    """A search in a component of its own ends soon. The other vertices are done without it, and pulls skip them."""
+    made = gp.rmat(12, 16, directed=False)
+    offsets, neighbours = made._arrays.out_edges.offsets, made._arrays.out_edges.neighbours[:]
+    ends = np.stack([np.repeat(np.arange(made.n), np.diff(offsets)), neighbours])
+    first, other = made.n, made.n + 1
+    ends = np.append(ends[:, ends[0] < ends[1]], [[first], [other]], axis=1)
+    apart = gp.from_edges(*ends, vertices=np.arange(made.n + 2), directed=False)
+    hubs = np.argsort(-made.out_degrees, kind="stable")[:5].tolist()
+    table = gp.run_many(apps.BFS, apart, [*hubs, first], device="cpu", verify=True, options=gp.Options(mode="pull"))
+    last = table[first].stats.iterations[-1]
+    assert last.active > 0
+    assert last.edges * 10 < apart.m
+    assert_levels(table, apart)
+    assert table[first].column("level")[other] == 1
+
+
 def test_levels_beyond_a_byte(graph_of):
     n = 300
     path = graph_of(twins.Edges(n, np.arange(n - 1), np.arange(1, n)))

@@ -37,9 +37,10 @@ MINUS_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 # wide: the arguments of a kernel
-def note(frontier, values, left, planes, n, level, first_word, last_word):
+def note(frontier, values, left, planes, live, n, level, part, first_word, last_word):
     """For the vertices of `frontier` in a range of words, note `level` for each bit that is in `left`, but no longer in
-    the vertex's value; then make `left` the value."""
+    the vertex's value; then make `left` the value. ``live[part]`` gets the bits that have been noted."""
+    noted = NOTHING
     for w in range(first_word, last_word):
         vertices = frontier[w]
         while vertices != np.uint64(0):
@@ -47,11 +48,13 @@ def note(frontier, values, left, planes, n, level, first_word, last_word):
             vertices &= vertices - np.uint64(1)
             bits = np.uint64(left[v] & ~values[v])
             left[v] = values[v]
+            noted |= bits
             digits, at = level, v
             while digits != 0:
                 if digits & 1:
                     planes[at] |= bits
                 digits, at = digits >> 1, at + n
+    live[part] = noted
     return 0
 
 
@@ -94,7 +97,7 @@ def spread(planes, left, words, n, count, depth, first, last, everyone):
     return 0
 
 
-NOTE = Kernel("u64* i64* i64* u64* i64 i64 i64 i64", note)
+NOTE = Kernel("u64* i64* i64* u64* u64* i64 i64 i64 i64 i64", note)
 SPREAD = Kernel("u64* i64* u64* i64 i64 i64 i64 i64 i64", spread)
 
 
@@ -147,8 +150,9 @@ class Levels:
         values[:] = self._left
         return values
 
-    def after(self, state: State, iterations: int, pool: ThreadPool) -> None:
-        """Record the levels of the vertices that the last of these `iterations` has reached."""
+    def after(self, state: State, iterations: int, pool: ThreadPool) -> int:
+        """Record the levels of the vertices that the last of these `iterations` has reached; return the bits of the
+        sources from which it has reached some, as a number with a sign. The searches from all others have ended."""
         n = len(self._left)
         if iterations >> len(self._planes):
             narrow, self._planes = self._planes, planes_of(WIDE, n)
@@ -157,13 +161,15 @@ class Levels:
             self._planes[self._depth] = 0
             self._depth += 1
         bounds = np.array(split(-(-n // WORD), PARTS * pool.size))
-        planes = self._planes.reshape(-1)
+        planes, parts = self._planes.reshape(-1), len(bounds) - 1
+        live = np.zeros(parts, np.uint64)
         pool.launch(
             NOTE.rows(
-                len(bounds) - 1, state.frontier.bits, state.values, self._left, planes, n, iterations,
-                bounds[:-1], bounds[1:],
+                parts, state.frontier.bits, state.values, self._left, planes, live, n, iterations,
+                np.arange(parts), bounds[:-1], bounds[1:],
             )
         )  # fmt: skip
+        return int(np.bitwise_or.reduce(live).view(np.int64))
 
     def table(self, pool: ThreadPool) -> Array:
         """The number of edges on a shortest path to each vertex from each source, or -1 where there is none.

@@ -25,20 +25,21 @@ def test_note_does_what_its_function_does():
     before = random_bits(rng, 4 * n)
     outcomes = []
     for run in (levels.NOTE, reference):
-        planes, after = before.copy(), left.copy()
-        run(frontier, values, after, planes, n, level, 0, len(frontier))
-        outcomes.append((planes, after))
+        planes, after, live = before.copy(), left.copy(), np.zeros(3, np.uint64)
+        run(frontier, values, after, planes, live, n, level, 1, 0, len(frontier))
+        outcomes.append((planes, after, live))
     for compiled, expected in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(compiled, expected)
     assert (outcomes[0][0] != before).any()
 
 
-def reference(frontier, values, left, planes, n, level, first_word, last_word):
+def reference(frontier, values, left, planes, live, n, level, part, first_word, last_word):
     """The same in plain Python, a bit at a time."""
     for v in range(first_word * 64, min(last_word * 64, len(values))):
         if int(frontier[v // 64]) >> v % 64 & 1:
             gone = int(left[v]) & ~int(values[v])
             left[v] = values[v]
+            live[part] |= np.int64(gone).view(np.uint64)
             for bit in range(64):
                 for plane in range(4):
                     if gone >> bit & 1 and level >> plane & 1:
@@ -54,7 +55,7 @@ def run_noting(found, count, n, reached, pool):
         expected[v, source] = level
         frontier = VertexSet.empty(n)
         frontier.bits[v // 64] = np.uint64(1 << v % 64)
-        found.after(SimpleNamespace(frontier=frontier, values=values), level, pool)
+        assert found.after(SimpleNamespace(frontier=frontier, values=values), level, pool) == Levels.bit_of(source)
     return expected
 
 
