@@ -57,6 +57,8 @@ class Counts(NamedTuple):
         The time of the superstep; for several parts, the longest.
     record : Iteration or None
         Of one part: the record of its superstep; None before the first.
+    unfinished : int
+        An upper estimate of the edges that a pull would visit (`State.unfinished_edges`); 0 if it is not needed.
     """
 
     active: int
@@ -66,6 +68,7 @@ class Counts(NamedTuple):
     edges: int = 0
     seconds: float = 0.0
     record: events.Iteration | None = None
+    unfinished: int = 0
 
 
 class Changed(NamedTuple):
@@ -156,11 +159,14 @@ class PartRun:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
         self._watch = Watch(bound, state.values[slice(*self.part.own)], self._options.check)
         self._begin()
-        return Counts(state.active_count, state.active_edges, None if bound.total is None else executor.first_partials)
+        partials = None if bound.total is None else executor.first_partials
+        return Counts(state.active_count, state.active_edges, partials, unfinished=state.unfinished_edges or 0)
 
     def _begin(self) -> None:
-        """Note, after a state was made or loaded, that the mirrors of all parts have this part's values."""
+        """Note, after a state was made or loaded, that the mirrors of all parts have this part's values, and that
+        nobody knows which edges a pull may leave out."""
         state = self._state
+        state.unfinished_edges = self.part.graph.m if self.bound.ends_late else None
         if state.next_values is not state.values:
             state.next_values[:] = state.values
         self._sent = {part: state.values[places] for part, places in self._sends.items()}
@@ -171,7 +177,7 @@ class PartRun:
         return Counts(
             sum(each.active for each in counts), sum(each.active_edges for each in counts), None,
             total_of(counts, self.bound.total), sum(each.edges for each in counts),
-            max((each.seconds for each in counts), default=0.0),
+            max((each.seconds for each in counts), default=0.0), unfinished=sum(each.unfinished for each in counts),
         )  # fmt: skip
 
     def ends(self, totals: Counts, done: int) -> bool:
@@ -196,7 +202,8 @@ class PartRun:
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
         executor.invalidate_cache()  # mirrors have become active since its last push
-        seen = self._scheduler.observe(totals.active, totals.active_edges)
+        unfinished = totals.unfinished if self.bound.ends_late else None
+        seen = self._scheduler.observe(totals.active, totals.active_edges, unfinished_edges=unfinished)
         decision = self._scheduler.decide(seen)._replace(ahead=None)
         if decision.mode != PULL or executor.is_relaxation:  # it looks at these, also at those of mirrors
             offsets = self.part.graph._arrays.out_edges.offsets
@@ -204,16 +211,19 @@ class PartRun:
         read = executor.source.bytes_read
         result = executor.step(state, decision)
         pages = result.pages
-        state.advance(0, 0, sum(page.changeable for page in pages))
-        partials = None if self.bound.total is None else np.concatenate([page.partials for page in pages])
         active, active_edges = sum(page.active for page in pages), sum(page.active_edges for page in pages)
+        changeable = sum(page.changeable for page in pages)
+        state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
+        state.advance(0, 0, changeable)
+        partials = None if self.bound.total is None else np.concatenate([page.partials for page in pages])
         if decision.mode == PUSH:  # it has counted the part's edges, and not those of the undivided graph
             active, active_edges = self._own_active()
         seconds = time.perf_counter() - started
         record = record_of(self._done, decision, result, seconds, totals, seen.f)
         record = record._replace(from_disk=executor.source.bytes_read - read)
         self._done += 1
-        return Counts(active, active_edges, partials, None, record.edges, seconds, record)
+        unfinished = state.unfinished_edges or 0
+        return Counts(active, active_edges, partials, None, record.edges, seconds, record, unfinished)
 
     def _nothing(self) -> Counts:
         """The counts of a part without vertices."""
@@ -280,7 +290,9 @@ class PartRun:
 
     def counts(self, total: Array | None) -> Counts:
         """The counts of the state as it is, with the `total` of all parts."""
-        return (self._nothing() if self.is_empty else Counts(*self._own_active()))._replace(total=total)
+        if self.is_empty:
+            return self._nothing()._replace(total=total)
+        return Counts(*self._own_active(), total=total, unfinished=self._state.unfinished_edges or 0)
 
     def _own_active(self) -> tuple[int, int]:
         """How many own vertices are active, and the sum of their out-degrees in the undivided graph."""

@@ -11,7 +11,6 @@ from typing import cast
 import numpy as np
 
 from .. import events
-from ..executor.modes import PULL
 from ..executor.partials import sum_partials
 from ..executor.protocol import (
     Decision,
@@ -140,13 +139,9 @@ class Loop:
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
         pages = result.pages
-        if decision.mode == PULL and state.unfinished_edges is not None:
-            state.unfinished_edges = sum(page.edges for page in pages)
-        state.advance(
-            sum(page.active for page in pages),
-            sum(page.active_edges for page in pages),
-            sum(page.changeable for page in pages),
-        )
+        active, changeable = sum(page.active for page in pages), sum(page.changeable for page in pages)
+        state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
+        state.advance(active, sum(page.active_edges for page in pages), changeable)
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..graph.vertex_set import VertexSet
 from ..pages.layout import Page
+from .modes import PULL
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -177,9 +178,14 @@ class State:
     def advance(self, active: int, active_edges: int, changeable: int) -> None:
         """Make the next frontier the current one, and record its `active_count`, `active_edges` and `changeable`."""
         self._swap("frontier", "next_frontier")
-        if self.unfinished_edges is not None:
-            self.unfinished_edges = max(self.unfinished_edges - active + changeable, 0)
         self.active_count, self.active_edges, self.changeable = active, active_edges, changeable
+
+    def visited(self, mode: str, edges: int, active: int, changeable: int) -> None:
+        """Reckon `unfinished_edges`, if they are known, after an iteration in `mode` that visited so many edges and
+        made so many vertices `active`, of which `changeable` may change again."""
+        if self.unfinished_edges is not None:
+            before = edges if mode == PULL else self.unfinished_edges
+            self.unfinished_edges = max(before - active + changeable, 0)
 
     def _swap(self, one: str, other: str) -> None:
         """Exchange two parts, wherever they are."""

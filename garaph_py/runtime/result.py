@@ -51,6 +51,7 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous
         "everybody": bound.updates_all_vertices,
         "relaxes": bound.is_relaxation,
         "done": "done" in bound.arguments,
+        "ends_late": bound.ends_late,
         "priority": "priority" in bound.arguments and not graph.on_disk,
         "pushes": graph._arrays.has_valued_out_edges or not bound.reads_edge_values,
         "threads": threads,

@@ -35,7 +35,7 @@ from .demand import CHAIN, Demand, demand_of, of_push, supersteps
 from .executor import capabilities_of, engine_costs
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
-from .simulate import observe, scheduler_of, simulate
+from .simulate import observe, scheduler_of, simulate, unfinished_edges
 
 Array = npt.NDArray[Any]
 
@@ -165,16 +165,18 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
     counts = dict.fromkeys(range(len(run.rows)), 0)
     if options.device != CPU or not (cpu_chains(options) and workload.traits.is_relaxation):
         return counts
-    can, number = capabilities_of(workload, run.threads), 0
+    can, number, unfinished = capabilities_of(workload, run.threads), 0, unfinished_edges(workload)
     scheduler = scheduler_of(workload, options, can, workload.pages())
     while number < len(run.rows):
         scheduler.number, activity, row = number, workload.activities[number], run.rows[number]
-        seen = observe(scheduler, activity)
+        seen = observe(scheduler, activity, unfinished)
         decision = scheduler.decide(seen)
         if row["mode"] == decision.mode == PUSH and decision.ahead is not None:
             pushes = itertools.takewhile(lambda later: later["mode"] == PUSH, run.rows[number:])
             seconds = [later["seconds"] for later in pushes]
             counts[number] = supersteps(workload.activities[number:], decision.ahead.push_edges, seconds)
+        if row["mode"] == PULL and unfinished is not None:
+            unfinished = row["edges"]
         if counts[number] <= 1:
             scheduler.done(seen, decision, record_of(row))
         number += max(counts[number], 1)

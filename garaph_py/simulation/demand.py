@@ -112,7 +112,8 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
     active = 0
     if traits.is_relaxation and not policy.one_partition_per_thread:
         active = activity.active_edges
-        if mode == PULL and (traits.ends_early or active * PULL_ACTIVE_RATIO < edges):
+        one_may_end = traits.ends_early and not traits.ends_late
+        if mode == PULL and (one_may_end or active * PULL_ACTIVE_RATIO < edges):
             mode = PULL_ACTIVE
         if traits.ends_early:
             lists = max(lists - activity.reached, 0)
@@ -127,10 +128,13 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
 def visited(workload: Workload, activity: Activity, lists: int) -> int:
     """The edges that a pull visits if it ends each of `lists` gathers at the first active source.
 
-    If they were not recorded, any edge of a list of average length is taken to lead from one with the same chance.
+    If they were not recorded, any edge of a list of average length is taken to lead from one with the same chance; and
+    a pull that ends late visits all edges.
     """
     if activity.visited is not None:
         return activity.visited
+    if workload.traits.ends_late:
+        return workload.edges
     chance = min(activity.active_edges / max(workload.edges, 1), 1.0)
     length = workload.edges / max(workload.shape.lists, 1)
     return round(lists * (min((1 - (1 - chance) ** length) / chance, length) if chance else length))

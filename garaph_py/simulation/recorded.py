@@ -245,7 +245,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
     traits = Traits(
         facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
-        facts["synchronous"], has_buckets, facts.get("done", False),
+        facts["synchronous"], has_buckets, facts.get("done", False), facts.get("ends_late", False),
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]

@@ -79,26 +79,37 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     speeds = speeds_of(workload, machine) if options.device == HYBRID and options.policy.hardware else None
     scheduler = scheduler_of(workload, options, executor.capabilities, executor.pages, k, speeds)
     done, activities = Simulation(), workload.activities
+    unfinished = unfinished_edges(workload)
     while (number := len(done.iterations)) < len(activities):
         scheduler.number, activity = number, activities[number]
-        seen = observe(scheduler, activity)
+        seen = observe(scheduler, activity, unfinished)
         decision = scheduler.decide(seen)
         steps = executor.steps(activities[number:], decision)
         last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
         scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
         for step, activity in zip(steps, activities[number:], strict=False):
             done.add(decision, activity, step, workload.edges)
+        if decision.mode == PULL and unfinished is not None:
+            unfinished = last.edges
         if len(steps) == 1:
             scheduler.done(seen, decision, done.iterations[-1])
     return done
 
 
-def observe(scheduler: Scheduler, activity: Activity) -> Observation:
-    """What the scheduler sees of an iteration; active vertices are spread evenly over the pages."""
+def unfinished_edges(workload: Workload) -> int | None:
+    """The edges that a first pull would visit, if they count (`Observation.unfinished_edges`): all."""
+    return workload.edges if workload.traits.ends_late else None
+
+
+def observe(scheduler: Scheduler, activity: Activity, unfinished: int | None) -> Observation:
+    """What the scheduler sees of an iteration; active vertices are spread evenly over the pages.
+
+    `unfinished` are the edges that the last pull visited, or all before one, if they count.
+    """
     counts: tuple[int, ...] = ()
     if scheduler.counts_pages:
         counts = tuple(activity.active * page.vertices // scheduler.vertices for page in scheduler.pages)
-    return scheduler.observe(activity.active, activity.active_edges, active_by_page=counts)
+    return scheduler.observe(activity.active, activity.active_edges, active_by_page=counts, unfinished_edges=unfinished)
 
 
 def scheduler_of(

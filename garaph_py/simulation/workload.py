@@ -52,6 +52,8 @@ class Traits:
         If the CPU works alone, changed vertices stay pending until their bucket is opened.
     ends_early : bool
         The program's `done` ends a vertex's gather.
+    ends_late : bool
+        It does so only after several active in-neighbours (`BoundProgram.ends_late`).
     """
 
     name: str
@@ -62,6 +64,7 @@ class Traits:
     synchronous: bool = True
     has_buckets: bool = False
     ends_early: bool = False
+    ends_late: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
@@ -70,7 +73,7 @@ class Traits:
         total = bound.total is not None
         return cls(
             bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
-            has_buckets, "done" in bound.arguments,
+            has_buckets, "done" in bound.arguments, bound.ends_late,
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.apps.many_bfs import ManyBFS
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.local import connect, exchange
 from garaph_py.cluster.part_run import PartRun, put
@@ -50,6 +51,25 @@ def test_counts_are_those_of_the_undivided_graph():
         assert totals.active_edges == round(record.f * graph.m)
         totals = superstep(runs, totals)
     assert runs[0].ends(totals, len(records))
+    for run in runs:
+        run.close()
+
+
+def test_searches_from_many_sources_push_and_pull_as_on_one_machine():
+    """The parts know together how many edges a pull would visit."""
+    graph = gp.rmat(13, 16, seed=1, directed=False)
+    left, sources = np.full(graph.n, 7), np.argsort(-graph.out_degrees, kind="stable")[[1800, 1850, 1900]]
+    left[sources] = 6, 5, 3
+    program = ManyBFS(left, 7, 7)
+    records = gp.run(program, graph, device="cpu", options=gp.Options(deterministic=True)).stats.iterations
+    assert [row.mode for row in records[:4]] == ["push", "push", "pull", "pull"]
+    runs, totals = opened(program, graph)
+    assert totals.unfinished == graph.m
+    for record in records:
+        counts = [run.step(totals) for run in runs]
+        assert {each.record.mode for each in counts} == {record.mode}
+        totals = runs[0].total(counts)
+        exchange(runs)
     for run in runs:
         run.close()
 

@@ -41,6 +41,9 @@ class State(SimpleNamespace):
     def advance(self, active, active_edges, changeable):
         self.active_count, self.active_edges, self.changeable = active, active_edges, changeable
 
+    def visited(self, mode, edges, active, changeable):
+        assert self.unfinished_edges is None  # these programs' pulls do not end late
+
     def is_on_host(self, part):
         assert part == "values"
         return self.on_host

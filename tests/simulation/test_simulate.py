@@ -27,7 +27,7 @@ from garaph_py.simulation.workload import (
     even_offsets,
 )
 from tests.support.command import garaph
-from tests.support.simulated import EVERYBODY, LABELS, MACHINE, SMALL, SPEC, SUMS, how, workload
+from tests.support.simulated import EVERYBODY, KNOWN, LABELS, MACHINE, SMALL, SPEC, SUMS, how, workload
 
 SPECS = Path(__file__).parents[2] / "scripts" / "simulations"
 
@@ -233,6 +233,16 @@ def test_decisions_are_those_of_the_scheduler(work, options, share):
         if row.alpha is None or row.alpha < 1:
             assert row.mode == RULES[options.engine].alone(replace(seen, ratio=row.alpha)).mode
         assert row.mode in (PULL, PUSH, NOTIFY_PULL)
+
+
+def test_pulls_that_end_late_are_left_to_few_unfinished_edges():
+    n, m = 1 << 20, 16 << 20
+    late = replace(LABELS, ends_early=True, ends_late=True)
+    visited = (0.001, m), (0.1, m), (0.9, m // 100), (0.1, m // 1000)
+    work = workload(late, [Activity(1, round(f * m), visited=edges) for f, edges in visited], n, m, page_edges=m)
+    assert [row.mode for row in simulate(work, KNOWN, how(CPU)).iterations] == [PUSH, PUSH, PULL, PULL]
+    early = replace(work, traits=replace(late, ends_late=False))
+    assert [row.mode for row in simulate(early, KNOWN, how(CPU)).iterations] == [PUSH, PULL, PULL, PULL]
 
 
 @given(WORKLOADS, OPTIONS, ROOMS)

@@ -72,13 +72,14 @@ def test_a_pull_skips_vertices_that_are_done_if_few_edges_are_left(left, skips):
 
 def test_edges_are_left_until_a_pull_has_visited_them():
     state = State.empty(4, *np.zeros((2, 4)), True, VertexSet.empty(4))
-    state.advance(3, 9, 1)
+    state.visited("pull", 9, 3, 1)
     assert state.unfinished_edges is None
     state.unfinished_edges = 5
-    state.advance(3, 9, 1)
-    assert state.unfinished_edges == 3
-    state.advance(4, 9, 0)
-    assert state.unfinished_edges == 0
+    for mode, edges, active, changeable, left in (
+        ("push", 9, 3, 1, 3), ("push", 9, 4, 0, 0), ("pull", 9, 4, 4, 9), ("pull", 7, 4, 3, 6),
+    ):  # fmt: skip
+        state.visited(mode, edges, active, changeable)
+        assert state.unfinished_edges == left
 
 
 class Reached(gp.VertexProgram):
