@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -17,7 +16,7 @@ from garaph_py.apps.sssp import has_distance
 
 from .edges import ALPHA, CORE, STEPS, Arguments, Call, Edges, labels_of, numbers, without
 
-VERSION = version("garaph_py")
+VERSION = gp.__version__
 
 
 def load(edges: Edges) -> gp.Graph:
