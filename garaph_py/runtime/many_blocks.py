@@ -123,7 +123,8 @@ def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOption
     """Run breadth-first searches together on the CPU."""
     column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
     sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
-    levels = Levels(sources, graph.n)
+    with ThreadPool(options.threads) as pool:
+        levels = Levels(sources, graph.n, pool)
     bound = bind(ManyBFS(levels.first_values, levels.everyone, levels.everyone), graph)
 
     def note(state: State, iterations: int, pool: ThreadPool) -> None:

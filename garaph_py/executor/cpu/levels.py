@@ -8,6 +8,7 @@ a word or two of a vertex, whatever the number of sources. The table is made onc
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,12 @@ def planes_of(depth: int, n: int) -> Array:
     return reuse.empty(depth * n, np.uint64).reshape(depth, n)
 
 
+def fill(array: Array, value: int, pool: ThreadPool) -> None:
+    """Set all items of an array of one dimension."""
+    bounds = split(len(array), pool.size)
+    pool.run(np.ndarray.fill, [(array[begin:end], value) for begin, end in pairwise(bounds)])
+
+
 class Levels:
     """The levels of all vertices from several sources.
 
@@ -120,21 +127,25 @@ class Levels:
         Internal ids of the sources, at most `SOURCES`.
     n : int
         Number of vertices.
+    pool : ThreadPool
 
     Attributes
     ----------
     everyone : int
         The bits of all sources.
+    first_values : ndarray of int64, shape (n,)
+        For each vertex a bit for each source that has not reached it, at the start.
     """
 
-    def __init__(self, sources: Array, n: int) -> None:
+    def __init__(self, sources: Array, n: int, pool: ThreadPool) -> None:
         self._count, bits = len(sources), [self.bit_of(k) for k in range(len(sources))]
         self.everyone = sum(bits)
         self._planes, self._depth = planes_of(NARROW, n), 0
-        self._left = reuse.empty(n, np.int64)
-        self._left[:] = self.everyone
-        for source, bit in zip(sources.tolist(), bits, strict=True):
-            self._left[source] &= ~bit
+        self._left, self.first_values = reuse.empty(n, np.int64), reuse.empty(n, np.int64)
+        for values in self._left, self.first_values:
+            fill(values, self.everyone, pool)
+            for source, bit in zip(sources.tolist(), bits, strict=True):
+                values[source] &= ~bit
 
     @staticmethod
     def bit_of(source: int) -> int:
@@ -142,13 +153,6 @@ class Levels:
         `tops_of` turns bits around."""
         bit = 1 << (source ^ 7)
         return bit if bit < 1 << 63 else -bit
-
-    @property
-    def first_values(self) -> Array:
-        """For each vertex a bit for each source that has not reached it, at the start."""
-        values: Array = reuse.empty(len(self._left), np.int64)
-        values[:] = self._left
-        return values
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> int:
         """Record the levels of the vertices that the last of these `iterations` has reached; return the bits of the
@@ -158,7 +162,7 @@ class Levels:
             narrow, self._planes = self._planes, planes_of(WIDE, n)
             self._planes[: self._depth] = narrow[: self._depth]
         while iterations >> self._depth:
-            self._planes[self._depth] = 0
+            fill(self._planes[self._depth], 0, pool)
             self._depth += 1
         bounds = np.array(split(-(-n // WORD), PARTS * pool.size))
         planes, parts = self._planes.reshape(-1), len(bounds) - 1

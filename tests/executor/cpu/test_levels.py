@@ -66,7 +66,7 @@ def test_levels_have_the_type_that_the_last_one_needs(count):
     reached += [(1 << 14, 67, last), ((1 << 21) + 77, 68, 0)]
     with ThreadPool(2) as pool:
         for steps, kind in ((0, np.int8), (1, np.int8), (4, np.int8), (5, np.int32), (8, np.int32)):
-            found = Levels(np.arange(count), n)
+            found = Levels(np.arange(count), n, pool)
             expected = run_noting(found, count, n, [r for r in reached[:steps] if count > 1 or r[0] != 129], pool)
             table = found.table(pool)
             assert table.dtype == kind
@@ -76,6 +76,10 @@ def test_levels_have_the_type_that_the_last_one_needs(count):
 
 def test_a_search_begins_with_its_sources_alone_reached():
     sources = np.array([5, 2, 2])
-    values = Levels(sources, 8).first_values
-    assert Levels(sources, 8).everyone == 0b11100000
-    assert values.tolist() == [0b11100000] * 2 + [0b10000000] + [0b11100000] * 2 + [0b01100000] + [0b11100000] * 2
+    with ThreadPool(2) as pool:
+        found = Levels(sources, 8, pool)
+    assert found.everyone == 0b11100000
+    assert (
+        found.first_values.tolist()
+        == [0b11100000] * 2 + [0b10000000] + [0b11100000] * 2 + [0b01100000] + [0b11100000] * 2
+    )
