@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel
+from ..native import From, Kernel, PerCall
+from ..native.threads import ThreadPool, shares
 
 Array = npt.NDArray[Any]
 
@@ -75,7 +76,10 @@ def hash_kernel(width: int) -> Kernel:
 
 
 # wide: the parts of an adjacency, which a caller may have only a piece of
-def hash_edges(offsets: Array, vertex: int, first: int, others: Array, values: Array | None, into: bool) -> int:
+def hash_edges(
+    offsets: Array, vertex: int, first: int, others: Array, values: Array | None, into: bool,
+    pool: ThreadPool | None = None,
+) -> int:  # fmt: skip
     """The hash of a piece of an adjacency; those of all pieces add up, modulo 2^64, to the hash of the graph's edges.
 
     Parameters
@@ -91,10 +95,17 @@ def hash_edges(offsets: Array, vertex: int, first: int, others: Array, values: A
         Their values, of 4 or 8 bytes.
     into : bool
         Whether these are in-edges.
+    pool : ThreadPool, optional
+        The threads that share the work; by default there is only this one.
     """
-    low = int(np.searchsorted(offsets, first, "right")) - 1
+    parts = 1 if pool is None else pool.size
     width = 0 if values is None else values.dtype.itemsize
-    bits = None if values is None else values.view(f"u{width}")
-    lists, sums = len(offsets) - 1 - low, np.empty(STEP + 1, np.uint64)
-    kernel = hash_kernel(width)
-    return kernel(offsets[low:], lists, vertex + low, first, others, bits, len(others), into, sums) % 2**64
+    begins, ends = shares(len(others), parts)
+    bits = None if values is None else From(values.view(f"u{width}"), begins)
+    low = np.searchsorted(offsets, first + begins, "right") - 1
+    rows = hash_kernel(width).rows(
+        parts, From(offsets, low), len(offsets) - 1 - low, vertex + low, first + begins, From(others, begins), bits,
+        ends - begins, into, PerCall(np.empty((parts, STEP + 1), np.uint64)),
+    )  # fmt: skip
+    hashes = [rows(0)] if pool is None else pool.launch(rows).tolist()
+    return sum(hashes) % 2**64

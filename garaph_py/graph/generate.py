@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import ParameterError
 from ..native import Kernel, prepare
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, shares
 from ..system.arguments import check_listener, explained
 from .build import build
 from .graph import Graph
@@ -298,10 +297,9 @@ def run(
     """Run `kernel` over the edges [begin, end), divided among the threads; report the progress of the step `name`."""
     step, m = EDGES_AT_ONCE * pool.size, end - begin
     for first in range(begin, end, step):
-        count = min(step, end - first)
         on_event(events.Step(name, first - begin, m, "edges"))
-        bounds = [first + bound for bound in split(count, pool.size)]
-        pool.run(kernel, [(start, stop, begin, *arguments) for start, stop in pairwise(bounds)])
+        starts, stops = shares(min(step, end - first), pool.size)
+        pool.launch(kernel.rows(pool.size, first + starts, first + stops, begin, *arguments))
     if m:
         on_event(events.Step(name, m, m, "edges"))
 

@@ -242,6 +242,12 @@ class ThreadPool:
         self.close()
 
 
+def shares(count: int, parts: int) -> tuple[Array, Array]:
+    """Where each of the `parts` nearly equal parts of ``range(count)`` begins, and where it ends."""
+    bounds = np.array(split(count, parts))
+    return bounds[:-1], bounds[1:]
+
+
 def split(count: int, parts: int) -> list[int]:
     """The ``parts + 1`` bounds that divide ``range(count)`` into nearly equal parts."""
     return [count * part // parts for part in range(parts + 1)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from ...graph.edge_hash import hash_edges, hash_kernel
 from ...native import Kernel
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool, shares
 from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
@@ -154,17 +153,13 @@ class EdgeKeys:
             keys, out_values = sort.reserve(each)
             count = min(len(keys) // each, len(sources) - done)
             parts = pool.size if count > 1 << 16 else 1
-            bounds = list(pairwise(done + bound for bound in split(count, parts)))
-            counts = np.diff(bounds).ravel()
+            starts, stops = (done + bounds for bounds in shares(count, parts))
+            counts = stops - starts
             if not has_one_key:
-                counts = np.array(pool.run(COUNT_ENTRIES, [(sources, targets, *part, *how) for part in bounds]))
-            places = (np.cumsum(counts) - counts).tolist()
-            pool.run(
-                make_keys,
-                [
-                    (sources, targets, values, *part, place, bits, *how, keys, out_values)
-                    for part, place in zip(bounds, places, strict=True)
-                ],
+                counts = pool.launch(COUNT_ENTRIES.rows(parts, sources, targets, starts, stops, *how))
+            places = np.cumsum(counts) - counts
+            pool.launch(
+                make_keys.rows(parts, sources, targets, values, starts, stops, places, bits, *how, keys, out_values)
             )
             sort.commit(int(counts.sum()))
             done += count
@@ -216,14 +211,10 @@ class AdjacencyBuilder:
             keys, values = keys[first], None if values is None else values[first]
         count, parts = len(keys), self._pool.size if len(keys) > 1 << 16 else 1
         owners, others = self._owners[:count], self._others[:count]
-        bounds = split(count, parts)
-        before = [self.owner, *(int(keys[bound - 1] >> np.uint64(self._bits)) for bound in bounds[1:-1])]
-        self._pool.run(
-            SPLIT_KEYS,
-            [
-                (keys, *part, self._bits, owner, self.count, owners, others, self.offsets)
-                for part, owner in zip(pairwise(bounds), before, strict=True)
-            ],
+        starts, stops = shares(count, parts)
+        before = np.append(self.owner, (keys[starts[1:] - 1] >> np.uint64(self._bits)).astype(np.int64))
+        self._pool.launch(
+            SPLIT_KEYS.rows(parts, keys, starts, stops, self._bits, before, self.count, owners, others, self.offsets)
         )
         self.count += count
         self.owner = int(owners[-1]) if count else self.owner
@@ -232,17 +223,8 @@ class AdjacencyBuilder:
 
     def hash(self, others: Array, values: Array | None, into: bool) -> int:
         """The hash of the last slice's edges; see `graph.edge_hash.hash_edges`."""
-        first, offsets = self.count - len(others), self.offsets[: self.owner + 2]
-        parts = [slice(*part) for part in pairwise(split(len(others), self._pool.size))]
-        return sum(
-            self._pool.run(
-                hash_edges,
-                [
-                    (offsets, 0, first + part.start, others[part], None if values is None else values[part], into)
-                    for part in parts
-                ],
-            )
-        )
+        offsets = self.offsets[: self.owner + 2]
+        return hash_edges(offsets, 0, self.count - len(others), others, values, into, self._pool)
 
     def list_starts(self, start: int, stop: int) -> Array:
         """Positions in [start, stop) where a list starts, followed by the greatest int64 as an end mark."""

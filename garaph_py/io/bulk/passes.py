@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...native.threads import ThreadPool, split
+from ...native import PerCall
+from ...native.threads import ThreadPool, shares
 from .adjacency import COUNT_CLASSES
 
 Array = npt.NDArray[Any]
@@ -53,8 +54,7 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool)
     shift = max((n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
     counts = np.zeros((pool.size, ((n - 1) >> shift) + 1), np.int64)
     for some in owners:
-        parts = pairwise(split(len(some), pool.size))
-        pool.run(COUNT_CLASSES, [(some, *part, shift, own) for part, own in zip(parts, counts, strict=True)])
+        pool.launch(COUNT_CLASSES.rows(pool.size, some, *shares(len(some), pool.size), shift, PerCall(counts)))
     before = np.append(0, np.cumsum(counts.sum(axis=0)))  # entries before each class
     entries = int(before[-1])
     cuts = np.searchsorted(before, entries * np.arange(1, passes) // passes, "right")

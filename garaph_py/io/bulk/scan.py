@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from ...graph.group import COUNT_DEGREES
 from ...graph.ids import VertexIds
 from ...graph.number import LARGEST, kernels
 from ...graph.order import vertex_order
-from ...native.threads import ThreadPool, split
+from ...native import Kernel
+from ...native.threads import ThreadPool, shares
 from ...system import interrupts
 from ...system.memory import release_unused
 from ..formats.format import EdgeList, joined_edges
@@ -163,23 +163,23 @@ class NumberedEdges:
             interrupts.check()
             if self._numbering is not None:
                 sources, targets = self._numbering.number(sources, targets)
-            parts = self._parts(len(sources))
-            found = self._pool.run(LARGEST, [(ends, *part) for ends in (sources, targets) for part in parts])
-            if len(sources) and max(found) >= self.ids.n:
+            largest = max(int(self._each_part(LARGEST, len(ends), [ends]).max()) for ends in (sources, targets))
+            if len(sources) and largest >= self.ids.n:
                 raise GraphError("the file was changed while it was read; import it again")
             if self._numbers is not None:
-                sources, targets = self._renumbered(sources, parts), self._renumbered(targets, parts)
+                sources, targets = self._renumbered(sources), self._renumbered(targets)
             if values is not None and self.dtype is not None:
                 values = np.ascontiguousarray(values, self.dtype).view(f"u{self.dtype.itemsize}")
             yield sources, targets, values
 
-    def _parts(self, count: int) -> list[tuple[int, int]]:
-        """Equal parts of so many edges, for all threads; at least one."""
-        return list(pairwise(split(count, self._pool.size))) if count >= PART else [(0, count)]
+    def _each_part(self, kernel: Kernel, count: int, columns: Sequence[Array], *more: Any) -> Array:
+        """Call ``kernel(*columns, start, stop, *more)`` for equal parts of `count` edges; return the results."""
+        parts = self._pool.size if count >= PART else 1
+        return self._pool.launch(kernel.rows(parts, *columns, *shares(count, parts), *more))
 
-    def _renumbered(self, numbers: Array, parts: list[tuple[int, int]]) -> Array:
+    def _renumbered(self, numbers: Array) -> Array:
         out = np.empty_like(numbers)
-        self._pool.run(RENUMBER, [(numbers, *part, self._numbers, out) for part in parts])
+        self._each_part(RENUMBER, len(numbers), [numbers], self._numbers, out)
         return out
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
@@ -202,10 +202,8 @@ class NumberedEdges:
         out_degrees = np.zeros(n, np.int64)
         in_degrees = np.zeros(n, np.int64) if directed else out_degrees
         for sources, targets, _ in self.batches():
-            parts = self._parts(len(sources))
-            self._pool.run(
-                COUNT_DEGREES, [(sources, targets, *part, int(directed), out_degrees, in_degrees) for part in parts]
-            )
+            ends = sources, targets
+            self._each_part(COUNT_DEGREES, len(sources), ends, int(directed), out_degrees, in_degrees)
         old = vertex_order(order, out_degrees, in_degrees)
         self._numbers = np.empty(n, np.uint32)
         self._numbers[old] = np.arange(n, dtype=np.uint32)

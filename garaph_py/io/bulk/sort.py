@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native import Kernel, PerCall
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool, shares
 from ...system import interrupts
 from ...system.memory import enough_memory, on_own_pages
 from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
@@ -222,16 +221,15 @@ class ExternalSort:
         assert self._filling is not None
         (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
         parts, mask = self.pool.size if self._filled > 1 << 16 else 1, self._buckets - 1
-        bounds = list(pairwise(split(self._filled, parts)))
+        part = shares(self._filled, parts)
         counts = np.zeros((parts, self._buckets), np.int64)
-        self.pool.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
+        self.pool.launch(COUNT_KEYS.rows(parts, keys, *part, self._shift, mask, PerCall(counts)))
         starts = np.zeros(parts * self._buckets + 1, np.int64)
         np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
         cursors = starts[:-1].reshape(self._buckets, parts).T.copy()
         scatter = scatter_kernel(self._width)
-        self.pool.run(
-            scatter,
-            [(keys, values, *bounds[p], self._shift, mask, cursors[p], out_keys, out_values) for p in range(parts)],
+        self.pool.launch(
+            scatter.rows(parts, keys, values, *part, self._shift, mask, PerCall(cursors), out_keys, out_values)
         )
         self._starts.append(np.append(starts[:-1:parts], self._filled))
         self._writer.start(self._append, self._scattered, self._filled)
