@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from ..graph.ids import IdText
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
 from . import show
+from .single import Shown
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..graph import Graph
     from ..output import Progress
     from ..output.many import ResultTable
+    from ..output.result import Result
     from ..runtime.options import RunOptions
 
 
@@ -50,8 +52,8 @@ def check_alone(options: Mapping[str, Any]) -> None:
             raise ParameterError(f"{name} is for one run; leave it out, or give --source instead of --sources")
 
 
-def program_for(kind: type[VertexProgram], given: dict[str, str], sources: list[IdText]) -> VertexProgram:
-    """The program with its parameters; `run_many` replaces its source.
+def runs_of(kind: type[VertexProgram], given: dict[str, str], sources: list[IdText]) -> Many:
+    """The runs of a program with these parameters; `run_many` replaces its source.
 
     Raises
     ------
@@ -63,37 +65,44 @@ def program_for(kind: type[VertexProgram], given: dict[str, str], sources: list[
     name = source_parameter(kind)
     if name in given:
         raise ParameterError(f"--sources and -p {name}={given[name]} both set {name}; leave one out")
-    return build(kind, given | ({name: sources[0]} if hints(kind)[name] == VertexId else {}))
+    return Many(build(kind, given | ({name: sources[0]} if hints(kind)[name] == VertexId else {})), sources)
 
 
-def run(
-    program: VertexProgram, graph: Graph, sources: list[IdText], options: RunOptions, progress: Progress
-) -> ResultTable:
-    """Run the program from all sources."""
-    from ..runtime.many import run_many
-    from ..runtime.options import Options
+@dataclass(frozen=True)
+class Many:
+    """Runs of `program` from each of the `sources`."""
 
-    others = Options(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Options)})
-    return run_many(
-        program, graph, sources, iterations=options.iterations, device=options.device, threads=options.threads,
-        verify=options.verify, options=others, on_event=progress,
-    )  # fmt: skip
+    program: VertexProgram
+    sources: list[IdText]
 
+    def run(self, graph: Graph, options: RunOptions, progress: Progress) -> ResultTable:
+        """Run the program from all sources."""
+        from ..runtime.many import run_many
+        from ..runtime.options import Options
 
-def print_table(table: ResultTable, heading: str, count: int, smallest: bool, verified: bool) -> None:
-    """Print how the runs ended, and the vertices with the largest or smallest values of each."""
-    say(heading)
-    for source, result in table.items():
-        say(f"from {printable(source)}: {show.ending(result.stats)}")
-        show.top(result, count, smallest)
-    if verified:
-        say("verified: each answer has the properties that define it")
+        others = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
+        return run_many(
+            self.program, graph, self.sources, iterations=options.iterations, device=options.device,
+            threads=options.threads, verify=options.verify, options=others, on_event=progress,
+        )  # fmt: skip
 
+    def finish(self, table: ResultTable, graph: Graph, shown: Shown, started: float, read_seconds: float) -> None:
+        """Write the table; print how the runs ended, and the vertices with the largest or smallest values of each."""
+        shown.written(table)
+        if shown.as_json:
+            print_json({"runs": [self._document(*item, graph, shown, read_seconds) for item in table.items()]})
+            return
+        say(f"{type(self.program).__name__} on {str(graph)[8:-1]} ({shown.graph})")
+        for source, result in table.items():
+            say(f"from {printable(source)}: {show.ending(result.stats)}")
+            show.top(result, shown.top, shown.smallest)
+        if shown.verified:
+            say("verified: each answer has the properties that define it")
+        if shown.outputs["output"] is not None:
+            say(f"wrote {len(table.vertex_ids):,} rows of {len(table)} values to {shown.outputs['output']}")
 
-def print_documents(table: ResultTable, graph: Graph, count: int, smallest: bool, read_seconds: float) -> None:
-    """Print the object of ``--json``: what a run from one source prints, for each of them."""
-    runs = [
-        {"source": source} | show.document(result, graph, result.top(count, smallest=smallest), read_seconds)
-        for source, result in table.items()
-    ]
-    print_json({"runs": runs})
+    @staticmethod
+    def _document(source: Any, result: Result, graph: Graph, shown: Shown, read_seconds: float) -> dict[str, Any]:
+        """What a run from one source prints with ``--json``, and its source."""
+        best = result.top(shown.top, smallest=shown.smallest)
+        return {"source": source} | show.document(result, graph, best, read_seconds)

@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
-from . import many, show
+from . import many
 from .options import (
     AsJson,
     Directed,
@@ -31,8 +31,9 @@ from .options import (
     WeightColumn,
 )  # fmt: skip
 from .outputs import check_outputs, writer
-from .recovery import flushed, saying_how_to_resume, saying_what_is_written
+from .recovery import saying_how_to_resume, saying_what_is_written
 from .request import Request
+from .single import Shown, Single
 from .terminal import print_json, say
 
 Option = typer.Option
@@ -231,8 +232,6 @@ def run(
     from ..executor.gpu.device import find as find_device
     from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
-    from ..program.sources import ends_at_once
-    from ..runtime import run as runtime
     from ..runtime.gpus import numbers_of
     from ..runtime.options import RunOptions
 
@@ -241,9 +240,10 @@ def run(
     check_outputs({f"--{name}": path for name, path in outputs.items()}, program, graph)
     kind = programs.find(program)
     given = parameters(kind, source, tolerance, parameter or [])
-    many_sources = None if sources is None else many.sources_in(sources)
-    if many_sources is None:
-        chosen = programs.build(kind, given)
+    request = None if checkpoint is None else Request.of(context).record()
+    work: Single | many.Many
+    if sources is None:
+        work = Single(programs.build(kind, given), request, cluster)
     else:
         many.check_alone(
             {
@@ -252,8 +252,8 @@ def run(
                 "--cluster": cluster,
             }
         )  # fmt: skip
-        chosen = many.program_for(kind, given, many_sources)
-    write = writer(output, raw_names, many_sources is not None)
+        work = many.runs_of(kind, given, many.sources_in(sources))
+    write = writer(output, raw_names, sources is not None)
     if explain and cluster is not None:
         raise ParameterError("--explain is about a run on this machine; leave --cluster out")
     if top < 0:
@@ -270,43 +270,16 @@ def run(
         for number in numbers_of(options.asked_gpus, 1):
             find_device(number)
     started = time.perf_counter()
-    request = None if checkpoint is None else Request.of(context).record()
+    shown = Shown(graph, outputs, write, top, smallest, as_json, quiet, verify)
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
             loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             if explain:
-                print_plan(chosen, loaded, options, as_json)
+                print_plan(work.program, loaded, options, as_json)
                 return
-            if many_sources is not None:
-                table = many.run(chosen, loaded, many_sources, options, progress)
-            else:
-                result = runtime.execute(chosen, loaded, options, progress, request, cluster)
-        if many_sources is not None:
-            if write is not None:
-                write(table, output)
-            if as_json:
-                many.print_documents(table, loaded, top, smallest, read_seconds)
-            else:
-                heading = f"{type(chosen).__name__} on {str(loaded)[8:-1]} ({graph})"
-                many.print_table(table, heading, top, smallest, verify)
-                if output is not None:
-                    say(f"wrote {len(table.vertex_ids):,} rows of {len(table)} values to {output}")
-            return
-        with result:
-            if write is not None:
-                write(result, output)
-            seconds = read_seconds, time.perf_counter() - started
-            with flushed(result):
-                if as_json:
-                    print_json(show.document(result, loaded, result.top(top, smallest=smallest), read_seconds))
-                else:
-                    say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
-                    show.ended(result, seconds, quiet, verify)
-                    if (reason := ends_at_once(chosen, loaded)) is not None:
-                        say(f"note: {reason}")
-                    show.top(result, top, smallest)
-                    show.written(result, output, trace, report)
+            answer: Any = work.run(loaded, options, progress)
+        work.finish(answer, loaded, shown, started, read_seconds)
 
 
 def print_plan(program: VertexProgram, graph: Any, options: Any, as_json: bool) -> None:
