@@ -20,7 +20,7 @@ from ..codec.arrays import PACKED
 from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
-from ..executor.modes import CPU
+from ..executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import reuse
@@ -51,6 +51,8 @@ from .verify import verifier_of
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
 """Advice for arguments of `Options` that are given to `run`."""
 DEFAULTS = Options()
+PULLS = PULL, NOTIFY_PULL, PULL_TILED
+"""Modes of runs that never push."""
 ON_CLUSTER = "garaph_py.cluster.run"
 """The module that runs programs on a cluster. It is of a layer above, and needs Dask, which is an extra."""
 
@@ -239,8 +241,13 @@ def carry_out(
 
 
 def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
-    """How the run is carried out on this machine; the bound program carries parents along where that pays."""
+    """How the run is carried out on this machine; the bound program carries parents along where that pays.
+
+    A CPU that only pulls stores 64-bit values as they are: conversions would cost more time than the bytes save.
+    """
     machine = Machine.here()
+    if bound.original is not None and options.mode in PULLS and executor_of(bound, graph, options, machine)[0] == CPU:
+        bound = bound.original
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     if options.checkpoint is None and are_final and may_carry(bound):
         executor, verdict = executor_of(bound, graph, options, machine)

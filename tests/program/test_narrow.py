@@ -123,6 +123,21 @@ def test_runs_that_others_continue_or_end_keep_64_bits(tmp_path, tries):
     assert tries == [False, False]
 
 
+@pytest.mark.parametrize(("mode", "narrows"), [("auto", True), ("push", True), ("pull", False), ("notify-pull", False)])
+def test_a_cpu_that_only_pulls_keeps_64_bits(mode, narrows, monkeypatch):
+    planned, used = running.planned, []
+
+    def noted(*given):
+        bound, plan = planned(*given)
+        used.append(bound.is_narrowed)
+        return bound, plan
+
+    monkeypatch.setattr(running, "planned", noted)
+    result = gp.run(gp.apps.SSSP(0), edges(), device="cpu", options=gp.Options(mode=mode))
+    assert result.values.tolist() == [0, 1, 3, 4, narrow.MOST]
+    assert used == [narrows]
+
+
 def test_the_widest_paths_begin_with_an_extreme(tries):
     result = gp.run(gp.apps.SSWP(0), edges(), device="cpu")
     assert result.values.tolist() == [narrow.MOST, 1, 1, 1 << 40, 0]
@@ -132,7 +147,8 @@ def test_the_widest_paths_begin_with_an_extreme(tries):
 @pytest.mark.spread
 @pytest.mark.parametrize("mode", mostly_full(["pull", "push", "notify-pull"], "pull", "push"))
 @pytest.mark.parametrize("sync", [True, False])
-def test_all_modes_agree(mode, sync):
+def test_all_modes_agree(mode, sync, monkeypatch):
+    monkeypatch.setattr(running, "PULLS", ())  # a CPU that only pulls would keep 64 bits
     given = twins.skewed(4, 300, 2000)
     weights = np.random.default_rng(1).integers(0, 1 << 33, len(given.sources))
     for top in (1 << 10, 1 << 33):
