@@ -25,7 +25,7 @@ __device__ __forceinline__ Page with_raw_edges(Page p) {
   return p;
 }
 
-// Whether edge `e` is in the GPU's memory; if not, it is in the host's. For kernels that push from raw lists.
+// Whether edge `e` is in the GPU's memory; if not, it is in the host's. For kernels that push from lists.
 __device__ __forceinline__ bool is_here(const Page& p, i64 e) { return e >= p.base_edge && e < p.first_mapped; }
 
 // The value of edge `e`, packed or not. For kernels that push from lists, some edges may be in host memory.
@@ -33,7 +33,8 @@ __device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
   if constexpr (INTEGER_EDGES) {
     if (p.value_records) {
       const Record* record = p.value_records + (e / RUN - p.base_edge / RUN);
-      return (Edge)(record->base + unpack_one(record, p.value_words, p.first_value_word, e % RUN));
+      const u32* words = is_here(p, e) ? p.value_words - p.first_value_word : p.mapped_value_words;
+      return (Edge)(record->base + unpack_one(record, words, e % RUN));
     }
   }
   if constexpr (READS_EDGES) return is_here(p, e) ? raw_edge(p, e) : p.mapped_values[e];

@@ -32,11 +32,11 @@ __device__ __forceinline__ int words_before(const Record* record, int group) {
   return before;
 }
 
-// Unpack number `k` of a run alone.
-__device__ __forceinline__ u32 unpack_one(const Record* record, const u32* words, i64 first_word, int k) {
+// Unpack number `k` of a run alone. `words` are those of the whole array.
+__device__ __forceinline__ u32 unpack_one(const Record* record, const u32* words, int k) {
   int group = k / GROUP, width = record->widths[group], bit = k % GROUP * width;
   if (!width) return 0;
-  const u32* at = words + (record->first_word - first_word) + words_before(record, group) + (bit >> 5);
+  const u32* at = words + record->first_word + words_before(record, group) + (bit >> 5);
   u32 low = at[0], high = (bit & 31) + width > 32 ? at[1] : 0;
   return __funnelshift_r(low, high, bit & 31) & __funnelshift_rc(FULL_MASK, 0, 32 - width);
 }

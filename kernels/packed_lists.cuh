@@ -9,7 +9,10 @@
 // What is stored of edge `e`: its source, or, if sources are packed and the edge is not the first of its list, how much
 // larger it is than the source before. For kernels that push from lists, some edges may be in host memory.
 __device__ __forceinline__ u32 stored_source(const Page& p, i64 e) {
-  if (p.records) return unpack_one(p.records + (e / RUN - p.base_edge / RUN), p.words, p.first_word, e % RUN);
+  if (p.records) {
+    const u32* words = is_here(p, e) ? p.words - p.first_word : p.mapped_words;
+    return unpack_one(p.records + (e / RUN - p.base_edge / RUN), words, e % RUN);
+  }
   return is_here(p, e) ? p.sources[e - p.base_edge] : p.mapped_sources[e];
 }
 

@@ -150,6 +150,8 @@ GPU = (
     Argument("first_mapped", "i64", "edges before base_edge, or from here on, are in host memory (pushes from lists)"),
     Argument("mapped_sources", "const u32*", "raw sources in host memory, from edge 0 on"),
     Argument("mapped_values", "const Edge*", "the same for raw edge values"),
+    Argument("mapped_words", "const u32*", "the words of packed sources in host memory, from word 0 on"),
+    Argument("mapped_value_words", "const u32*", "the same for packed edge values"),
     Argument("wanted", "u32", "what must be chosen so that the kernel does something (choose.cu); 0: it always does"),
     Argument("before", "const Tally*", "the counts of the superstep before"),
     Argument("most_pushed", "u64", "edges from active vertices up to which a superstep pushes"),

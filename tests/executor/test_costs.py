@@ -34,5 +34,5 @@ def test_a_slower_link_slows_copies_down_alone_and_beside_the_cpu(monkeypatch):
             monkeypatch.setattr(module, "EXPECTED", replace(EXPECTED, link=link))
         copied = rates.Rates.expected(1, 400, 300, 4.0, True).copied
         assert copied == link / 4
-        cost = push_cost.push_cost(placed, 4)
+        cost = push_cost.push_cost(placed)
         assert cost == pytest.approx(400 / 2.5e10 / (400 / 1e11 + 300 / copied))

@@ -16,11 +16,10 @@ def offsets_of(driver, context, name):
 
 def sources_of(driver, context, page):
     """The sources of the page's edges, int64."""
-    first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
+    first, last = int(page["first_edge"]), int(page["last_edge"])
     if not page["records"]:
         return here_and_there(driver, page, "sources", "mapped_sources", np.uint32)
-    records = driver.array(page["records"], RECORD, -(-last // RUN) - base // RUN)
-    gaps = numbers_of(driver, records, int(page["words"]), int(page["first_word"]), np.arange(first, last) - base)
+    _, gaps = packed_of(driver, page, ("records", "words", "first_word", "mapped_words"))
     offsets = offsets_of(driver, context, "in_begins")
     begins = offsets[np.searchsorted(offsets, np.arange(first, last), side="right") - 1] - first
     sums = np.cumsum(np.append(0, gaps))
@@ -36,6 +35,21 @@ def here_and_there(driver, page, name, mapped, kind):
     return np.concatenate([np.empty(0, kind), *found]).astype(np.int64)
 
 
+def packed_of(driver, page, names):
+    """The records and the packed numbers of the page's edges; some words may be in host memory."""
+    first, last, base, end = (int(page[each]) for each in ("first_edge", "last_edge", "base_edge", "first_mapped"))
+    at, words, first_word, mapped = (int(page[name]) for name in names)
+    if not mapped:
+        records = driver.array(at, RECORD, -(-last // RUN) - base // RUN)
+        edges = np.arange(first, last)
+        return records[edges // RUN - base // RUN], numbers_of(driver, records, words, first_word, edges - base)
+    records, edges = driver.array(at - base // RUN * RECORD.itemsize, RECORD, -(-last // RUN)), np.arange(first, last)
+    is_here, numbers = (edges >= base) & (edges < end), np.empty(len(edges), np.int64)
+    numbers[is_here] = numbers_of(driver, records, words, first_word, edges[is_here])
+    numbers[~is_here] = numbers_of(driver, records, mapped, 0, edges[~is_here])
+    return records[edges // RUN], numbers
+
+
 def numbers_of(driver, records, words, first_word, places):
     """The packed numbers at `places`, counted from the first of the `records`, int64."""
     widths = records["widths"].astype(np.int64)
@@ -43,6 +57,7 @@ def numbers_of(driver, records, words, first_word, places):
     groups = places // GROUP
     width, bit = widths.ravel()[groups], places % GROUP * widths.ravel()[groups]
     at = before.ravel()[groups] + bit // 32
-    data = driver.array(words, np.uint32, int((before + widths).max(initial=0)) + 2).astype(np.uint64)
-    numbers = (data[at] | data[at + 1] << np.uint64(32)) >> (bit % 32).astype(np.uint64)
+    data, begin = driver.bytes.view(np.uint32), words // 4
+    low, high = (data[begin + at + k].astype(np.uint64) for k in range(2))
+    numbers = (low | high << np.uint64(32)) >> (bit % 32).astype(np.uint64)
     return (numbers % (np.uint64(1) << width.astype(np.uint64))).astype(np.int64)

@@ -5,7 +5,7 @@ import numpy as np
 
 from garaph_py.executor.gpu import header
 
-from .numpy_packed import array_of, here_and_there, offsets_of, sources_of
+from .numpy_packed import array_of, here_and_there, offsets_of, packed_of, sources_of
 
 
 def tally_of(driver, page):
@@ -48,6 +48,11 @@ def count(driver, context, page, activated):
 
 def lengths_of(driver, page):
     """The lengths of the page's edges, int64; 1 of each if the program reads none."""
+    if page["value_records"]:
+        records, numbers = packed_of(
+            driver, page, ("value_records", "value_words", "first_value_word", "mapped_value_words")
+        )
+        return records["base"] + numbers
     if not page["edge_values"] and not page["mapped_values"]:
         return np.ones(int(page["last_edge"] - page["first_edge"]), np.int64)
     return here_and_there(driver, page, "edge_values", "mapped_values", np.int32)

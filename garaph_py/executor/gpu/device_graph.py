@@ -70,7 +70,7 @@ class DeviceGraph:
         self._measured: tuple[Array, float] | None = None
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
-        self._mapped: dict[tuple[str, bool], MappedEdges | None] = {}
+        self._mapped: dict[tuple[str, str, bool], MappedEdges | None] = {}
         self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
@@ -147,7 +147,7 @@ class DeviceGraph:
 
         The device's context must be current.
         """
-        key = name, reads_values
+        key = name, edges.encoding, reads_values
         if key not in self._mapped:
             self._mapped[key] = MappedEdges.of(edges, reads_values, self.pinned)
         return self._mapped[key]

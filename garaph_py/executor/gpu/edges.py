@@ -53,9 +53,6 @@ class EdgeLayout(Sizes, Protocol):
     def regions(self, pages: Sequence[Page]) -> list[Region]:
         """One region for each kind of buffer: that buffer of all `pages`, which are consecutive."""
 
-    def first_places(self, page: Page, addresses: list[int]) -> list[int]:
-        """Where a raw page's first edge is in its buffers at these `addresses`, which begin at the first of a run."""
-
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
 
@@ -80,16 +77,21 @@ class Region(NamedTuple):
 
 
 class Names(NamedTuple):
-    """The fields of a task's ``page`` for one array: `raw` for a raw array, the other three for a packed one."""
+    """The fields of a task's ``page`` for one array: `raw` for a raw array, the next three for a packed one.
+
+    `mapped_raw` and `mapped_words` are for what is in host memory, if kernels read there what is not in the page.
+    """
 
     raw: str
     records: str
     words: str
     first_word: str
+    mapped_raw: str = ""
+    mapped_words: str = ""
 
 
-SOURCES = Names("sources", "records", "words", "first_word")
-VALUES = Names("edge_values", "value_records", "value_words", "first_value_word")
+SOURCES = Names("sources", "records", "words", "first_word", "mapped_sources", "mapped_words")
+VALUES = Names("edge_values", "value_records", "value_words", "first_value_word", "mapped_values", "mapped_value_words")
 OFFSETS = Names("shard_offsets", "", "", "")
 
 
@@ -118,6 +120,12 @@ class DeviceArray(Protocol):
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to the fields `names` of `args`."""
 
+    def write_mapped(self, args: Array, names: Names, page: Page, base_edge: int, addresses: list[int]) -> None:
+        """Have kernels read the page's edges from `base_edge` on in its buffers, and all others at these `addresses`.
+
+        `write_args` has written the page's; `base_edge` is a multiple of `RUN`.
+        """
+
 
 @dataclass(frozen=True)
 class RawOnDevice:
@@ -137,6 +145,10 @@ class RawOnDevice:
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.raw] = addresses[0]
+
+    def write_mapped(self, args: Array, names: Names, page: Page, base_edge: int, addresses: list[int]) -> None:
+        args[names.raw] += (base_edge - page.first_edge // RUN * RUN) * self.width
+        args[names.mapped_raw] = addresses[0]
 
 
 @dataclass(frozen=True)
@@ -170,6 +182,11 @@ class PackedOnDevice:
         args[names.records], args[names.words] = addresses
         args[names.first_word] = first_word(self.records, page.first_edge // RUN)
 
+    def write_mapped(self, args: Array, names: Names, page: Page, base_edge: int, addresses: list[int]) -> None:
+        """The records are those of all runs."""
+        records, words = addresses
+        args[names.records], args[names.mapped_words] = records + base_edge // RUN * RECORD.itemsize, words
+
 
 @dataclass(frozen=True)
 class PackedFromDisk:
@@ -199,6 +216,9 @@ class PackedFromDisk:
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.records], args[names.words] = addresses
         args[names.first_word] = 0
+
+    def write_mapped(self, args: Array, names: Names, page: Page, base_edge: int, addresses: list[int]) -> None:
+        raise ValueError("edges on disk are not in host memory")
 
 
 LAYOUTS: dict[tuple[str, bool], Callable[[EdgeArray], DeviceArray]] = {
@@ -264,10 +284,6 @@ class ArraysOnDevice:
         """Where the page's buffers begin in arrays of all edges."""
         return [begins[0] for array in self._arrays for begins in array.begins([page])]
 
-    def first_places(self, page: Page, addresses: list[int]) -> list[int]:
-        into = page.first_edge % RUN
-        return [at + into * int(array.width) for at, array in zip(addresses, self._arrays, strict=True)]
-
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         count = self.sources.buffers
         self.sources.write_args(args, SOURCES, page, addresses[:count])
@@ -275,6 +291,25 @@ class ArraysOnDevice:
             self.values.write_args(args, VALUES, page, addresses[count:])
         if self.offsets is not None:
             self.offsets.write_args(args, OFFSETS, page, addresses[-1:])
+
+    def write_mapped(self, args: Array, page: Page, addresses: list[int]) -> None:
+        """Have kernels read the edges that are not in `page` at these `addresses` of the buffers of all edges.
+
+        `write_args` has written those of the page. Its first run is read there too, unless the page begins with it.
+        """
+        count, base_edge = self.sources.buffers, -(-page.first_edge // RUN) * RUN
+        self.sources.write_mapped(args, SOURCES, page, base_edge, addresses[:count])
+        if self.values is not None:
+            self.values.write_mapped(args, VALUES, page, base_edge, addresses[count:])
+        args["base_edge"], args["first_mapped"] = base_edge, page.last_edge
+
+    @property
+    def records(self) -> dict[int, Array]:
+        """The records of packed arrays on the host, by the number of their buffer."""
+        first = accumulate((array.buffers for array in self._arrays), initial=0)
+        return {
+            k: array.records for k, array in zip(first, self._arrays, strict=False) if isinstance(array, PackedOnDevice)
+        }
 
 
 def with_raw_values(sources: DeviceArray, value_bytes: int) -> ArraysOnDevice:

@@ -142,7 +142,7 @@ class GpuExecutor(StepByParts):
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        cost, ends = push_cost(self._placed, 4 + self.bound.edge_value_bytes), self.gather.kind == UNTIL_DONE
+        cost, ends = push_cost(self._placed), self.gather.kind == UNTIL_DONE
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:

@@ -72,13 +72,11 @@ class PageTasks:
             arguments = self._bases[[page.number]] if is_whole else self._base([page])
         if buffer.rest is None:
             self._edges.write_args(arguments, page, self._streams.places(page, buffer))
-        elif (here := buffer.rest.here) is None:
-            buffer.rest.mapped.layout.write_args(arguments, page, buffer.addresses)
-        else:
-            self._edges.write_args(arguments, page, self._edges.first_places(here, buffer.addresses))
-            arguments["base_edge"], arguments["first_mapped"] = here.first_edge, here.last_edge
-            for name, address in zip(("mapped_sources", "mapped_values"), buffer.rest.mapped.addresses, strict=False):
-                arguments[name] = address
+            return arguments.tobytes()
+        mapped, here = buffer.rest
+        mapped.layout.write_args(arguments, here or page, buffer.addresses)
+        if here is not None:
+            mapped.layout.write_mapped(arguments, here, mapped.addresses)
         return arguments.tobytes()
 
     def _base(self, pages: Sequence[Page]) -> Array:

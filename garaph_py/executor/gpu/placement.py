@@ -27,6 +27,7 @@ from .edge_lists import EdgeLists, pinning_refused
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .mapped import MappedEdges
+from .mapped_records import MappedRecords
 from .memory_plan import (
     DeviceMemoryPlan,
     array_sizes,
@@ -71,6 +72,8 @@ class Placement(NamedTuple):
         The lists of out-edges, if all iterations push along them.
     uses : PageUses or None
         Counts how pages are used, if that decides which of them are resident.
+    records : MappedRecords or None
+        The records of `mapped`, if these are packed and the device's memory has their records.
     """
 
     numbering: Numbering
@@ -82,6 +85,7 @@ class Placement(NamedTuple):
     out_edges: OutEdges | None = None
     lists: EdgeLists | None = None
     uses: PageUses | None = None
+    records: MappedRecords | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
@@ -91,6 +95,7 @@ class Placement(NamedTuple):
             return found | hub.contents
         out = {} if self.out_edges is None else self.out_edges.contents
         out |= {} if self.lists is None else self.lists.contents
+        out |= {} if self.records is None else self.records.contents
         return found | resident_contents(self.edges, self.residency) | out
 
     def counted(self, pages: list[Page], results: list[PageResult]) -> list[PageResult]:
@@ -103,6 +108,8 @@ class Placement(NamedTuple):
         """Put the lists of out-edges where kernels read them, if the run has any besides its pages."""
         if self.out_edges is not None:
             self.out_edges.allocate(arrays, pool)
+        if self.records is not None:
+            self.records.allocate(pool)
         if self.lists is not None:
             self.lists.allocate(arrays, pool, self.room)
 
@@ -306,7 +313,21 @@ class Placer:
             return self._with_out_edges(found)
         pushes = can_push(self._bound, graph) or found.keeps_sums
         may_map = settings.zero_copy and pushes and not found.is_resident
-        return found._replace(mapped=self._mapped("in-edges", graph._arrays.in_edges)) if may_map else found
+        return self._with_mapped(found, sources) if may_map else found
+
+    def _with_mapped(self, found: Placement, sources: SourceFactory) -> Placement:
+        """A placement in an undirected graph, with lists in host memory: packed ones if pages are, and their records
+        fit the device's memory; otherwise the graph's."""
+        mapped = self._mapped("in-edges", found.edges.edges)
+        records = None if mapped is None else MappedRecords(mapped, self._kept, self._settings.threads)
+        if records is None or not records.contents:
+            return found._replace(mapped=mapped)
+        memory = replace(found.memory, reserved=found.memory.reserved + records.nbytes)
+        try:
+            residency = self._residency(self._given, memory, found.edges, sources, self._settings.streams)
+        except DeviceMemoryError:
+            return found._replace(mapped=self._mapped("in-edges", self._graph._arrays.in_edges))
+        return found._replace(memory=memory, residency=residency, mapped=records.mapped, records=records)
 
     def _room_for_all(self, left: int) -> int:
         """Bytes in which all edges would fit as well as those of the GPU's part fit in `left`."""

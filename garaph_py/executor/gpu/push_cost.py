@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from ...codec.arrays import RAW
 from ..costs import EXPECTED
 from ..modes import ZERO_COPY
 from .placement import Placement
 
 
-def push_cost(placed: Placement, edge_bytes: int) -> float:
-    """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges.
-
-    `edge_bytes` are the bytes of a raw edge with the value that the program reads.
-    """
+def push_cost(placed: Placement) -> float:
+    """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges."""
     residency, m = placed.residency, placed.numbering.arrays.m
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link
-    push = m / EXPECTED.push + far_edges(placed) * edge_bytes / EXPECTED.far
+    push = m / EXPECTED.push + m * far_bytes(placed) / EXPECTED.far
     return push / pull if m else EXPECTED.push_edge
 
 
 def far_edges(placed: Placement) -> int:
-    """The edges that pushes read in host memory: if they are packed on the GPU, all, because they are raw there."""
+    """The edges that pushes read in host memory: all, if they are raw there and packed on the GPU."""
     residency, m = placed.residency, placed.numbering.arrays.m
     if placed.out_edges is not None:
         return m if placed.out_edges.way == ZERO_COPY else 0
     if placed.mapped is None or placed.is_resident:
         return 0
     here = sum(page.edges for page in residency.here)
-    return m - here if placed.edges.arrays.encoding == RAW else m
+    return m - here if placed.edges.arrays.encoding == placed.mapped.layout.encoding else m
 
 
 def far_bytes(placed: Placement) -> float:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from ...codec.arrays import RAW
 from ...events import Listener, Span, Step
 from ...native.threads import available_cores
 from ...pages.layout import Page
@@ -231,7 +230,7 @@ class Streams:
         if mapped is None:
             return self.in_one_piece(self._pages)
         whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._kept_pages)
-        if here is None or self._arrays.encoding != RAW:
+        if here is None or self._arrays.encoding != mapped.layout.encoding:
             return whole, Buffer(mapped.places(whole), self.compute[0], None, None, None, rest=Rest(mapped))
         return whole, replace(here[1], rest=Rest(mapped, here[0]))
 

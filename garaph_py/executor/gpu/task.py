@@ -28,8 +28,8 @@ PAGE = arguments((
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
     "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",
-    "first_mapped", "mapped_sources", "mapped_values", "before", "most_pushed", "wanted", "pulls", "few_threads",
-    "first_place", "last_place",
+    "first_mapped", "mapped_sources", "mapped_values", "mapped_words", "mapped_value_words", "before", "most_pushed",
+    "wanted", "pulls", "few_threads", "first_place", "last_place",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),

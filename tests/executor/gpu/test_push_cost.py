@@ -13,9 +13,11 @@ from garaph_py.pages.layout import Page
 M = 1 << 20
 
 
-def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False):
+def placed(
+    resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw", lists_width=4.0
+):
     """A placement of four pages, with what the cost depends on."""
-    lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=4.0))
+    lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=lists_width, encoding=lists_encoding))
     pages = [Page(k, 0, 0, k * M // 4, (k + 1) * M // 4) for k in range(4)]
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
@@ -27,29 +29,33 @@ def placed(resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_pla
 
 
 def test_all_edges_in_the_gpus_memory():
-    assert push_cost(placed(), 4) == pytest.approx(EXPECTED.push_edge)
-    assert push_cost(placed(out=RESIDENT), 4) == pytest.approx(EXPECTED.push_edge)
+    assert push_cost(placed()) == pytest.approx(EXPECTED.push_edge)
+    assert push_cost(placed(out=RESIDENT)) == pytest.approx(EXPECTED.push_edge)
 
 
 def test_lists_in_host_memory_are_dear_beside_pages_that_are_near():
-    near, far = placed(out=ZERO_COPY), placed(resident=2, mapped=True)
-    assert push_cost(near, 8) == pytest.approx((4e-11 + 8 / 2.5e10) / 1e-11)
+    near, far = placed(out=ZERO_COPY, lists_width=8.0), placed(resident=2, mapped=True)
+    assert push_cost(near) == pytest.approx((4e-11 + 8 / 2.5e10) / 1e-11)
     # Half of the pages are copied for a pull, and half of the lists are far.
-    assert push_cost(far, 4) == pytest.approx((4e-11 + 2 / 2.5e10) / (1e-11 + 2 / 5e10))
+    assert push_cost(far) == pytest.approx((4e-11 + 2 / 2.5e10) / (1e-11 + 2 / 5e10))
 
 
-def test_packed_pages_are_copied_sooner_and_their_lists_are_raw():
-    raw, packed = placed(resident=2, mapped=True), placed(resident=2, mapped=True, encoding="packed", width=2.0)
-    assert push_cost(packed, 4) > push_cost(raw, 4)
+def test_packed_pages_are_copied_sooner():
+    """Then pushes cost more beside them; less so if the lists are packed, too."""
+    raw, near = placed(resident=2, mapped=True), {"resident": 2, "mapped": True, "encoding": "packed", "width": 2.0}
+    packed = placed(**near, lists_encoding="packed", lists_width=2.0)
+    assert push_cost(raw) < push_cost(packed) < push_cost(placed(**near))
 
 
 def test_what_is_read_in_place_is_not_copied():
-    assert push_cost(placed(resident=0, mapped=True, in_place=True), 4) > push_cost(placed(resident=0, mapped=True), 4)
+    assert push_cost(placed(resident=0, mapped=True, in_place=True)) > push_cost(placed(resident=0, mapped=True))
 
 
 def test_bytes_of_an_edge_that_is_read_in_host_memory():
     assert far_bytes(placed()) == 0
     assert far_bytes(placed(resident=1, mapped=True)) == 3.0  # three of four lists are far
     assert far_bytes(placed(resident=1, mapped=True, encoding="packed", width=2.0)) == 4.0
+    near = {"resident": 1, "mapped": True, "encoding": "packed", "width": 2.0}
+    assert far_bytes(placed(**near, lists_encoding="packed", lists_width=2.0)) == 1.5
     assert far_bytes(placed(out=ZERO_COPY)) == 4.0
     assert far_bytes(placed(out=RESIDENT)) == 0

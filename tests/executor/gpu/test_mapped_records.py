@@ -1,0 +1,118 @@
+"""Packed lists in host memory, whose records the GPU has, on a device simulated with NumPy."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.gpu import mapped_records
+from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.modes import COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
+from garaph_py.native.threads import ThreadPool
+from tests.support import twins
+from tests.support.numpy_deltas import Weighed
+from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, held_after, memory_for
+
+from ...support.runs import run_with
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
+
+EDGES = twins.skewed(4, 9000, 60000, "int32")
+PROGRAMS = {"hops": Quiet(0), "lengths": Lengths(0), "core": Weighed(k=3)}
+
+
+@pytest.fixture(params=["raw", "packed"])
+def graph(request):
+    """Of raw edges, the CPU has packed a copy, which is streamed."""
+    made = gp.from_edges(EDGES.sources, EDGES.targets, EDGES.weights, vertices=range(EDGES.n), directed=False)
+    if request.param == "packed":
+        return made.packed()
+    with ThreadPool(1) as pool:
+        made._arrays.packed_in_edges(pool)
+    return made
+
+
+@pytest.fixture
+def run(device_for, monkeypatch):
+    """A function that runs a program with GPU memory for a share of the packed edges; it returns the driver and the
+    result."""
+
+    def run(program, graph, share, times=1):
+        driver = device_for(program, graph)
+        monkeypatch.setattr(FakePinned, "driver", driver)
+        packed = graph.packed()
+        options = {
+            "device": "gpu", "gather": "packed", "page_edges": 3000,
+            "gpu_memory": memory_for(program, packed, share, gather="packed"),
+        }  # fmt: skip
+        expected = run_with(program, graph, device="cpu", mode=PULL)
+        for _ in range(times):
+            driver.launched.clear()
+            found = run_with(program, graph, **options)
+            np.testing.assert_array_equal(found.values, expected.values)
+        return driver, found
+
+    return run
+
+
+def groups_of(found):
+    return {(group.mode, group.transfer) for row in found.stats.iterations for group in row.groups}
+
+
+def pushes_of(driver):
+    return {name for name, _ in driver.launched if name.startswith("push")}
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_pages_are_copied_and_lists_are_read_packed(run, graph, name, share):
+    driver, found = run(PROGRAMS[name], graph, share)
+    assert groups_of(found) >= {(PULL, COPIED), (PUSH, ZERO_COPY)}
+    assert pushes_of(driver)
+    assert all(kernel.endswith("_packed") for kernel in pushes_of(driver))
+    packed = graph.packed()._arrays.in_edges
+    width = sum(array.nbytes for array in packed.arrays(name != "hops")) / graph.m
+    pushes = [row for row in found.stats.iterations if row.mode == PUSH]
+    assert 0 < sum(row.to_device for row in pushes) < width * sum(row.edges for row in pushes)
+    assert held_after(driver, graph) == 0
+
+
+def test_lists_of_pages_that_stay_are_read_there(run, graph):
+    """The larger the share, the less a push reads in host memory."""
+    read = []
+    for share in (0.2, 0.7, 1.2):
+        _, found = run(PROGRAMS["lengths"], graph, share)
+        rows = [row for row in found.stats.iterations if row.mode == PUSH]
+        read.append(sum(row.to_device for row in rows) / sum(row.edges for row in rows))
+        graph.release()
+    assert read[0] > 1.3 * read[1] > 1.6 * read[2] > 0
+
+
+def test_the_records_are_copied_once(run, graph, monkeypatch):
+    copied = []
+    copy = mapped_records.staging.copy
+    monkeypatch.setattr(
+        mapped_records.staging, "copy", lambda array, *rest, **more: copied.append(array) or copy(array, *rest, **more)
+    )
+    run(PROGRAMS["lengths"], graph, 0.5, times=3)
+    records = [array for array in copied if array.dtype.names and "widths" in array.dtype.names]
+    assert [len(array) for array in records] == [-(-graph.m // RUN)] * 2
+
+
+def test_without_room_for_records_the_graphs_own_lists_are_read(run, graph, monkeypatch):
+    begin = mapped_records.MappedRecords.__init__
+
+    def large(self, *given):
+        begin(self, *given)
+        self.nbytes = 1 << 40
+
+    monkeypatch.setattr(mapped_records.MappedRecords, "__init__", large)
+    driver, found = run(PROGRAMS["lengths"], graph, 0.5)
+    assert groups_of(found) >= {(PULL, COPIED), (PUSH, ZERO_COPY)}
+    form = "_packed" if graph.encoding == "packed" else ""
+    assert pushes_of(driver) <= {"push_few" + form, "push_queue" + form}
+
+
+def test_pages_that_all_stay_need_no_other_lists(run, graph):
+    _, found = run(PROGRAMS["lengths"], graph, 3)
+    assert {transfer for _, transfer in groups_of(found)} <= {RESIDENT, COPIED}
