@@ -76,8 +76,8 @@ class VertexProgram:
     vertices may push their contributions along their out-edges, and inactive vertices need not be gathered from.
 
     A program that adds (``sum = gp.add``) may define `delta`, the difference between what `gather` returns for two
-    values of the source. Then a synchronous run keeps the sum of each vertex, and active vertices may push what they
-    add to the sums of their out-neighbours. ``new`` is the vertex's value, and ``old`` the value that the sums include.
+    values of the source. Then a run keeps the sum of each vertex, and active vertices may push what they add
+    to the sums of their out-neighbours. ``new`` is the vertex's value, and ``old`` the value that the sums include.
     A program that defines `done`, `aggregate` or `prepare` does not push; `gather` may not ask for ``dst``. Floats are
     added in another order from run to run. An inherited `delta` is not used if a subclass defines another `gather`.
 

@@ -430,10 +430,10 @@ def check_lists(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
         raise ParameterError(f"{what} reads raw edge lists; use encoding='raw' (--encoding raw), or engine='auto'")
 
 
-def pushes_deltas(bound: BoundProgram, options: RunOptions) -> bool:
-    """Whether active vertices may push deltas: the run is synchronous, and may add floats in any order."""
-    is_exact = bound.accumulator.kind == "i"
-    is_free = options.sync is not False and (is_exact or not options.deterministic)
+def pushes_deltas(bound: BoundProgram, options: RunOptions, on_gpu: bool = False) -> bool:
+    """Whether active vertices may push deltas. In an asynchronous run they may on a GPU, if nothing limits the run."""
+    may_mix = on_gpu and options.iterations is None and not options.checkpoint_interval.pages
+    is_free = (options.sync is not False or may_mix) and (bound.accumulator.kind == "i" or not options.deterministic)
     return bound.pushes_deltas and is_free and PUSH in options.policy.modes and options.mode in (ANY, PUSH)
 
 
@@ -448,7 +448,7 @@ def finds_components(bound: BoundProgram, options: RunOptions) -> bool:
 
 def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
     """Whether an iteration on a GPU may push."""
-    may = bound.is_relaxation or pushes_deltas(bound, options)
+    may = bound.is_relaxation or pushes_deltas(bound, options, on_gpu=True)
     return may and PUSH in options.policy.modes and options.mode == ANY
 
 

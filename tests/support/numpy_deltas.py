@@ -47,7 +47,7 @@ def initialize(driver, context, page):
 
 def apply_vertices(driver, context, page):
     first, last = int(page["first_vertex"]), int(page["last_vertex"])
-    old = array_of(driver, context, "values", np.int64)
+    old = array_of(driver, context, "values", np.int64).copy()  # new ones may replace them
     degrees = np.diff(offsets_of(driver, context, "in_begins"))[first:last]
     sums = np.zeros(last - first, np.int64)
     said = old[sources_of(driver, context, page)] * lengths_of(driver, page)

@@ -251,8 +251,7 @@ class GpuExecutor(StepByParts):
                 staging.prefetch(
                     self.streams, self.source, missing, once, self._kept, self._pool, self.settings.threads
                 )
-            if not synchronous:
-                self._arrays.share("next_values", "values")
+            self._arrays.divide_values(synchronous)
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
@@ -298,6 +297,7 @@ class GpuExecutor(StepByParts):
             with self.device, failing(self.device.driver):
                 pages = self._chain(state, decision.mode, decision.ahead)
         if not pages:
+            self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
             return super().step(state, decision)
         state.has_sums = False
         self.state.leave(state, self.memory_name)
@@ -430,7 +430,7 @@ class GpuExecutor(StepByParts):
 
     def commit(self, state: State, mode: str) -> None:
         self.commit_pages(state, *commit_plan(*self.taken))
-        state.has_sums = self._placed.keeps_sums and mode in (PULL, PUSH)
+        state.has_sums = self._placed.keeps_sums and self._arrays.are_values_divided and mode in (PULL, PUSH)
         self.state.leave(state, self.memory_name)
 
     @property
@@ -447,7 +447,7 @@ class GpuExecutor(StepByParts):
         driver = self.device.driver
         with self.device, failing(driver):
             self.streams.forth.synchronize()  # the host will overwrite the values that `receive` copies from
-            if state.synchronous:
+            if self._arrays.are_values_divided:
                 to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
                 size = self.bound.value.itemsize
                 for page in copied:

@@ -18,8 +18,8 @@ from ...pages.layout import Page, layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
-from ..modes import RESIDENT
-from ..protocol import PageResult
+from ..modes import PUSH, RESIDENT
+from ..protocol import Decision, PageResult
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
@@ -139,6 +139,10 @@ class Placement(NamedTuple):
         """Whether pulls keep the sum of every vertex, to which iterations may push deltas."""
         return "kept_sums" in self.memory.arrays
 
+    def leaves_sums(self, decision: Decision) -> bool:
+        """Whether an iteration leaves these sums, also in an asynchronous run (push_deltas.py)."""
+        return self.keeps_sums and (decision.keeps_sums or decision.mode == PUSH)
+
     @property
     def reaches_all(self) -> bool:
         """Whether a push can read any out-edge, in the device's memory or in host memory."""
@@ -196,7 +200,7 @@ class Placer:
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
-        if self._bound.pushes_deltas and self._settings.pushes and synchronous:
+        if self._bound.pushes_deltas and self._settings.pushes:
             found = self._with_sums(sources, budget)
             if found is not None:
                 return found

@@ -50,6 +50,7 @@ class RunArrays:
         self._bound, self._numbering, self._launcher = bound, numbering, launcher
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
+        self._second = 0  # where `next_values` is while it has the address of `values`
 
     def allocate(
         self, sizes: dict[str, int], kept: DeviceGraph, threads: int | None, pool: PinnedPool | Pinned
@@ -116,6 +117,22 @@ class RunArrays:
         """Exchange two arrays."""
         context = self.context
         context[one], context[other] = context[other].copy(), context[one].copy()
+
+    def divide_values(self, apart: bool) -> None:
+        """Have `next_values` be an array of its own if `apart`, and otherwise the array `values`.
+
+        It must have been allocated. What it holds stays.
+        """
+        if apart and not self.are_values_divided:
+            self.context["next_values"] = self._second
+        elif not apart and self.are_values_divided:
+            self._second = self.address("next_values")
+            self.share("next_values", "values")
+
+    @property
+    def are_values_divided(self) -> bool:
+        """Whether new values go to an array of their own, `next_values`, and not to `values`."""
+        return self.address("values") != self.address("next_values")
 
     def share(self, name: str, other: str) -> None:
         """Make `name` another name of the array `other`."""

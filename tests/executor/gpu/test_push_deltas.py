@@ -165,3 +165,23 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
     found = run_with(program, graph, device="gpu")
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize("kind", [Peeled, Weighed])
+@pytest.mark.parametrize("share", [0.3, 2])
+def test_asynchronous_runs_pull_in_place_and_then_push(device_for, monkeypatch, graph, kind, share):
+    """A pull that makes sums comes between: what pulls in place sum up are values of several ages."""
+    program = program_of(kind, graph)
+    driver = device_for(program, graph)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    options = {"device": "gpu", "page_edges": 3000, "gpu_memory": memory_for(program, graph, share) + 16 * graph.n}
+    expected = run_with(program, graph, **options)
+    found = run_with(program, graph, sync=False, **options)
+    np.testing.assert_array_equal(found.values, expected.values)
+    kinds = [(row.mode, "makes the sums" in row.why) for row in found.stats.iterations]
+    assert kinds[0] == (PULL, False)
+    assert (PUSH in modes(found)) == (PUSH in modes(expected))
+    if PUSH in modes(found):
+        assert kinds[kinds.index((PUSH, False)) - 1] == (PULL, True)
+        assert len(kinds) < len(modes(expected)) + 2
+    assert held_after(driver, graph) == 0

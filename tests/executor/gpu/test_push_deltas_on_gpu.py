@@ -168,6 +168,29 @@ def test_pages_that_are_streamed(directed, share):
     assert found.values.tobytes() == run_with(Votes(), graph, device="cpu", mode=PULL).values.tobytes()
 
 
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("share", [0.3, 2])
+def test_asynchronous_runs(monkeypatch, directed, share):
+    """They pull in place, and push after a pull that makes sums."""
+    monkeypatch.setattr(policy, "even_f", lambda _: 0.6)
+    graph = graph_of(edges_of(n=9000, m=60_000), directed)
+    memory = memory_for(Core(), graph, share)
+    ranks = gp.apps.DeltaPageRank(tolerance=1e-3)
+    for program in Core(12), ranks:
+        expected = run_with(program, graph, device="cpu", mode=PULL)
+        found = run_with(program, graph, device="gpu", sync=False, gpu_memory=memory, page_edges=4000)
+        rows = found.stats.iterations
+        kinds = [(row.mode, "makes the sums" in row.why) for row in rows]
+        assert kinds[0] == (PULL, False)
+        assert directed or PUSH in modes(found)
+        if PUSH in modes(found):
+            assert kinds[modes(found).index(PUSH) - 1] == (PULL, True)
+        if program is ranks:
+            gp.check(program, graph, found)
+        else:
+            assert found.values.tobytes() == expected.values.tobytes()
+
+
 def test_runs_that_do_not_push():
     graph = graph_of(edges_of(weights="float32"))
     expected = run_with(Influence(), graph, device="cpu", mode=PULL).column()
