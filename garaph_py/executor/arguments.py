@@ -76,6 +76,7 @@ CPU = (
     Argument("counts", "i64*", "edges visited, vertices activated, their out-edges, and how many may change again"),
     Argument("partial", "Partial*", "the call's part of the total"),
     Argument("queue", "u32*", "active vertices, in any order; on the CPU two queues, used in turns"),
+    Argument("spans", "i64*", "where the edges of each vertex of the queue begin and end"),
     Argument("copies", "Value*", "the values of the queue's vertices before the superstep, in synchronous runs"),
     Argument("waiting", "u32*", "the vertices of `pending`, if they are few"),
     Argument("step", "Value*", "how far the next bucket reaches beyond the least priority"),

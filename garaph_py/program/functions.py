@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .bind import BoundProgram, record_class, scalars
+from .body import returns_argument
 from .carry import IDENTITY, parent_in, value_in, with_parent
 from .check import check_types
 from .column_functions import column_functions
@@ -42,7 +43,12 @@ class Functions:
     ``count(x)``              the number of vertices, or a degree, as the program sees it
     ``edge(x)``               a stored edge value as the program sees it
     ``is_lost(value)``        whether a value stands for a number that does not fit (`narrow`)
+    ``of_source(value)``      what `send` computes from the value of a source alone
+    ``send(self, source, edge, src_id)`` what a source contributes to the target of an edge
     ========================= ===============================================================
+
+    `of_source` and `send` are `gather` in two parts, for kernels that visit the out-edges of a vertex; None if nothing
+    can be computed beforehand.
     """
 
     init: Any
@@ -63,6 +69,8 @@ class Functions:
     count: Any
     edge: Any
     is_lost: Any
+    of_source: Any
+    send: Any
 
 
 def functions(bound: BoundProgram) -> Functions:
@@ -119,6 +127,8 @@ def functions(bound: BoundProgram) -> Functions:
         count=define("def count(x): return cast(x)", cast=(bound.real or np.dtype(np.int64)).type),
         edge=edge_function(bound),
         is_lost=define("def is_lost(value): return False"),
+        of_source=None,
+        send=None,
     )  # fmt: skip
     if bound.place is not None:
         made = functions_on_part(bound, made)
@@ -127,9 +137,11 @@ def functions(bound: BoundProgram) -> Functions:
 
 def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:
     """The functions of `bound`, which stores in 32 bits what the functions `wide` see as 64."""
-    names = {"widened": widened, "stored": stored}
+    names, lost = {"widened": widened, "stored": stored}, f"value == {TOO_SMALL} or value == {TOO_LARGE}"
     kept = f"src if src == {TOO_SMALL} or src == {TOO_LARGE} else stored({{}})"
     made = {name: through(wide, name, "widened({})", "stored({})", names) for name in ("init", "priority")}
+    if "priority" in bound.arguments and returns_argument(bound.functions["priority"], "value"):
+        made["priority"] = define(f"def priority({', '.join(offered('priority'))}): return value")
     made["gather"] = through(wide, "gather", "widened({})", kept, names)
     return replace(
         wide,
@@ -137,8 +149,15 @@ def narrowed_functions(bound: BoundProgram, wide: Functions) -> Functions:
         **relaxing(bound),
         **{name: through(wide, name, "widened({})", "{}", names) for name in ("frontier", "done", "result")},
         identity=define("def identity(self): return stored(self.identity)", stored=stored),
-        is_lost=define(f"def is_lost(value): return value == {TOO_SMALL} or value == {TOO_LARGE}"),
-    )
+        is_lost=define(f"def is_lost(value): return {lost}"),
+        of_source=define(f"def of_source(value): return value, widened(value), {lost}", widened=widened),
+        send=define(
+            "def send(self, source, edge, src_id):\n"
+            "    value, wide, is_lost = source\n"
+            "    return value if is_lost else stored(gather(self, wide, edge, wide, src_id))",
+            gather=wide.gather, stored=stored,
+        ),
+    )  # fmt: skip
 
 
 def carrying_functions(bound: BoundProgram, plain: Functions) -> Functions:

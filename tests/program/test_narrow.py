@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.program import bind, narrow
+from garaph_py.program.bind import record_class
+from garaph_py.program.functions import functions
 from garaph_py.runtime import run as running
 from tests.support import twins
 from tests.support.cases import mostly_full
@@ -51,6 +53,15 @@ def test_a_number_that_fits_is_kept(x):
 @given(NUMBERS, NUMBERS)
 def test_order_is_kept(x, y):
     assert (narrow.stored(min(x, y))) == min(narrow.stored(x), narrow.stored(y))
+
+
+@pytest.mark.parametrize("src", [0, 7, narrow.TOO_LARGE - 1, narrow.TOO_LARGE, narrow.STORED_MOST, narrow.TOO_SMALL])
+@pytest.mark.parametrize("edge", [0, 1, 1 << 40])
+def test_a_source_sends_what_would_be_gathered_from_it(src, edge):
+    bound = narrow.narrowed(bind(gp.apps.SSSP(0), edges()))
+    made, parameters = functions(bound), record_class(bound.parameters.dtype.names)(*bound.parameters[0].item())
+    gathered = made.gather(parameters, src, edge, src, 0)
+    assert made.send(parameters, made.of_source(src), edge, 0) == gathered
 
 
 class TestMayNarrow:

@@ -60,16 +60,16 @@ WIDTH = BEGAN + 1
 def make_push_few_along(f: Functions, priorities: bool):
     """Push from one vertex along its out-edges. `acc` is a tuple: the length of the next queue, and that of the list of
     vertices that wait for a later bucket. No other thread writes values, so no operation is atomic."""
-    add, activate, gather, priority, edge = f.sum, f.activate, f.gather, f.priority, f.edge_at
+    add, activate, send, priority, edge = f.sum, f.activate, f.send, f.priority, f.edge_at
 
     # wide: a reader's walk calls it for each part of a list
     def push_few_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        t, v, value, place = context
+        t, v, source, place = context
         length, waiting = acc
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
             old = t.values[target]
-            new = add(old, gather(t.parameters, value, edge(edge_values, e - values_base), value, v))
+            new = add(old, send(t.parameters, source, edge(edge_values, e - values_base), v))
             if activate(t.parameters, new, old):
                 t.values[target] = t.next_values[target] = new
                 prefetch_kept(t.out_offsets, target)  # `settle` or `open_next` reads them
@@ -97,6 +97,13 @@ def wait(t, w, bit, v, p, waiting):
         t.waiting[waiting] = v
         return waiting + 1
     return waiting
+
+
+def keep_span(t, k, v):
+    """Note where the list of vertex v begins and ends, as that of the queue's vertex k; return its length."""
+    begin, end = t.out_offsets[v], t.out_offsets[v + 1]
+    t.spans[2 * k], t.spans[2 * k + 1] = begin, end
+    return end - begin
 
 
 def make_open_next(f: Functions, highest: Any):
@@ -129,7 +136,7 @@ def make_open_next(f: Functions, highest: Any):
             t.least[0], waiting = least, stay
         for k in range(length):
             v = np.int64(t.queue[place + k])
-            edges += t.out_offsets[v + 1] - t.out_offsets[v]
+            edges += keep_span(t, k, v)
         return length, edges, waiting, looked_at
 
     return open_next
@@ -137,7 +144,8 @@ def make_open_next(f: Functions, highest: Any):
 
 def make_superstep(f: Functions, reader: Reader, priorities: bool):
     """Build ``superstep(edges, t, length, place, waiting)``, which does one superstep."""
-    fetch, walk = reader.fetch, reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
+    fetch, of_source = reader.fetch, f.of_source
+    walk = reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
 
     def superstep(edges, t, length, place, waiting):
         """Push from the first `length` vertices of the queue's half that does not begin at `place`, to the other half.
@@ -146,14 +154,14 @@ def make_superstep(f: Functions, reader: Reader, priorities: bool):
         """
         acc, followed, first = (NOTHING, waiting), NOTHING, MOST_EDGES - place
         for k in range(length):
-            fetch(edges, t.out_offsets[np.int64(t.queue[first + min(k + AHEAD, length - 1)])])
+            fetch(edges, t.spans[2 * min(k + AHEAD, length - 1)])
             v = np.int64(t.queue[first + k])
-            w, bit, begin, end = v >> 6, bit_of(v), t.out_offsets[v], t.out_offsets[v + 1]
+            w, bit, begin, end = v >> 6, bit_of(v), t.spans[2 * k], t.spans[2 * k + 1]
             if t.in_place and t.next_frontier[w] & bit != np.uint64(0):  # it pushes its new value now
                 t.next_frontier[w] ^= bit
             value = t.values[v] if t.in_place else t.copies[k]
             followed += end - begin
-            acc, _ = walk(acc, t.out_offsets, v, begin, end, edges, (t, v, value, place))
+            acc, _ = walk(acc, t.out_offsets, v, begin, end, edges, (t, v, of_source(value), place))
         return acc[0], acc[1], followed
 
     return superstep
@@ -199,8 +207,8 @@ def make_settle(f: Functions, reader: Reader, priorities: bool):
             t.next_frontier[w] ^= bit
             t.queue[place + kept] = v
             t.copies[kept] = value = t.values[v]
+            count_edges += keep_span(t, kept, v)
             kept += 1
-            count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
             changeable += not done(t.parameters, identity(t.parameters), value)
             if not priorities and v & (LINE - 1) == 0 and t.n > CACHED:
                 look_beside(edges, t, v)
@@ -273,8 +281,8 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
 
     names = (
         "n", "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
-        "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "queue", "copies", "waiting",
-        "step", "least", "bucket", "log", "most_edges", "counts",
+        "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "queue", "spans", "copies",
+        "waiting", "step", "least", "bucket", "log", "most_edges", "counts",
     )  # fmt: skip
     return RecordKernel("push_few", push_few, names, f, reader)
 
@@ -309,14 +317,16 @@ class Chain:
         self._launch.prepare(kernel)
         if not len(self._queue):
             self._queue, self._log = np.empty(2 * MOST_EDGES, np.uint32), np.empty(WIDTH * MOST_SUPERSTEPS, np.int64)
+            self._spans = np.empty(2 * MOST_EDGES, np.int64)
             self._copies, self._waiting = np.empty(MOST_EDGES, state.values.dtype), np.empty(MOST_WAITING, np.uint32)
         counts, bucket, (page,) = np.zeros(4, np.int64), np.zeros(3, np.int64), source.pages
         step = np.array([ahead.step or 0], state.values.dtype)
         state.next_frontier.clear()
         (steps,) = self._launch(
             kernel, 1, state, self._launch.edges(self._edges.reader, source.edges(page), 1),
-            in_place=int(not state.synchronous), queue=self._queue, copies=self._copies, waiting=self._waiting,
-            step=step, least=np.empty_like(step), bucket=bucket, log=self._log, most_edges=most, counts=counts,
+            in_place=int(not state.synchronous), queue=self._queue, spans=self._spans, copies=self._copies,
+            waiting=self._waiting, step=step, least=np.empty_like(step), bucket=bucket, log=self._log, most_edges=most,
+            counts=counts,
         ).tolist()  # fmt: skip
         followed, active, active_edges, changeable = counts.tolist()
         result = PageResult(followed, active, active_edges, changeable, None, how=PageDecision(PUSH, CPU))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,13 @@ def functions(bound: BoundProgram) -> Functions:
     """
     plain = plain_functions(bound)
     reads = "values[i]" if bound.reads_edge_values else "0"
+    if plain.send is None:
+        send = "def send(self, source, edge, src_id): return gather(self, source, edge, source, src_id)"
+        in_parts = {
+            "send": define(send, gather=plain.gather),
+            "of_source": define("def of_source(value): return value"),
+        }
+        plain = replace(plain, **in_parts)
     return Functions(
         **{field.name: getattr(plain, field.name) for field in fields(plain)},
         edge_at=define(f"def edge_at(values, i): return edge({reads})", edge=plain.edge),

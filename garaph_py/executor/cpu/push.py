@@ -63,19 +63,19 @@ def make_relax(f: Functions):
 def make_push_along(f: Functions, priorities: bool):
     """Push from one vertex along some of its out-edges. `acc` is a tuple: the number of vertices that become active,
     their out-edges, and how many of them may change again."""
-    relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
+    relax, send, priority, edge = make_relax(f), f.send, f.priority, f.edge_at
     done, identity = f.done, f.identity
 
     # wide: a reader's walk calls it for each part of a list
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        t, v, value = context
+        t, v, source = context
         count, count_edges, changeable = acc
         if t.n > CACHED:
             for e in range(begin, min(end, begin + FETCHED)):
                 prefetch_kept(t.next_values, source_of(targets, e - base, before))
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
-            contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
+            contribution = send(t.parameters, source, edge(edge_values, e - values_base), v)
             changed, new = relax(t.parameters, t.next_values, target, contribution)
             if changed:
                 if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
@@ -125,6 +125,7 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
     them may change again. With `priorities`, changed vertices above the open bucket go to `pending`.
     """
     walk, fetch_ahead = reader.walk(make_push_along(f, priorities), WHOLE_LISTS), make_fetch_ahead(reader)
+    of_source = f.of_source
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
@@ -135,7 +136,8 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
             count -= 1
             count_edges -= end - begin
         followed += max(end - begin, 0)
-        acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, t.values[v]))
+        source = of_source(t.values[v])
+        acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, source))
         return followed, acc[0], acc[1], acc[2]
 
     return make_for_each_list(push_list, begin_word=fetch_ahead)
