@@ -25,7 +25,7 @@ import importlib
 import os
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +94,14 @@ def simple(n: int, sources: Array, targets: Array, directed: bool) -> Edges:
     return Edges(n, keys >> 32, keys & 0xFFFFFFFF, directed)
 
 
-def kinds(edges: Edges) -> Iterator[tuple[tuple[str, ...], Edges]]:
-    """The functions for each kind of graph, and the graph."""
-    yield DIRECTED, edges
+def kinds(edges: Edges) -> dict[tuple[str, ...], Callable[[], Edges]]:
+    """The functions for each kind of graph, and what makes the graph."""
     low, high = np.minimum(edges.sources, edges.targets), np.maximum(edges.sources, edges.targets)
-    yield UNDIRECTED, simple(edges.n, low, high, directed=False)
-    yield ACYCLIC, simple(edges.n, low, high, directed=True)
+    return {
+        DIRECTED: lambda: edges,
+        UNDIRECTED: lambda: simple(edges.n, low, high, directed=False),
+        ACYCLIC: lambda: simple(edges.n, low, high, directed=True),
+    }
 
 
 def arguments_for(edges: Edges) -> Arguments:
@@ -226,10 +228,11 @@ def main() -> None:
         if edges is None:
             print(f"{name}: absent; set GARAPH_REFERENCE_DATA to the folder that has it")
             continue
-        for functions, each in kinds(edges):
+        for functions, make in kinds(edges).items():
             among = options.only or (garaph.PROGRAMS if options.devices else functions)
             chosen = [function for function in functions if function in among]
             if chosen:
+                each = make()
                 kind = "directed" if each.directed else "undirected"
                 print(f"\n{name}: {each.n:,} vertices, {len(each.sources):,} {kind} edges\n")
                 named = columns(options)
