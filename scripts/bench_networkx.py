@@ -6,8 +6,9 @@
     python scripts/bench_networkx.py --scales 16 --functions katz_centrality,triangles --repeats 1
 
 Times are the least of some calls in turns: NetworkX alone; the backend with a conversion in each call; the backend with
-the graph that NetworkX has cached. Answers are compared. `--functions` takes functions that need a graph, or
-also its node with the most edges. It also prints how long the conversions alone take, and one pass over NetworkX's
+the graph that NetworkX has cached. Answers are compared. `--functions` takes functions that need a graph, or also its
+node with the most edges; after a colon, the parameter that is to be the edges' weight, as in
+``closeness_centrality:distance``. It also prints how long the conversions alone take, and one pass over NetworkX's
 dictionaries, the least that a conversion could take.
 """
 
@@ -67,9 +68,11 @@ def diameters(graph: Any, hub: Any) -> Iterator[tuple[str, Callable[[str], Any]]
 def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[str, Callable[[str], Any]]]:
     """A call for each of these functions of NetworkX."""
     for name in functions:
-        function = getattr(nx, name)
+        plain, _, length = name.partition(":")
+        function = getattr(nx, plain)
         starts = next((key for key in STARTS if key in inspect.signature(function.orig_func).parameters), None)
-        given = ARGUMENTS.get(name, {}) | ({starts: hub if starts == "source" else [hub]} if starts else {})
+        given = ARGUMENTS.get(plain, {}) | ({starts: hub if starts == "source" else [hub]} if starts else {})
+        given |= {length: "weight"} if length else {}
 
         def call(backend: str, function: Any = function, given: dict[str, Any] = given) -> Any:
             answer = function(graph, backend=backend, **given)

@@ -213,9 +213,9 @@ def test_levels_beyond_a_byte(graph_of):
 def test_blocks_that_fit_memory(graph, monkeypatch):
     widths, run_block = [], many_blocks.run_block
 
-    def noted(programs, *others):
+    def noted(programs, *others, **more):
         widths.append(len(programs))
-        return run_block(programs, *others)
+        return run_block(programs, *others, **more)
 
     monkeypatch.setattr(many_blocks, "run_block", noted)
     monkeypatch.setattr(many_blocks, "available_memory", lambda: 2.5 * 24 * graph.n / many_blocks.MEMORY_SHARE)
