@@ -205,23 +205,26 @@ def make_open_bucket(f: Functions) -> RecordKernel:
 
         The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]`` changed again
         while it was pending, and has been visited since. Returns whether any vertex stays pending, and writes the least
-        priority of these to ``least[0]``.
+        priority of these to ``least[0]``, and the out-edges of the moved vertices to `edges_by_block`.
         """
         none = np.uint64(0)
-        start = (NOTHING, NOTHING, True, none, none)
-        acc = for_each(start, t.pending, t.pending_blocks, t.first_vertex, t.last_vertex, t)
+        acc = NOTHING, NOTHING, True, none, none
         for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
+            before, t.edges_by_block[block] = acc[1], 0
             if t.pending_blocks[block] != 0:
-                waiting = np.uint64(0)
-                for w in range(block << 6, min((block + 1) << 6, ((t.n - 1) >> 6) + 1)):
+                first, last = block << 12, min((block + 1) << 12, t.last_vertex)
+                acc = for_each(acc, t.pending, t.pending_blocks, first, last, t)
+                t.edges_by_block[block] = acc[1] - before
+                waiting = none
+                for w in range(first >> 6, ((last - 1) >> 6) + 1):
                     waiting |= t.pending[w]
-                t.pending_blocks[block] = waiting != np.uint64(0)
+                t.pending_blocks[block] = waiting != none
         t.counts[0], t.counts[1] = acc[0], acc[1]
         return not acc[2]
 
     names = (
         "n", "out_offsets", "values", "parameters", "pending", "pending_blocks", "frontier", "frontier_blocks",
-        "thresholds", "counts", "least", "first_vertex", "last_vertex",
+        "thresholds", "counts", "least", "edges_by_block", "first_vertex", "last_vertex",
     )  # fmt: skip
     return RecordKernel("open_bucket", open_bucket, names, f)
 
@@ -250,10 +253,11 @@ class Push:
         self._launch, self._runs, self._arrays, self._kernels_of = launcher, runs, arrays, kernels_of
         self._edges = edges
         self._active_pages: dict[Page, Array] | None = None  # pages of the frontier, if the last push found them
+        self._opened: Array | None = None  # prefix sums of its edges by block, if it is the bucket just opened
 
     def forget_frontier(self) -> None:
-        """Drop the pages of the frontier that the last push kept."""
-        self._active_pages = None
+        """Drop what is known about the frontier's edges."""
+        self._active_pages = self._opened = None
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
         """Push along the out-edges of every active vertex."""
@@ -261,7 +265,10 @@ class Push:
         kernel = self._kernels_of(self._edges.reader).push
         self._launch.prepare(kernel, COUNT_EDGES)
         state.next_frontier.clear()
-        found, self._active_pages = self._active_pages, None
+        found, opened = self._active_pages, self._opened
+        self.forget_frontier()
+        if found is None and opened is not None and len(source.pages) == 1:
+            found = {source.pages[0]: opened} if opened[-1] else {}
         large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
         in_runs = large and self._launch.pool.size > 1
         if found is None and (in_runs or len(source.pages) > 1):
@@ -298,11 +305,14 @@ class Push:
         self._launch.prepare(kernel)
         first, last = self._runs.of_vertices(whole=not state.pending.is_wide)
         counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)
+        sums = np.empty(-(-self._arrays.n // BLOCK) + 1, np.int64)
+        sums[0] = 0
         waits = self._launch(
-            kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), first_vertex=first,
-            last_vertex=last,
+            kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), edges_by_block=sums[1:],
+            first_vertex=first, last_vertex=last,
         )  # fmt: skip
         count, edges = map(int, counts[: len(first), :2].sum(axis=0))
+        self._opened = None if state.active_count else np.cumsum(sums)
         state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
         waiting = least[waits.astype(bool)]
         return waiting.min().item() if len(waiting) else None

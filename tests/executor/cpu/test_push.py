@@ -1,6 +1,7 @@
 """Push: active vertices update their out-neighbours; in place and by priority where the order is free."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
+from garaph_py.executor.cpu import chain
 from garaph_py.executor.cpu.push import CACHED, FETCHED
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.graph import transpose
@@ -126,11 +128,25 @@ class Hops(Quiet):
 @pytest.mark.slow
 def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
-    chain = [(0, 5000)] * 5000 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
-    edges = twins.Edges(24000, *np.array(chain).T)
+    steps = [(0, 5000)] * 5000 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
+    edges = twins.Edges(24000, *np.array(steps).T)
     run = gp.run(Hops(), graph_of(edges))
     assert PULL in {i.mode for i in run.stats.iterations}
     assert run.values[[5000, 100, 50]].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_opening_a_bucket_counts_its_edges(threads, monkeypatch):
+    launched, launch = [], ThreadPool.launch
+    monkeypatch.setattr(
+        ThreadPool, "launch", lambda pool, rows: launched.append(rows.kernel.name) or launch(pool, rows)
+    )
+    monkeypatch.setattr(chain, "MOST_EDGES", 0)  # Python opens every bucket
+    graph = gp.rmat(13, 8, directed=False, weights=(1, 30), seed=3)
+    gp.check(gp.apps.SSSP(0), graph, run_with(gp.apps.SSSP(0), graph, device="cpu", threads=threads))
+    after = {later for name, later in pairwise(launched) if name == "open_bucket"}
+    assert "push" in after
+    assert "count_edges" not in after
 
 
 class Number(gp.VertexProgram):
