@@ -182,7 +182,7 @@ class _Rules(Policy):
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
-        push = EXPECTED.push_start + EXPECTED.push_edge_beside_cpu * seen.f
+        push = EXPECTED.push_start + EXPECTED.push_edge * seen.f
         on_device = min(push, 1.0) if gpu_pushes else 1.0
         alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)

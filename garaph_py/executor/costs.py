@@ -21,11 +21,8 @@ class Costs:
     gpu : float
         Edges/s that the GPU pulls from its memory: PageRank over R-MAT 24, H200 (docs/results/gpu.md).
     push : float
-        Edges/s that a GPU that works alone pushes from its memory: so it pushes along up to a quarter of the edges. At
-        f = 0.11 a push of SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges, H200): that would be 45 G.
-    push_beside_cpu : float
-        The same in a hybrid run: a push of SSSP moved 45 G edges/s where a pull moves 90 (same graph). Whether a GPU
-        that works alone is faster with this rate has not been measured.
+        Edges/s that the GPU pushes from its memory, in relation to `gpu`: a push took as long as a pull at f = 0.44
+        (docs/results/gpu.md, "A pushed edge").
     push_start : float
         Fixed time of a push in a hybrid run, in units of the time of a pull: 0.2 to 0.3 of 6 ms (same graph).
     link : float
@@ -44,8 +41,7 @@ class Costs:
 
     cpu: float = 1.5e8
     gpu: float = 1e11
-    push: float = 2.5e10
-    push_beside_cpu: float = 5e10
+    push: float = 4.4e10
     push_start: float = 0.05
     link: float = 5e10
     far: float = 2.5e10
@@ -55,13 +51,8 @@ class Costs:
 
     @property
     def push_edge(self) -> float:
-        """An active vertex's edge in a push of a GPU that works alone and has all edges, in units of a pulled edge."""
+        """An active vertex's edge in a push of a GPU that has all edges, in units of a pulled edge."""
         return self.gpu / self.push
-
-    @property
-    def push_edge_beside_cpu(self) -> float:
-        """The same in a hybrid run."""
-        return self.gpu / self.push_beside_cpu
 
 
 EXPECTED = Costs()

@@ -89,7 +89,7 @@ def test_an_engine_s_settings(
     ({}, 60_000), ({"k": 2.0}, 30_000),
     ({"is_relaxation": True}, 200_000), ({"is_relaxation": True, "pushes": False}, 3000),
     ({"deltas": True, "has_sums": True}, 300_000), ({"deltas": True, "has_sums": True, "k": 2.0}, 150_000),
-    ({"device": "gpu"}, 3000), ({"device": "gpu", "is_relaxation": True}, 750_000),
+    ({"device": "gpu"}, 3000), ({"device": "gpu", "is_relaxation": True}, int(3 * 10**6 / EXPECTED.push_edge)),
     ({"device": "gpu", "is_relaxation": True, "device_push_cost": 100.0}, 65_536),
 ])  # fmt: skip
 def test_auto_pulls_from_more_active_edges(what: dict[str, Any], most: int) -> None:
@@ -218,9 +218,9 @@ def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
     ("f", "ratio", "expected"),
     [
         (0.02, 50.0, (PUSH, "gpu")),
-        (0.25, 50.0, (PUSH, "gpu")),
+        (0.43, 50.0, (PUSH, "gpu")),
         (0.02, 0.01, (PULL, "cpu")),
-        (0.26, 50.0, (PULL, "both")),
+        (0.45, 50.0, (PULL, "both")),
     ],
 )
 def test_the_gpu_of_a_hybrid_run_pushes(f: float, ratio: float, expected: tuple[str, str]) -> None:
@@ -231,9 +231,9 @@ def test_the_gpu_of_a_hybrid_run_pushes(f: float, ratio: float, expected: tuple[
     assert (decision.mode, decision.device) == expected
 
 
-@pytest.mark.parametrize(("f", "ratio", "alpha"), [(0.02, 10.0, 5.0), (0.1, 18.0, 9.0), (0.6, 48.0, 30.0)])
+@pytest.mark.parametrize(("f", "ratio", "alpha"), [(0.022, 10.0, 4.7), (0.11, 20.0, 9.0), (0.6, 48.0, 30.0)])
 def test_alpha_of_a_push_is_larger(f: float, ratio: float, alpha: float) -> None:
-    """The GPU's push takes 0.05 + 2 f of its pull, and never longer; the CPU takes a start of 0.025, and f."""
+    """The GPU's push takes 0.05 + f / 0.44 of its pull, and never longer; the CPU takes a start of 0.025, and f."""
     where = Observation(
         100, 10**8, 1, int(f * 10**8), is_relaxation=True, in_buckets=True, device_pushes=True, device_push_cost=1.0,
         ratio=ratio, start=0.025, sparse=1.0,
@@ -244,10 +244,10 @@ def test_alpha_of_a_push_is_larger(f: float, ratio: float, alpha: float) -> None
 
 
 def test_what_a_push_saves_is_less_than_what_a_pull_does() -> None:
-    """On the GPU it takes 0.09 of a pull, and on the CPU half of that: 0.045 of a pull is to be saved."""
-    what = {"engine": "auto", "is_relaxation": True, "device_pushes": True, "ratio": 2.25, "sparse": 1.0}
-    assert decide(seen(20, moving=0.046, **what)).device == "gpu"
-    assert decide(seen(20, moving=0.044, **what)).device == "cpu"
+    """On the GPU it takes 0.1 of a pull, and on the CPU half of that: 0.05 of a pull is to be saved."""
+    what = {"engine": "auto", "is_relaxation": True, "device_pushes": True, "ratio": 1 / 0.44, "sparse": 1.0}
+    assert decide(seen(22, moving=0.051, **what)).device == "gpu"
+    assert decide(seen(22, moving=0.049, **what)).device == "cpu"
 
 
 GPU_ALONE = {"device": "gpu", "is_relaxation": True}
@@ -255,7 +255,7 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
 
 
 @pytest.mark.parametrize(("what", "edges", "expected"), [
-    (GPU_ALONE, 10**8, Ahead(25_000_000, True)), (GPU_ALONE, 1000, Ahead(65_536, True)),
+    (GPU_ALONE, 10**8, Ahead(int(10**8 / EXPECTED.push_edge), True)), (GPU_ALONE, 1000, Ahead(65_536, True)),
     (GPU_ALONE | {"device_pulls_end_early": True}, 10**8, Ahead(2_000_000, True)),
     (GPU_ALONE | {"device_push_cost": 0.5}, 10**8, Ahead(10**8, True)),
     (GPU_ALONE | {"device": "cpu", "step": 3}, 15 * 10**6, Ahead(10**6, False, 3)),
@@ -266,7 +266,8 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
     (GPU_ALONE | {"device": "cpu", "reenters": True}, 10**8, None),
     (GPU_ALONE | {"device": "cpu", "forced_mode": PUSH}, 10**8, None),
     (GPU_ALONE | {"forced_mode": PUSH}, 10**8, None),
-    (IN_HYBRID, 10**8, Ahead(25_000_000, False)), (IN_HYBRID | {"cpu_helps": False}, 10**8, Ahead(25_000_000, True)),
+    (IN_HYBRID, 10**8, Ahead(int(10**8 / EXPECTED.push_edge), False)),
+    (IN_HYBRID | {"cpu_helps": False}, 10**8, Ahead(int(10**8 / EXPECTED.push_edge), True)),
     (IN_HYBRID | {"pushes": True, "device_pushes": False}, 10**8, None),
 ])  # fmt: skip
 def test_how_a_processor_may_go_on(what: dict[str, Any], edges: int, expected: Ahead | None) -> None:

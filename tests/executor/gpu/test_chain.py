@@ -130,8 +130,9 @@ def test_pulls_in_a_chain_are_measured(device_for, graph, monkeypatch):
 
 
 @pytest.mark.usefixtures("few_edges")
-def test_pulls_of_all_edges_end_a_chain(device_for, graph):
+def test_pulls_of_all_edges_end_a_chain(device_for, graph, monkeypatch):
     """The host launches a pull that does not end early page by page."""
+    monkeypatch.setattr(policy, "even_f", lambda _: 1 / 4)
     program = Lengths(0)
     driver = device_for(program, graph)
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)

@@ -199,7 +199,9 @@ def test_little_memory(device_for, monkeypatch, device, program, share, maps):
     """Without room for them beside all in-edges, out-edges stay in host memory, or the GPU pulls."""
     graph, program = GRAPHS["skewed"](), PROGRAMS[program]
     driver = device_for(program, graph)
-    for place, name, few in (policy, "DEVICE_FEW_EDGES", 1000), (header, "FEW_EDGES", 0.1):
+    even_f = policy.even_f
+    half = "even_f", lambda seen: even_f(seen) / 2
+    for place, name, few in (policy, *half), (policy, "DEVICE_FEW_EDGES", 1000), (header, "FEW_EDGES", 0.1):
         monkeypatch.setattr(place, name, few)  # so that some iterations pull
     monkeypatch.setattr(FakePinned, "driver", driver if maps else None)
     memory = room_for(program, graph, share)

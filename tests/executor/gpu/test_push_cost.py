@@ -35,9 +35,9 @@ def test_all_edges_in_the_gpus_memory():
 
 def test_lists_in_host_memory_are_dear_beside_pages_that_are_near():
     near, far = placed(out=ZERO_COPY, lists_width=8.0), placed(resident=2, mapped=True)
-    assert push_cost(near) == pytest.approx((4e-11 + 8 / 2.5e10) / 1e-11)
+    assert push_cost(near) == pytest.approx((1 / EXPECTED.push + 8 / 2.5e10) / 1e-11)
     # Half of the pages are copied for a pull, and half of the lists are far.
-    assert push_cost(far) == pytest.approx((4e-11 + 2 / 2.5e10) / (1e-11 + 2 / 5e10))
+    assert push_cost(far) == pytest.approx((1 / EXPECTED.push + 2 / 2.5e10) / (1e-11 + 2 / 5e10))
 
 
 def test_packed_pages_are_copied_sooner():
