@@ -44,6 +44,13 @@ class _Counted:
         allocated.nbytes -= nbytes
 
 
+def bytes_of_sums(program, graph):
+    """Bytes of what a run has to have beyond `memory_for` to push deltas."""
+    bound = bind(program, graph)
+    without, with_sums = (sum(array_sizes(bound, graph, graph.n, True, deltas=deltas).values()) for deltas in (0, 1))
+    return with_sums - without
+
+
 def memory_for(program, graph, share, gather="auto", replication="custom", components=False):
     """Bytes in which a share of the edges can stay."""
     settings = Settings(gather=gather, replication=replication, components=components, zero_copy=True)

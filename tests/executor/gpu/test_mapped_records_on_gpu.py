@@ -5,11 +5,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
-from garaph_py.executor.gpu.memory_plan import array_sizes
 from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
-from garaph_py.program import bind
 from tests.support import twins
-from tests.support.real_gpu import Allocated, memory_for
+from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
 
 from ...support.runs import run_with
 from ..cpu.test_push_deltas import Core, Votes
@@ -32,8 +30,7 @@ def graph_of(weights):
 
 def room_for(program, graph, share):
     """Bytes in which a share of the packed edges can stay, beside sums if deltas are pushed to them."""
-    arrays = [array_sizes(bind(program, graph), graph, graph.n, True, deltas=deltas) for deltas in (False, True)]
-    sums = sum(arrays[1].values()) - sum(arrays[0].values()) if program.sum is gp.add else 0
+    sums = bytes_of_sums(program, graph) if program.sum is gp.add else 0
     return memory_for(program, graph, share, gather="packed") + sums
 
 

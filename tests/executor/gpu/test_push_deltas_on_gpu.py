@@ -11,7 +11,7 @@ from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.cases import numbers
-from tests.support.real_gpu import Allocated, memory_for
+from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
 
 from ...support.runs import run_with, ways_of
 from ..cpu.test_push_deltas import Core, Influence, Single, Steps, Votes, edges_of, frontiers, graph_of, modes
@@ -174,9 +174,9 @@ def test_asynchronous_runs(monkeypatch, directed, share):
     """They pull in place, and push after a pull that makes sums."""
     monkeypatch.setattr(policy, "even_f", lambda _: 0.6)
     graph = graph_of(edges_of(n=9000, m=60_000), directed)
-    memory = memory_for(Core(), graph, share)
     ranks = gp.apps.DeltaPageRank(tolerance=1e-3)
     for program in Core(12), ranks:
+        memory = memory_for(program, graph, share) + bytes_of_sums(program, graph)
         expected = run_with(program, graph, device="cpu", mode=PULL)
         found = run_with(program, graph, device="gpu", sync=False, gpu_memory=memory, page_edges=4000)
         rows = found.stats.iterations
