@@ -29,6 +29,7 @@
 #include "cut_degrees.cu"
 #include "list_frontier.cu"
 #include "list_partitions.cu"
+#include "push_edge_list.cu"
 #include "push_listed.cu"
 #include "push_pieces.cu"
 #include "push_shadows.cu"

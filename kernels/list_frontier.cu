@@ -1,6 +1,6 @@
 // Write the active vertices to `queue`, in any order, and cut long edge lists into pieces. In a synchronous relaxation
-// the second array of values, which a push does not need, gets the values of the queue's vertices: the push overwrites
-// `values`. The next frontier is cleared.
+// the second array of values, which a push does not need, gets the values of the queue's vertices, by their places or by
+// vertex: the push overwrites `values`. The next frontier is cleared.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "chosen.cuh"
 #include "pieces.cuh"
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     i64 v = (first + lane) * 32 + lane_id(), begin = out_offsets(c)[v], end = out_offsets(c)[v + 1];
     c.queue[at] = v;
     if constexpr (IS_RELAXATION)
-      if (c.next_values != c.values) c.next_values[at] = c.values[v];
+      if (c.next_values != c.values) c.next_values[c.copies_by_vertex ? v : at] = c.values[v];
     if (end - begin < PIECE) continue;
     u32 pieces = pieces_of(c, begin, end), to = atomicAdd(&t.page.tally->pieces, pieces);
     for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};

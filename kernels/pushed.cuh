@@ -40,7 +40,7 @@ typedef Value Seen;
 // What vertex `v`, at `place` in the queue, pushes. New values are written in place; a synchronous push has copies of
 // the old ones.
 __device__ __forceinline__ Pushed pushed_by(const Context& c, u32 place, u32 v) {
-  return c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
+  return c.next_values != c.values ? c.next_values[c.copies_by_vertex ? v : place] : read_value(&c.values[v]);
 }
 
 // The value of a target before an edge adds to it.

@@ -68,6 +68,8 @@ class Observation:
         Cost of an active vertex, in units of one such out-edge; 0 in the paper.
     start : float
         Fixed cost of an iteration of the CPU alone, in units of the time that it takes to pull all pages.
+    from_disk : bool
+        The edges that the GPU lacks come from disk.
     cpu_helps : bool
         The CPU should take pages in iterations in which the GPU works.
     moving : float
@@ -116,6 +118,7 @@ class Observation:
     sparse: float = 2.0
     vertex: float = 0.0
     start: float = 0.0
+    from_disk: bool = False
     cpu_helps: bool = True
     moving: float = 0.0
     missed: float = 0.0

@@ -171,9 +171,10 @@ class _Rules(Policy):
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
 
         If alpha >= 1 but the CPU would not help, the GPU pulls alone. If f is so small that the GPU may push, the GPU
-        pushes alone, and alpha is that of the push. One processor finds components. If `alone` decides for notify-pull,
-        the executor may still divide the pages once the notified vertices are known (`Rates.divide`). The run changes
-        to a processor without the values once it has lost as much time without it as copying the values takes.
+        pushes alone, and alpha is that of the push; with edges on disk, alpha is 1, so that the processor with the
+        values pushes: both wait for the disk. One processor finds components. If `alone` decides for notify-pull, the
+        executor may still divide the pages once the notified vertices are known (`Rates.divide`). The run changes to a
+        processor without the values once it has lost as much time without it as copying the values takes.
         """
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
@@ -184,7 +185,7 @@ class _Rules(Policy):
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
         push = EXPECTED.push_start + EXPECTED.push_edge * seen.f
         on_device = min(push, 1.0) if gpu_pushes else 1.0
-        alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
+        alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device if not (gpu_pushes and seen.from_disk) else 1.0
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
         if solo.mode == COMPONENTS:

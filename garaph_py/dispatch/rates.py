@@ -123,7 +123,10 @@ class Rates(NamedTuple):
         if self.reactive:
             return {}
         start = self.alone_seconds * self.cpu / max(self.edges, 1)
-        return {"sparse": self.sparse, "vertex": EXPECTED.vertex, "start": start, "cpu_helps": self.cpu_helps}
+        return {
+            "sparse": self.sparse, "vertex": EXPECTED.vertex, "start": start, "from_disk": self.from_disk,
+            "cpu_helps": self.cpu_helps,
+        }  # fmt: skip
 
     def moving(self, nbytes: int) -> float:
         """Time to copy this many bytes over the link, in units of the time that the GPU takes to pull all pages."""

@@ -97,12 +97,21 @@ CPU = (
     Argument("tile_starts", "const i64*", "first edge of each tile, and the number of edges"),
     Argument("tile_blocks", "i64", "number of blocks of destinations, and of sources"),
     Argument("sums", "Accumulator*", "summed contributions: by vertex on the CPU, by rank on a GPU"),
+    Argument("listed_sources", "u32*", "the sources of the edges of an edge list, which a GPU pushes along"),
+    Argument("listed_targets", "u32*", "their targets"),
+    Argument("listed_values", "Edge*", "their values"),
+    Argument("place", "i64", "the place in the edge list of the call's first edge"),
     Argument("reported", "Report*", "reported values: of all vertices on the CPU, of the page's on a GPU"),
 )
 GPU = (
     Argument("in_begins", "const u32*", "low 32 bits of the first in-edge of each vertex (offsets.cuh)"),
     Argument("out_begins", "const u32*", "the same for out-edges"),
     Argument("wraps", "i64", "how often the high bits change in each of these arrays"),
+    Argument(
+        "copies_by_vertex",
+        "u32",
+        "1 if a synchronous push finds copies of old values in next_values by vertex, 0 by place in the queue",
+    ),
     Argument("kept_sums", "Accumulator*", "the sum of each vertex, to which deltas are pushed; null if none are"),
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
     Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
@@ -112,7 +121,11 @@ GPU = (
     Argument(
         "class_edges", "u64*", "in-edges of each class of vertices, then out-edges of those that gave it its value"
     ),
-    Argument("targets", "const u32*", "raw targets of all out-edges, if pushes read them; null in an undirected graph"),
+    Argument(
+        "targets",
+        "const u32*",
+        "raw targets of all out-edges, if pushes read them, or of an edge list; null in an undirected graph",
+    ),
     Argument("target_values", "Edge*", "the values of these edges"),
     Argument(
         "lists", "const void*", "raw targets of all out-edges, for engines that push along lists; null for others"

@@ -23,6 +23,10 @@ class Costs:
     push : float
         Edges/s that the GPU pushes from its memory, in relation to `gpu`: a push took as long as a pull at f = 0.44
         (docs/results/gpu.md, "A pushed edge").
+    push_from_disk : float
+        An active vertex's edge in a push of a GPU that works alone along lists on disk, in units of an edge of a pull
+        from disk: so it pushes along up to 1/15 of the edges, as the CPU does. With more, nearly all sectors have lists
+        of active vertices (docs/results/ssd.md: a push from 185,269 of 4 M vertices read as much as a pull).
     push_start : float
         Fixed time of a push in a hybrid run, in units of the time of a pull: 0.2 to 0.3 of 6 ms (same graph).
     link : float
@@ -42,6 +46,7 @@ class Costs:
     cpu: float = 1.5e8
     gpu: float = 1e11
     push: float = 4.4e10
+    push_from_disk: float = 15.0
     push_start: float = 0.05
     link: float = 5e10
     far: float = 2.5e10

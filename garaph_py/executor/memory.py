@@ -16,6 +16,7 @@ from ..pages.memory import MemoryNeeds
 from ..program import BoundProgram
 from ..storage.fit import check_run
 from ..system.sizes import show_bytes
+from .edge_list import buffer_bytes
 
 VERTEX_SETS = 4
 """Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
@@ -34,7 +35,7 @@ class MemoryPlan:
     cpu : MemoryNeeds
         For a run on the CPU alone.
     gpu : MemoryNeeds
-        For a run on one GPU: the CPU only notifies.
+        For a run on one GPU: the CPU only notifies, and reads the lists from disk along which the GPU pushes.
     both : MemoryNeeds
         For a run on the CPU and one GPU.
     """
@@ -56,7 +57,7 @@ class MemoryPlan:
         graph : Graph
         synchronous : bool
         pushes : bool
-            The CPU may push.
+            The CPU may push, or a GPU along lists that the CPU reads from disk.
         is_tiled : bool
             Every iteration pulls by tiles.
         components : bool
@@ -67,6 +68,8 @@ class MemoryPlan:
         # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
         second = synchronous or not bound.is_relaxation
         alone, on_gpu, together = (vertex_bytes(bound, graph, arrays) for arrays in (1 + synchronous, 1, 1 + second))
+        lists = buffer_bytes(graph.m, bound.edge_value_bytes) * (pushes and graph.on_disk)
+        on_gpu, together = on_gpu + lists, together + lists
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         parents = PARENT_BYTES * graph.n * components
         alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
@@ -74,7 +77,7 @@ class MemoryPlan:
         needs = partial(MemoryNeeds, follows_out=True, searches=searches)
         return cls(
             needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
-            needs(on_gpu, whole_pages=True),
+            needs(on_gpu, whole_pages=True, pushes=pushes),
             needs(together, lent=graph.n * bound.value.itemsize * second, pushes=pushes),
         )
 

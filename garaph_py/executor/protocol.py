@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
+from ..graph.vertex_set import VertexSet
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .costs import EXPECTED
+from .edge_list import EdgeBuffers
 from .memory import MemoryPlan
 from .modes import CPU
 from .partitions import PartitionCounts
@@ -477,10 +479,14 @@ class SupportsPriority(Executor, Protocol):
 
 
 class Notifier(Protocol):
-    """The part of the CPU that notifies for a GPU, because a GPU does not (Garaph section 2.2)."""
+    """The part of the CPU that follows out-edges for a GPU: it notifies, because a GPU does not (Garaph section 2.2),
+    and reads the lists from disk along which a GPU pushes."""
 
     def assist(self, sources: SourceFactory, own: PageSource) -> None:
-        """Get ready to notify. In an undirected graph, `own` has the out-edges too."""
+        """Get ready to do so. In an undirected graph, `own` has the out-edges too."""
 
     def notify(self, state: State) -> int:
         """Find the vertices that active vertices notify; return the number of out-edges followed."""
+
+    def list_edges(self, vertices: VertexSet, to: EdgeBuffers) -> int:
+        """List all out-edges of `vertices`, and send them buffer by buffer; return their number."""

@@ -75,6 +75,12 @@ class SourceFactory:
         return self._memory is None or self._memory.needs.follows_out
 
     @property
+    def has_lists(self) -> bool:
+        """Whether pushes may read lists of out-edges, with the values that the program reads: edges on disk have memory
+        for that only if the run may push."""
+        return self.has_out and (self._memory is None or self._memory.needs.pushes)
+
+    @property
     def kernels(self) -> list[Kernel]:
         """The compiled functions that check edges from disk."""
         return list(dict.fromkeys(kernel for array in self._stored_arrays for kernel in array.kernels))

@@ -136,7 +136,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     deltas = pushes and bound.pushes_deltas
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
-    memory = MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options), deltas)
+    reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
+    memory = MemoryPlan.of(bound, graph, synchronous, reads_lists, is_tiled, finds_components(bound, options), deltas)
     return RunPlan(
         executor=executor,
         verdict=verdict,

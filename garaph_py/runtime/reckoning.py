@@ -313,11 +313,12 @@ def call_of(
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     kind = kind_of(bound, options)
     in_place = kind in (SEARCH_BOTH, UNION) and options.policy.zero_copy
+    pushes = can_push(bound, graph) and gpu_may_push(bound, options)
     return Call(
         kind, graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize, threads,
         options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
         out_edge_bytes(bound, graph, options),
-        can_push(bound, graph) and gpu_may_push(bound, options) and may_chain(options),
+        pushes and may_chain(options) and (bound.undirected or not graph.on_disk),
         *disk_reads(bound, graph), graph.encoding,
     )  # fmt: skip
 
@@ -349,7 +350,7 @@ def edge_bytes(bound: BoundProgram, graph: Graph) -> float:
 
 def out_edge_bytes(bound: BoundProgram, graph: Graph, options: RunOptions) -> int:
     """Bytes of an out-edge that a run keeps on the GPU beside the in-edges; 0 if it does not push, or needs none."""
-    pushes = graph.directed and can_push(bound, graph) and gpu_may_push(bound, options)
+    pushes = graph.directed and not graph.on_disk and can_push(bound, graph) and gpu_may_push(bound, options)
     return sum(widths_of(bound)) if pushes else 0
 
 

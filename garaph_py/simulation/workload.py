@@ -285,7 +285,7 @@ def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool,
 
     Assumes that every vertex has in-edges.
     """
-    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
+    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed, on_disk=False))
     return sum(array_sizes(bound, graph, vertices, synchronous).values()) / max(vertices, 1)
 
 

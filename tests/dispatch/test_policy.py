@@ -250,6 +250,15 @@ def test_what_a_push_saves_is_less_than_what_a_pull_does() -> None:
     assert decide(seen(22, moving=0.049, **what)).device == "cpu"
 
 
+@pytest.mark.parametrize(("moving", "device"), [(0.01, "gpu"), (0.0, "gpu"), (-0.01, "cpu")])
+@pytest.mark.parametrize("ratio", [0.2, 50.0])
+def test_from_disk_the_processor_with_the_values_pushes(moving: float, device: str, ratio: float) -> None:
+    """Both wait for the disk, whatever their speeds in memory are."""
+    what = {"is_relaxation": True, "device_pushes": True, "from_disk": True}
+    decision = decide(seen(20, engine="auto", ratio=ratio, moving=moving, **what))
+    assert (decision.mode, decision.device, decision.alpha) == (PUSH, device, 1.0)
+
+
 GPU_ALONE = {"device": "gpu", "is_relaxation": True}
 IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "ratio": 50.0}
 

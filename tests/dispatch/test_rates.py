@@ -99,7 +99,13 @@ def test_what_moving_values_takes():
 
 def test_the_costs_that_an_observation_has():
     rates = Rates(10**6, 0, 1e9, 1e10, 1e10, sparse=5.0, alone_seconds=2e-4)
-    assert rates.seen == {"sparse": 5.0, "vertex": 3.0, "start": pytest.approx(0.2), "cpu_helps": False}
+    assert rates.seen == {
+        "sparse": 5.0,
+        "vertex": 3.0,
+        "start": pytest.approx(0.2),
+        "from_disk": False,
+        "cpu_helps": False,
+    }
 
 
 def test_an_iteration_of_the_cpu_alone():

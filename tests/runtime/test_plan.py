@@ -337,6 +337,26 @@ def test_memory_depends_on_the_executor(graph):
     assert memory.cpu.tiles == 0
 
 
+@pytest.mark.parametrize(
+    ("program", "nbytes"),
+    [(gp.apps.SSSP(0), 12), (gp.apps.BFS(0), 8), (gp.apps.DeltaPageRank(weighted=False), 8)],
+    ids=str,
+)
+def test_buffers_for_lists_on_disk_take_memory(graph, tmp_path, program, nbytes):
+    """Two buffers with room for 1,024 edges; a program that adds pushes on a GPU that works alone."""
+    gp.save(graph, tmp_path / "graph")
+    stored = opened(tmp_path / "graph", 1 << 20)
+    for device, name in ("gpu", "gpu"), ("hybrid", "both"):
+        pushing, pulling = (
+            getattr(planned(program, stored, device=device, mode=mode).memory, name) for mode in ("auto", "pull")
+        )
+        pushes = device == "gpu" or program.sum is not gp.add
+        assert pushing.vertices - pulling.vertices == 2 * 1024 * nbytes * pushes
+        assert pushing.pushes == pushes
+    in_memory = planned(program, graph, device="gpu").memory.gpu
+    assert in_memory.vertices == vertex_bytes(bind(program, graph), graph, arrays=1)
+
+
 def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
     gp.save(graph, tmp_path / "g")
     stored = opened(tmp_path / "g", 1 << 20)

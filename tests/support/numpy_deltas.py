@@ -4,6 +4,7 @@ import numpy as np
 
 import garaph_py as gp
 
+from . import numpy_push
 from .numpy_packed import array_of, offsets_of, sources_of
 from .numpy_push import bits_of, edges_of, lengths_of, out_edges, parts_of, tally_of
 
@@ -74,6 +75,18 @@ def push_deltas(driver, context, page):
     write(was)
 
 
+def push_edge_list(driver, context, page):
+    if not context["kept_sums"]:
+        numpy_push.push_edge_list(driver, context, page)
+        return
+    sources, targets, weights = numpy_push.edge_list(driver, context, page)
+    new, old = (array_of(driver, context, name, np.int64)[sources] for name in ("values", "next_values"))
+    np.add.at(array_of(driver, context, "kept_sums", np.int64), targets, (new - old) * weights)
+    was, write = bits_of(driver, context, "notified")
+    was[targets] = True
+    write(was)
+
+
 def apply_notified(driver, context, page):
     values, included, sums = (
         array_of(driver, context, name, np.int64) for name in ("values", "next_values", "kept_sums")
@@ -99,6 +112,7 @@ def activate(driver, context, page, name, changed):
 
 
 KERNELS = {
+    "push_edge_list": push_edge_list,
     "push_deltas": push_deltas,
     "push_deltas_packed": push_deltas,
     "apply_notified": apply_notified,

@@ -91,8 +91,9 @@ def list_frontier(driver, context, page):
     bits_of(driver, context, "next_frontier")[1](np.zeros(int(context["n"]), bool))
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
     if context["next_values"] != context["values"] and not context["kept_sums"]:
-        copies = array_of(driver, context, "next_values", np.int64, len(active))
-        copies[:] = array_of(driver, context, "values", np.int64)[active]
+        copies = array_of(driver, context, "next_values", np.int64)
+        places = active if context["copies_by_vertex"] else np.arange(len(active))
+        copies[places] = array_of(driver, context, "values", np.int64)[active]
     offsets = offsets_of(driver, context, "out_begins")
     begins, ends = offsets[active], offsets[active + 1]
     cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
@@ -144,12 +145,27 @@ def push_queue(driver, context, page):
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"])).astype(np.int64)
     values = array_of(driver, context, "values", np.int64)[queue]
     if context["next_values"] != context["values"]:
-        values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
+        copies = array_of(driver, context, "next_values", np.int64)
+        values = copies[queue if context["copies_by_vertex"] else np.arange(len(queue))]
     activated = [
         push_lists(driver, context, page, ranges, queue[places], values[places])
         for ranges, places in parts_of(driver, context, page, queue)
     ]
     count(driver, context, page, np.concatenate(activated))
+
+
+def edge_list(driver, context, page):
+    """Sources, targets and lengths of the edges that the host has listed."""
+    count, values = int(page["last_edge"]), page["edge_values"]
+    ends = (driver.array(place, np.uint32, count).astype(np.int64) for place in (page["sources"], context["targets"]))
+    return *ends, driver.array(values, np.int32, count).astype(np.int64) if values else np.ones(count, np.int64)
+
+
+def push_edge_list(driver, context, page):
+    sources, targets, lengths = edge_list(driver, context, page)
+    is_synchronous = context["next_values"] != context["values"]
+    values = array_of(driver, context, "next_values" if is_synchronous else "values", np.int64)[sources]
+    count(driver, context, page, relax(driver, context, page, targets, values + lengths))
 
 
 def parts_of(driver, context, page, queue):
@@ -235,6 +251,7 @@ def push_few(driver, context, page):
 KERNELS = {
     "choose": choose,
     "list_frontier": list_frontier,
+    "push_edge_list": push_edge_list,
     "push_queue": push_queue,
     "push_queue_packed": push_queue,
     "push_few": push_few,

@@ -26,6 +26,7 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
+from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import sum_partials
 from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult
@@ -36,6 +37,7 @@ from .chain import Chain
 from .components import Components
 from .edges import reader_of
 from .launch import Launcher
+from .list_edges import ListEdges
 from .notify import Notify
 from .out_edges import OutEdges
 from .parents import Parents
@@ -106,6 +108,7 @@ class CpuExecutor(StepByParts):
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
         lists, out_edges = ActiveLists(launch, runs, arrays.out_edges.offsets), OutEdges(bound, arrays, pool)
         self._notify = Notify(lists, arrays.out_edges)
+        self._list_edges = ListEdges(launch, runs, arrays.out_edges.offsets, out_edges, partial(kernels, bound))
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
         self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False
@@ -273,6 +276,9 @@ class CpuExecutor(StepByParts):
         if self.bound.reads_dst:
             state.notified.add(state.frontier)  # gather reads `dst`, so a vertex is in effect its own in-neighbour
         return self._notify(state, self.out_source)
+
+    def list_edges(self, vertices: VertexSet, to: EdgeBuffers) -> int:
+        return self._list_edges(vertices, self.out_source, to)
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         if "prepare" in self.bound.arguments:  # `prepare` has rewritten the values of all vertices

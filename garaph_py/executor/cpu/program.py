@@ -9,6 +9,7 @@ from .chain import make_push_few
 from .components import make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
 from .functions import functions
+from .list_edges import make_list_edges
 from .parents import make_find_parents
 from .pull import make_find_unfinished, make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
@@ -101,6 +102,10 @@ class Kernels:
     @cached_property
     def apply_sums(self) -> RecordKernel:
         return make_apply_sums(self._functions)
+
+    @cached_property
+    def list_edges(self) -> RecordKernel:
+        return make_list_edges(self._functions, self._reader)
 
     @cached_property
     def push(self) -> RecordKernel:

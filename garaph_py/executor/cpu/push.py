@@ -90,8 +90,15 @@ def make_push_along(f: Functions, priorities: bool):
     return push_along
 
 
-def make_fetch_ahead(reader: Reader):
-    """Prefetch the first targets of a later word's vertices; of packed ones the records first, and then the words."""
+def frontier_of(t):
+    return t.frontier
+
+
+def make_fetch_ahead(reader: Reader, set_of=frontier_of):
+    """Prefetch the first targets of a later word's vertices; of packed ones the records first, and then the words.
+
+    ``set_of(t)`` is the set of vertices among the arguments of the kernel.
+    """
 
     def make_fetch(fetch, distance):
         def fetch_vertex(acc, v, context):
@@ -103,7 +110,7 @@ def make_fetch_ahead(reader: Reader):
 
         def fetch_ahead(acc, w, words, context):
             ahead = min(w + distance, words - 1)
-            return fetch_word(acc, context[1].frontier[ahead], ahead, context)
+            return fetch_word(acc, set_of(context[1])[ahead], ahead, context)
 
         return fetch_ahead
 

@@ -99,7 +99,9 @@ class Runs:
             self._cuts[key] = found = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
         return found
 
-    def of_set(self, prefix: Array, side: Any, edge_cost: int = 1) -> tuple[Array, Array, Array, Array]:
+    def of_set(
+        self, prefix: Array, side: Any, edge_cost: int = 1, within: tuple[int, int] | None = None
+    ) -> tuple[Array, Array, Array, Array]:
         """Equal runs of the edges of a set's vertices, laid end to end.
 
         Parameters
@@ -110,6 +112,8 @@ class Runs:
             As for `numpy.searchsorted`: the block in which a run begins whose first edge is also the first of a block.
         edge_cost : int
             Cost of an edge, in units of a sequential edge access.
+        within : (int, int), optional
+            Only the edges from one index to before the other, or to the last.
 
         Returns
         -------
@@ -120,8 +124,9 @@ class Runs:
         start, stop : ndarray
             The indices of the run's first edge and of the edge after its last.
         """
-        edges = int(prefix[-1])
-        bounds = np.array(split(edges, self.count(edge_cost * edges)), np.int64)
+        first, last = within or (0, int(prefix[-1]))
+        edges = min(last, int(prefix[-1])) - first
+        bounds = first + np.array(split(edges, self.count(edge_cost * edges)), np.int64)
         blocks = np.searchsorted(prefix[1:-1], bounds[:-1], side=side)
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 

@@ -135,14 +135,15 @@ class GpuExecutor(StepByParts):
         """Use the device in this way, unless it is initialized already."""
         self.settings = settings
         self._hub = HubEdges(self.bound, self.graph, settings, self._kept)
-        self.placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher)
+        self.placer = Placer(self.bound, self.graph, settings, self._kept, self._hub, self.launcher, self._host)
 
     @property
     def capabilities(self) -> Capabilities:
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        cost, ends = push_cost(self._placed), self.gather.kind == UNTIL_DONE
+        ends = self.gather.kind == UNTIL_DONE and not self._placed.pushes_from_disk  # the disk reads all the same
+        cost = push_cost(self._placed)
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
@@ -374,10 +375,7 @@ class GpuExecutor(StepByParts):
         return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, self.peers)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
-        """The queue of the pages to process: in notify-pull, those with a notified vertex.
-
-        If `shared`, other processors may steal pages from the queue.
-        """
+        """The queue of the pages to process: in notify-pull, those with a notified vertex. See `DeviceExecutor`."""
         if shared and not self.shares_pages:
             raise ValueError("pages in hub order cannot be shared: no other processor has them")
         # A program with `prepare` has rewritten the values of every page, so no page may be skipped.

@@ -55,7 +55,7 @@ PARENT_NAMES = (
 )  # fmt: skip
 LIST_NAMES = (
     "list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
-    "count_partitions", "list_partitions", "scan_updated", "take_frontier",
+    "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 )  # fmt: skip
 PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")

@@ -167,7 +167,8 @@ def array_sizes(
         arrays["class_edges"] = 2 * 8 * CLASSES
         if not synchronous:  # otherwise the second array of values has them
             arrays["parents"] = 4 * n
-    reverses = graph.directed and (deltas or can_push(bound, graph)) and bound.reads_edge_values
+    pushes_here = (deltas or can_push(bound, graph)) and not graph.on_disk
+    reverses = graph.directed and pushes_here and bound.reads_edge_values
     if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
     if bound.is_narrowed:
@@ -202,8 +203,11 @@ def can_push(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def has_lists(bound: BoundProgram, graph: Graph) -> bool:
-    """Whether the GPU has lists to push from: of in-edges if they are the out-edges too, else of raw out-edges."""
-    return bound.undirected or (graph.encoding == RAW and not graph.on_disk)
+    """Whether there are lists for a GPU to push from: of in-edges if they are the out-edges too, else of out-edges, raw
+    in memory or on disk with their values."""
+    if graph.on_disk:
+        return graph._arrays.has_valued_out_edges or not bound.reads_edge_values
+    return bound.undirected or graph.encoding == RAW
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, counted: int | None) -> int:

@@ -19,13 +19,14 @@ from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
 from ..modes import PUSH, RESIDENT
-from ..protocol import Decision, PageResult
+from ..protocol import Decision, Notifier, PageResult
 from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
 from .edge_lists import EdgeLists, pinning_refused
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
+from .listed_edges import ListedEdges
 from .mapped import MappedEdges
 from .mapped_records import MappedRecords
 from .memory_plan import (
@@ -74,6 +75,8 @@ class Placement(NamedTuple):
         Counts how pages are used, if that decides which of them are resident.
     records : MappedRecords or None
         The records of `mapped`, if these are packed and the device's memory has their records.
+    listed : ListedEdges or None
+        Pushes along lists on disk, if iterations may.
     """
 
     numbering: Numbering
@@ -86,6 +89,7 @@ class Placement(NamedTuple):
     lists: EdgeLists | None = None
     uses: PageUses | None = None
     records: MappedRecords | None = None
+    listed: ListedEdges | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
@@ -112,6 +116,8 @@ class Placement(NamedTuple):
             self.records.allocate(pool)
         if self.lists is not None:
             self.lists.allocate(arrays, pool, self.room)
+        if self.listed is not None:
+            self.listed.allocate(pool)
 
     @property
     def placing(self) -> dict[str, float]:
@@ -129,6 +135,11 @@ class Placement(NamedTuple):
         return self.numbering.arrays.on_disk
 
     @property
+    def is_directed(self) -> bool:
+        """Whether the in-edges of a vertex are not its out-edges."""
+        return self.numbering.arrays.directed
+
+    @property
     def is_resident(self) -> bool:
         """Whether all edges of the graph are resident."""
         pages = self.residency.pages
@@ -144,11 +155,16 @@ class Placement(NamedTuple):
         return self.keeps_sums and (decision.keeps_sums or decision.mode == PUSH)
 
     @property
+    def pushes_from_disk(self) -> bool:
+        """Whether pushes need lists from disk: the GPU's memory lacks some."""
+        return self.listed is not None and (self.is_directed or not self.is_resident)
+
+    @property
     def reaches_all(self) -> bool:
-        """Whether a push can read any out-edge, in the device's memory or in host memory."""
-        if self.lists is not None:
+        """Whether a push can read any out-edge, in the device's memory, in host memory or on disk."""
+        if self.lists is not None or self.listed is not None:
             return True
-        if self.numbering.arrays.directed:
+        if self.is_directed:
             return self.out_edges is not None
         return self.is_resident or self.mapped is not None
 
@@ -175,14 +191,19 @@ class Placer:
     kept : DeviceGraph
     hub : HubEdges
     launcher : Launcher
+    host : Notifier or None
+        Reads lists from disk.
     """
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, settings: Settings, kept: DeviceGraph, hub: HubEdges,
-        launcher: Launcher,
+        launcher: Launcher, host: Notifier | None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._settings = bound, graph, settings
         self._kept, self._hub, self._launcher = kept, hub, launcher
+        self._listed = None
+        if host is not None and graph.on_disk and settings.pushes and has_lists(bound, graph):
+            self._listed = ListedEdges(host, bound, graph.m, launcher, kept)
         if settings.lists is None or settings.lists.where != MANAGED:
             kept.lists.free_managed()  # which take the device's memory beside what this run plans
         self._given = Numbering(graph._arrays, kept.ranks(graph._arrays, settings.threads))
@@ -313,6 +334,9 @@ class Placer:
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
             residency = self._residency(given, memory, edges, sources, settings.streams)
         found = Placement(given, memory, edges, residency)
+        if graph.on_disk:
+            may_push = sources.has_lists and (self._bound.is_relaxation or found.keeps_sums)
+            return found._replace(listed=self._listed if may_push else None)
         if graph.directed:
             return self._with_out_edges(found)
         pushes = can_push(self._bound, graph) or found.keeps_sums
@@ -375,6 +399,7 @@ class Placer:
         replicates = by_runs and self._settings.gather in (AUTO, REPLICATED)
         counted = graph.n if self._settings.all_vertices else ranks.count
         needed = reserve(bound, graph, ranks, self._launcher, counted if replicates else None)
+        needed += 0 if self._listed is None else self._listed.nbytes
         return DeviceMemoryPlan(budget, arrays, needed)
 
     def _residency(

@@ -5,7 +5,8 @@ In an undirected graph the in-edges of a vertex are also its out-edges; of a dir
 state in between, several supersteps are launched at once (chain.py).
 
 If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of
-the queue that are in the page.
+the queue that are in the page. If edges are on disk, only pages that the GPU has are pushed from in this way, and the
+host reads all other lists (listed_edges.py).
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from ...graph.vertex_set import VertexSet
 from ...pages.layout import Page
-from ..modes import GPU, PUSH, RESIDENT, ZERO_COPY
+from ..modes import COMPACTED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..protocol import PageDecision, PageResult
 from ..state import State
+from .edges import page_bytes
 from .launch import decoding
 from .launches import Launches
+from .listed_edges import ListedEdges
 from .push_cost import far_bytes
 
 Array = npt.NDArray[Any]
@@ -56,27 +60,62 @@ class Lists(NamedTuple):
 
 def push_values(launches: Launches, state: State) -> PageResult:
     """Push from the frontier in one superstep: new values replace the old ones. The context must be current."""
-    way, moved = push_along(launches, lists_of(launches), "push_queue", state.active_edges)
+    way, moved = push_along(launches, state, "push_queue")
     return result_of(launches.read_tallies(), state.active_edges, way, moved)
 
 
-def push_along(launches: Launches, lists: Lists | None, kernel: str, edges: int) -> tuple[str, int]:
-    """Launch a kernel that pushes along the `edges` of the active vertices: along `lists`, or else page by page.
+def push_along(launches: Launches, state: State, kernel: str) -> tuple[str, int]:
+    """Launch a kernel that pushes along the out-edges of the active vertices: along the lists of all, or page by page.
 
     Returns how the edges reach the GPU, and the bytes that went over the link for them.
     """
+    lists = lists_of(launches)
     if lists is not None:
         list_frontier(launches, lists.stream, lists.task)
         launches.launcher.on_all(decoding(kernel, lists.task), lists.stream, lists.task)
-        return lists.way, lists.moved(edges)
-    every = launches.tasks.of_all()
+        return lists.way, lists.moved(state.active_edges)
+    every, pages, listed = launches.tasks.of_all(), launches.pages, launches.placed.listed
+    if listed is not None:
+        every["context"]["copies_by_vertex"] = 1
+        pages = pages_to_use(launches, listed)
     list_frontier(launches, None, every)
 
     def push_page(page: Page, stream: Any, task: Array) -> None:
         task["page"]["tally"] = every["page"]["tally"]  # it has the length of the queue
+        task["context"]["copies_by_vertex"] = every["context"]["copies_by_vertex"]
         launches.launcher.on_all(decoding(kernel, task), stream, task)
 
-    return RESIDENT, sum(launches.on_each(launches.pages, push_page).values())
+    moved = sum(launches.on_each(pages, push_page).values()) if pages else 0
+    if listed is None or len(pages) == len(launches.pages):
+        return RESIDENT, moved
+    before = launches.source.bytes_read
+    moved += listed.push(outside(state.frontier, pages), every)
+    listed.read += launches.source.bytes_read - before
+    return COMPACTED if moved else RESIDENT, moved
+
+
+def pages_to_use(launches: Launches, listed: ListedEdges) -> list[Page]:
+    """The pages that a push uses on the GPU: those that are there, or all that may stay there, once reading lists has
+    cost as much as reading those that are missing."""
+    if launches.placed.is_directed:
+        return []
+    staying, layout = launches.placed.residency.here, launches.placed.edges.arrays
+    missing = {page for page in staying if not launches.streams.has(page)}
+    if sum(page_bytes(page, layout) for page in missing) <= listed.read:
+        return staying
+    return [page for page in staying if page not in missing]
+
+
+def outside(vertices: VertexSet, pages: list[Page]) -> VertexSet:
+    """The `vertices` that are in none of the `pages`."""
+    vertices.tighten()
+    if not pages:
+        return vertices
+    found = VertexSet(vertices.bits.copy(), vertices.blocks.copy())
+    for page in pages:
+        found.bits[page.words] = 0
+    found.mark()
+    return found
 
 
 def list_frontier(launches: Launches, stream: Any, task: Array) -> None:
@@ -92,7 +131,7 @@ def lists_of(launches: Launches) -> Lists | None:
         copied = out_edges.fill(partial(launches.on_each, launches.pages))
         return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied, read)
     whole = launches.within_reach()
-    if whole is None or placed.numbering.arrays.directed:
+    if whole is None or placed.is_directed:
         return None
     page, buffer = whole
     return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT, read=read)

@@ -1,4 +1,5 @@
-"""What a push costs beside a pull, from where a run's edges are: in the GPU's memory, streamed, or in host memory."""
+"""What a push costs beside a pull, from where a run's edges are: in the GPU's memory, streamed, in host memory, or on
+disk."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from .placement import Placement
 
 def push_cost(placed: Placement) -> float:
     """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges."""
+    if placed.pushes_from_disk:
+        return EXPECTED.push_from_disk
     residency, m = placed.residency, placed.numbering.arrays.m
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link

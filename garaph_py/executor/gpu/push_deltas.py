@@ -12,13 +12,13 @@ from __future__ import annotations
 from ..protocol import PageResult
 from ..state import State
 from .launches import Launches
-from .push import lists_of, push_along, result_of
+from .push import push_along, result_of
 
 
 def push_deltas(launches: Launches, state: State) -> PageResult:
     """Push deltas from the frontier in one superstep; new values replace the old ones. The context must be current."""
     every, n = launches.tasks.of_all(), launches.arrays.n
     launches.driver.memset_d8(launches.arrays.address("notified"), 0, -(-n // 32) * 4)
-    way, moved = push_along(launches, lists_of(launches), "push_deltas", state.active_edges)
+    way, moved = push_along(launches, state, "push_deltas")
     launches.launcher.on_blocks("apply_notified", n, None, every)  # after the kernels on all other streams
     return result_of(launches.read_tallies(), state.active_edges, way, moved)

@@ -20,7 +20,8 @@ CONTEXT = arguments((
     "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
     "class_edges", "notified", "kept_sums", "lists", "list_values", "wide_lists", "aligned", "lead", "thread_each",
     "splits", "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
-    "partition_table", "partition_count", "taken", "in_turn", "compacted", "hints", "parameters",
+    "partition_table", "partition_count", "taken", "in_turn", "compacted", "hints",
+    "copies_by_vertex", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "shard_offsets",

@@ -49,7 +49,7 @@ TREES = {
 """The kernels of programs whose answer union-find gives."""
 LISTS = {
     "list_frontier", "reverse_values", "push_vertices", "push_listed", "push_pieces", "cut_degrees", "push_shadows",
-    "count_partitions", "list_partitions", "scan_updated", "take_frontier",
+    "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 }  # fmt: skip
 PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed"}
 DELTAS = {"push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified"}

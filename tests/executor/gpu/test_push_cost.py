@@ -4,6 +4,7 @@ import types
 
 import pytest
 
+from garaph_py.dispatch.policy import PUSH_THRESHOLD
 from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.gpu.push_cost import far_bytes, push_cost
 from garaph_py.executor.gpu.residency import Residency
@@ -14,13 +15,15 @@ M = 1 << 20
 
 
 def placed(
-    resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw", lists_width=4.0
-):
+    resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw",
+    lists_width=4.0, from_disk=False,
+):  # fmt: skip
     """A placement of four pages, with what the cost depends on."""
     lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=lists_width, encoding=lists_encoding))
     pages = [Page(k, 0, 0, k * M // 4, (k + 1) * M // 4) for k in range(4)]
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
+        pushes_from_disk=from_disk,
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
         mapped=lists if mapped else None,
@@ -49,6 +52,10 @@ def test_packed_pages_are_copied_sooner():
 
 def test_what_is_read_in_place_is_not_copied():
     assert push_cost(placed(resident=0, mapped=True, in_place=True)) > push_cost(placed(resident=0, mapped=True))
+
+
+def test_lists_on_disk_are_pushed_along_up_to_the_same_f_as_on_the_cpu():
+    assert push_cost(placed(resident=2, from_disk=True)) == pytest.approx(1 / PUSH_THRESHOLD)
 
 
 def test_bytes_of_an_edge_that_is_read_in_host_memory():

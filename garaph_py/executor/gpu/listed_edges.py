@@ -1,0 +1,118 @@
+"""Pushes along lists on disk: the host reads those of active vertices, and the device pushes along the edge list.
+
+The host fills one pinned buffer while the device copies from the other. The kernels of a buffer are launched on the
+stream of its copy. What is read is what a push of the CPU reads; the values stay on the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...graph.vertex_set import VertexSet
+from ...program import BoundProgram
+from ..edge_list import BUFFERS, buffer_bytes, edges_of_buffer
+from ..protocol import Notifier
+from .device_graph import DeviceGraph
+from .launch import Launcher
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
+
+Array = npt.NDArray[Any]
+
+FIELDS = ("page", "sources"), ("context", "targets"), ("page", "edge_values")
+"""The kernel's arguments with the addresses of the arrays."""
+
+
+@dataclass
+class Slot:
+    """A buffer on the host and one on the device.
+
+    Attributes
+    ----------
+    arrays : list of ndarray
+        Sources, targets and, if the program reads them, values, in pinned memory.
+    places : list of int
+        Where they are copied to.
+    stream : pycuda.driver.Stream
+    copied : pycuda.driver.Event
+        Recorded after the copies.
+    """
+
+    arrays: list[Array]
+    places: list[int]
+    stream: Any
+    copied: Any
+
+
+class ListedEdges:
+    """The `EdgeBuffers` of one run. The device's context must be current.
+
+    Parameters
+    ----------
+    host : Notifier
+        Reads the lists.
+    bound : BoundProgram
+    m : int
+        Edges of the graph.
+    launcher : Launcher
+    kept : DeviceGraph
+
+    Attributes
+    ----------
+    edges : int
+        Edges that a buffer has room for.
+    nbytes : int
+        Bytes of the device's memory that the buffers take, and of the host's.
+    read : int
+        Bytes that have been read from disk for lists; the caller counts them.
+    """
+
+    def __init__(self, host: Notifier, bound: BoundProgram, m: int, launcher: Launcher, kept: DeviceGraph) -> None:
+        self._host, self._launcher, self._kept = host, launcher, kept
+        self._dtypes = [np.dtype(np.uint32)] * 2
+        if bound.edge is not None and bound.reads_edge_values:
+            self._dtypes.append(bound.edge)
+        self.edges, self.nbytes = edges_of_buffer(m), buffer_bytes(m, bound.edge_value_bytes)
+        self._slots = list[Slot]()
+        self._turn, self.read = 0, 0
+        self._task: Array | None = None
+
+    def allocate(self, pool: PinnedPool | Pinned) -> None:
+        """Allocate the buffers, on the host from the `pool`."""
+        place, self._slots = self._kept.memory.allocate("edge list", self.nbytes), []
+        for _ in range(BUFFERS):
+            arrays = [pool.empty(self.edges, dtype) for dtype in self._dtypes]
+            ends = place + np.cumsum([array.nbytes for array in arrays])
+            places = [int(end) - array.nbytes for end, array in zip(ends, arrays, strict=True)]
+            self._slots.append(Slot(arrays, places, self._kept.handles.stream(), self._kept.handles.event()))
+            place = int(ends[-1])
+
+    def push(self, vertices: VertexSet, task: Array) -> int:
+        """Push along all out-edges of `vertices`; return the bytes that are copied to the device for that.
+
+        `task` is the argument of a kernel over all vertices.
+        """
+        self._task = task
+        return self._host.list_edges(vertices, self) * sum(dtype.itemsize for dtype in self._dtypes)
+
+    def next(self) -> list[Array]:
+        """See `EdgeBuffers`: the arrays of the next buffer, once the device has copied what they had."""
+        slot = self._slots[self._turn]
+        slot.copied.synchronize()
+        return slot.arrays
+
+    def send(self, count: int) -> None:
+        """Copy the first `count` edges to the device, and push along them."""
+        assert self._task is not None
+        slot, task = self._slots[self._turn], self._task.copy()
+        self._turn = (self._turn + 1) % BUFFERS
+        for (part, name), array, place in zip(FIELDS, slot.arrays, slot.places, strict=False):
+            self._kept.device.driver.memcpy_htod_async(place, array[:count].view(np.uint8), slot.stream)
+            task[part][name] = place
+        slot.copied.record(slot.stream)
+        task["page"]["last_edge"] = count
+        self._launcher.on_threads("push_edge_list", count, slot.stream, task)
