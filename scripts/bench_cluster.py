@@ -3,6 +3,7 @@
     python scripts/bench_cluster.py [--scale 22] [--rounds 3] [--exchange]
     python scripts/bench_cluster.py --graph DIR --limit 1536MiB --workers 5
     python scripts/bench_cluster.py --slow 3 [--scale 22] [--workers 2] [--iterations 60]
+    python scripts/bench_cluster.py --workers 16 [--scale 24] [--rounds 3]
 
 Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
 iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of a call that sends
@@ -16,14 +17,20 @@ which this process reads no edges. The command prints the graph's raw bytes over
 are held, and the most memory that each worker has had.
 With --slow, workers of one thread sleep in each superstep, for 50 ns an edge, and one of them so many times as long; so
 what else the machine does matters little. The command prints the seconds of an iteration between moves of parts.
+With --workers alone, one worker of one thread, then so many of them, and a plain run with as many threads do the same.
+A row has the seconds of all iterations, those of an iteration in which the slowest part computes, and the bytes sent.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import resource
 import statistics
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import distributed
@@ -184,6 +191,55 @@ def slowed(graph: gp.Graph, factor: float, workers: int, iterations: int) -> Non
             print(f"  {len(between)} iterations: {between.min():.3f} s least, {np.median(between):.3f} median")
 
 
+def several(graph: gp.Graph, workers: int, rounds: int) -> None:
+    """Print a row each for a worker of one thread, for several of them, and for a plain run with as many threads."""
+    program = gp.apps.PageRank(stop="never")
+    options, medians = gp.Options(sync=True), []
+    print("| | all iterations (s) | computing, of an iteration (s) | whole iteration (s) | bytes sent in it |")
+    print("|---|---|---|---|---|")
+    for name, count in {"one worker": 1, f"{workers} workers": workers}.items():
+        with distributed.LocalCluster(
+            n_workers=count, threads_per_worker=1, memory_limit=None, dashboard_address=":0"
+        ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+            gp.run(program, graph, iterations=1, cluster=client)  # compiles, and sends the parts
+            with tempfile.TemporaryDirectory() as folder:
+                trace = Path(folder) / "trace.json"
+                traced = dataclasses.replace(options, trace=trace)
+                results = [
+                    gp.run(program, graph, iterations=ITERATIONS, cluster=client, options=traced) for _ in range(rounds)
+                ]
+                computing = slowest(trace)
+        medians.append(row(name, [result.stats for result in results], computing))
+    gp.run(program, graph, iterations=1, threads=workers, options=options)
+    results = [gp.run(program, graph, iterations=ITERATIONS, threads=workers, options=options) for _ in range(rounds)]
+    row(f"plain, {workers} threads", [result.stats for result in results], None)
+    print(f"{workers} workers are {medians[0] / medians[1]:.1f} times as fast as one")
+
+
+def slowest(trace: Path) -> list[float]:
+    """The longest of the seconds that the parts computed in each iteration."""
+    spans: dict[int, float] = {}
+    for event in json.loads(trace.read_text())["traceEvents"]:
+        if event["ph"] == "X" and event["name"].startswith("tcp:"):
+            number = event["args"]["iteration"]
+            spans[number] = max(spans.get(number, 0.0), event["dur"] / 1e6)
+    return list(spans.values())
+
+
+def row(name: str, rounds: list[Any], computing: list[float] | None) -> float:
+    """Print a row of the table; return the median of the seconds."""
+    seconds = [stats.seconds for stats in rounds]
+    ones = [one.seconds for one in rounds[-1].iterations]
+    cells = [
+        f"{min(seconds):.2f}, {statistics.median(seconds):.2f}",
+        "" if computing is None else f"{statistics.median(computing):.3f}",
+        f"{statistics.median(ones):.3f}",
+        f"{statistics.median(one.sent for one in rounds[-1].iterations):,.0f}",
+    ]
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    return statistics.median(seconds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=int, default=22, help="of the R-MAT graph, with 16 edges per vertex")
@@ -191,7 +247,7 @@ def main() -> None:
     parser.add_argument("--exchange", action="store_true")
     parser.add_argument("--graph", help="a graph directory, which the workers read")
     parser.add_argument("--limit", default="1536MiB", help="of each worker's memory, with --graph")
-    parser.add_argument("--workers", type=int, help="with --graph (5) or --slow (2)")
+    parser.add_argument("--workers", type=int, help="with --graph (5) or --slow (2), or alone")
     parser.add_argument("--slow", type=float, help="how many times as long one worker is to sleep")
     parser.add_argument("--iterations", type=int, default=60, help="with --slow")
     given = parser.parse_args()
@@ -201,6 +257,8 @@ def main() -> None:
         exchange()
     elif given.slow is not None:
         slowed(gp.rmat(given.scale, 16, seed=1), given.slow, given.workers or 2, given.iterations)
+    elif given.workers is not None:
+        several(gp.rmat(given.scale, 16, seed=1), given.workers, given.rounds)
     else:
         compare(gp.rmat(given.scale, 16, seed=1), given.rounds)
 
