@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import events
+from ..executor.modes import BOTH, CPU
 from ..output.history import History
 from ..output.record import Record
 from ..output.recording import PAUSES
@@ -42,11 +43,14 @@ class Heard:
     seconds : float
         The time of all supersteps, and of moves between them.
     moves : list of Move
+    device : str
+        The processors that did the last superstep.
     """
 
     def __init__(self, put: Callable[[events.Event], None], record: Record, total: np.dtype[Any] | None = None) -> None:
         self.history, self.seconds = History(), 0.0
         self.moves: list[Move] = []
+        self.device = CPU
         self._put, self._record, self._total = put, record, total
         self._until: list[float] = []  # for each part, when it had done its last superstep
 
@@ -60,9 +64,13 @@ class Heard:
         ]
         began, self.seconds = self.seconds, max(self._until)
         first = next((each for each in records if each is not NONE), NONE)
+        devices = {each.device for each in records if each is not NONE} or {CPU}
+        self.device = devices.pop() if len(devices) == 1 else BOTH
         iteration = first._replace(
             edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
             pages_skipped=sum(each.pages_skipped for each in records), seconds=self.seconds - began, started=began,
+            device=self.device, to_device=sum(each.to_device for each in records),
+            from_device=sum(each.from_device for each in records),
             from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
         )  # fmt: skip
         self.history.add(iteration)

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from .. import events
 from ..dispatch.convergence import has_converged
 from ..dispatch.scheduler import Scheduler
-from ..errors import ParameterError
-from ..executor.cpu import CpuExecutor
-from ..executor.modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..errors import DeviceError, ParameterError
+from ..executor.modes import COMPONENTS, CPU, PULL, PULL_TILED, PUSH
 from ..executor.partials import sum_partials
 from ..executor.protocol import Decision, StepResult
 from ..graph.part import Part
@@ -28,16 +27,14 @@ from ..program.functions import partial_dtype
 from ..program.monoids import largest
 from ..program.part import bind_on_part
 from ..runtime.machine import Machine
-from ..runtime.options import ANY, RunOptions
-from ..runtime.plan import RunPlan, plan
+from ..runtime.options import ANY, HYBRID, RunOptions
+from ..runtime.plan import RunPlan, executor_of, plan
 from ..runtime.run import encoded
 from .finite import Found, Watch
 from .gather import gather
+from .part_executor import MODES, PartExecutor
 
 Array = npt.NDArray[Any]
-
-MODES = (PULL, NOTIFY_PULL, PUSH)
-"""The modes of an iteration that parts can do."""
 
 
 class Counts(NamedTuple):
@@ -150,17 +147,21 @@ class PartRun:
         self._plan = plan_of(bound, self.part, self._options, self._threads, machine)
         self._pool = pool = self._stack.enter_context(ThreadPool(self._plan.threads, self._plan.spins))
         sources = self._stack.enter_context(SourceFactory(graph, bound.reads_edge_values))
-        self._executor = executor = CpuExecutor(bound, graph, pool, self._listener)
-        executor.modes = tuple(mode for mode in executor.modes if mode in MODES)
-        place = self.part.place
-        self._scheduler = Scheduler(self._plan.schedule, place.n, place.m, bound, executor.capabilities)
-        self._state = state = executor.open(self._plan, sources)
+        self._executor = executor = PartExecutor(bound, self.part, self._plan, pool, sources, self._listener)
+        self._stack.callback(executor.close)
+        self._state = state = executor.open()
+        self._scheduler = self._scheduled()
         if not state.thresholds.dtype.names:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
         self._watch = Watch(bound, state.values[slice(*self.part.own)], self._options.check)
         self._begin()
-        partials = None if bound.total is None else executor.first_partials
+        partials = None if bound.total is None else executor.host.first_partials
         return Counts(state.active_count, state.active_edges, partials, unfinished=state.unfinished_edges or 0)
+
+    def _scheduled(self) -> Scheduler:
+        """The scheduler of what the executor can do, over the undivided graph."""
+        place = self.part.place
+        return Scheduler(self._plan.schedule, place.n, place.m, self.bound, self._executor.capabilities)
 
     def _begin(self) -> None:
         """Note, after a state was made or loaded, that the mirrors of all parts have this part's values, and that
@@ -201,13 +202,13 @@ class PartRun:
         state, executor, started = self._state, self._executor, time.perf_counter()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
-        executor.invalidate_cache()  # mirrors have become active since its last push
+        with_gpu, missing = executor.uses_gpu, -state.values.nbytes * executor.uses_gpu
         unfinished = totals.unfinished if self.bound.ends_late else None
-        seen = self._scheduler.observe(totals.active, totals.active_edges, unfinished_edges=unfinished)
+        seen = self._scheduler.observe(totals.active, totals.active_edges, missing, unfinished_edges=unfinished)
         decision = self._scheduler.decide(seen)._replace(ahead=None)
-        if decision.mode != PULL or executor.is_relaxation:  # it looks at these, also at those of mirrors
+        if decision.mode != PULL or executor.host.is_relaxation:  # it looks at these, also at those of mirrors
             offsets = self.part.graph._arrays.out_edges.offsets
-            state.active_count, state.active_edges = executor.count(state.frontier, offsets, 0, len(state.values))
+            state.active_count, state.active_edges = executor.host.count(state.frontier, offsets, 0, len(state.values))
         read = executor.source.bytes_read
         result = executor.step(state, decision)
         pages = result.pages
@@ -215,8 +216,13 @@ class PartRun:
         changeable = sum(page.changeable for page in pages)
         state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
         state.advance(0, 0, changeable)
-        partials = None if self.bound.total is None else np.concatenate([page.partials for page in pages])
-        if decision.mode == PUSH:  # it has counted the part's edges, and not those of the undivided graph
+        self._scheduler.learn(decision, seen.f, result.sharing, sum(page.skipped for page in pages), len(pages))
+        if executor.uses_gpu != with_gpu:  # the GPU has failed
+            self._scheduler = self._scheduled()
+        partials = None
+        if self.bound.total is not None:
+            partials = np.concatenate([page.partials for page in pages if page.partials is not None])
+        if decision.mode == PUSH or result.device != CPU:  # it has counted the part's edges, or mirrors
             active, active_edges = self._own_active()
         seconds = time.perf_counter() - started
         record = record_of(self._done, decision, result, seconds, totals, seen.f)
@@ -260,7 +266,7 @@ class PartRun:
         if self.is_empty:
             return np.zeros(0, self.bound.reports)
         first, last = self.part.own
-        return self._executor.report(self._state)[first:last]
+        return self._executor.host.report(self._state, self._executor.source)[first:last]
 
     def save(self) -> dict[str, Array]:
         """The state after an exchange, as named arrays; `load` continues from it. They are copies."""
@@ -296,7 +302,7 @@ class PartRun:
 
     def _own_active(self) -> tuple[int, int]:
         """How many own vertices are active, and the sum of their out-degrees in the undivided graph."""
-        return self._executor.count(self._state.frontier, self.part.place.degree_offsets, *self.part.own)
+        return self._executor.host.count(self._state.frontier, self.part.place.degree_offsets, *self.part.own)
 
     def close(self) -> None:
         """Release memory, pages and threads."""
@@ -329,16 +335,25 @@ def check_options(options: RunOptions) -> None:
 
 
 def plan_of(bound: BoundProgram, part: Part, options: RunOptions, threads: int | None, machine: Machine) -> RunPlan:
-    """The plan of a run on a part: as on one machine, but synchronous, on the CPU, one superstep at a time.
+    """The plan of a run on a part: as on one machine, but synchronous, on one GPU at most, one superstep at a time.
 
     A program with sums of floats that depend on their order only pulls, because a notify-pull cuts lists elsewhere than
-    one machine does.
+    one machine does. ``device="auto"`` gives no GPU edges on disk, and no sums that would have other bits there.
     """
-    asked = replace(options, sync=True, device=CPU, threads=threads, checkpoint=None)
+    asked, device = replace(options, sync=True, threads=threads, checkpoint=None), options.device
+    if device == ANY:
+        on_cpu = part.graph.on_disk or (options.deterministic and not any_order(bound))
+        device = CPU if on_cpu or executor_of(bound, part.graph, asked, machine)[0] == CPU else HYBRID
+    elif device != CPU and part.graph.on_disk:
+        raise DeviceError(
+            f"device={device!r} needs the edges of each part in its worker's memory; take more workers, or give each "
+            "more memory (memory_limit)"
+        )
+    asked = replace(asked, device=device, gpus=None if device == CPU else 1)
     chosen = plan(bound, part.graph, asked, machine)
     mode = PULL if only_pulls(bound, options) else chosen.schedule.mode
-    schedule = replace(chosen.schedule, mode=mode, components=False, tiles=False)
-    return replace(chosen, chains=False, deltas=False, schedule=replace(schedule, pass_bytes=0, buckets=False))
+    schedule = replace(chosen.schedule, mode=mode, components=False, tiles=False, pass_bytes=0, buckets=False)
+    return replace(chosen, chains=False, deltas=False, schedule=schedule, needs_gpu=options.needs_gpu)
 
 
 def only_pulls(bound: BoundProgram, options: RunOptions) -> bool:
@@ -358,8 +373,10 @@ def record_of(number: int, decision: Decision, result: StepResult, seconds: floa
     skipped = sum(page.skipped for page in pages)
     edges = result.followed + sum(page.edges for page in pages)
     return events.Iteration(
-        number, decision.mode, f, totals.active, edges, len(pages) - skipped, skipped, seconds, why=decision.why
-    )
+        number, decision.mode, f, totals.active, edges, len(pages) - skipped, skipped, seconds, result.device,
+        sum(page.to_device for page in pages), sum(page.from_device for page in pages), why=decision.why,
+        alpha=decision.alpha,
+    )  # fmt: skip
 
 
 def put(active: VertexSet, first: int, is_active: Array) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
+from ..errors import DeviceError
 from ..graph.part import Part
 from ..graph.place import Place
 from ..program import VertexProgram
@@ -35,10 +36,15 @@ class HostedRun:
     options : RunOptions
     sends : dict of int to ndarray
         The numbers of own vertices that other parts mirror, by part.
+    address : str
+        The worker's, for messages.
     """
 
-    def __init__(self, program: VertexProgram, part: Part, options: RunOptions, sends: Mapping[int, Array]) -> None:
+    def __init__(
+        self, program: VertexProgram, part: Part, options: RunOptions, sends: Mapping[int, Array], address: str
+    ) -> None:
         self._program, self._part, self._options, self._sends = program, part, options, sends
+        self._address = address
         self._run = self._new()
         self._part = self._run.part  # with out-edges, if it needs them
         self._is_new = True  # no superstep was done since the state was made or loaded, so that all mirrors are right
@@ -57,11 +63,20 @@ class HostedRun:
         return len(self._part.place.numbers) * self._run.bound.value.itemsize
 
     def open(self) -> Counts:
-        """Make the initial state."""
+        """Make the initial state.
+
+        Raises
+        ------
+        DeviceError
+            If the run needs a GPU, and this worker cannot use one.
+        """
         if self._counts is not None:  # it was opened before
             self._run.close()
             self._run = self._new()
-        self._is_new, self._counts = True, self._run.open()
+        try:
+            self._is_new, self._counts = True, self._run.open()
+        except DeviceError as error:
+            raise DeviceError(f"the worker {self._address} cannot use a GPU: {error}") from error
         return self._counts
 
     def step(self, counts: Sequence[Counts]) -> Counts:
@@ -151,7 +166,7 @@ def hosting(
 
     def make(part: int, content: Content, sends: dict[int, Array]) -> HostedRun:
         made = content if isinstance(content, Part) else Part.of(content)
-        return HostedRun(received(sent), made, chosen, sends)
+        return HostedRun(received(sent), made, chosen, sends, reader.address)
 
     return Hosting(make, mirrors, parts, reader.address, call, reader)
 

@@ -44,7 +44,7 @@ from .superstep import Report
 
 Array = npt.NDArray[Any]
 
-SENDABLE = ("iterations", "mode", "sync", "device", "deterministic", "check")
+SENDABLE = ("iterations", "mode", "sync", "device", "gpu_memory", "deterministic", "check")
 """Options that the workers get."""
 HERE = ("verify", "trace", "report", "checkpoint", "checkpoint_every", "resume")
 """Options that this process carries out."""
@@ -115,8 +115,8 @@ def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
     """The statistics of a run that has ended."""
     encoding = PACKED if any(how == PACKED for how, _ in conductor.found.values()) else RAW
     return Stats(
-        heard.history, conductor.converged, heard.seconds, threads, note=note_of(conductor.failures, heard.moves),
-        encoding=encoding, resumed=conductor.before,
+        heard.history, conductor.converged, heard.seconds, threads, heard.device,
+        note_of(conductor.failures, heard.moves), encoding, conductor.before,
     )  # fmt: skip
 
 
@@ -192,8 +192,6 @@ def check_options(options: RunOptions) -> None:
         raise ParameterError(
             "sync=False (--async) cannot be used with cluster: supersteps are synchronous; leave it out"
         )
-    if options.device not in (ANY, CPU):
-        raise ParameterError(f"device={options.device!r} cannot be used with cluster: workers use CPUs; leave it out")
 
 
 def check_order(options: RunOptions, bound: BoundProgram) -> None:
@@ -207,6 +205,11 @@ def check_order(options: RunOptions, bound: BoundProgram) -> None:
         raise ParameterError(
             "mode='notify-pull' with deterministic=True cannot be used with cluster: the program's sums depend on "
             "their order, and the lists of notified vertices are cut where those of other parts end; use mode='pull'"
+        )
+    if options.deterministic and options.device not in (ANY, CPU) and not any_order(bound):
+        raise ParameterError(
+            f"device={options.device!r} with deterministic=True cannot be used with cluster: the program's sums depend "
+            "on their order, which is another one on a GPU; use device='cpu'"
         )
 
 

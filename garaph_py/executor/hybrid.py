@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import DeviceError
 from ..graph import Graph
 from ..native.compiling import work_clock
-from ..pages.layout import Page
+from ..pages.layout import Page, within
 from ..pages.provider import SourceFactory
 from ..pages.source import HostSource, PageSource
 from ..system.watchdog import Heartbeat
@@ -248,7 +248,8 @@ class HybridExecutor:
     def _process_on_host(self, state: State, mode: str) -> list[PageResult]:
         """Do an iteration on the host alone."""
         started = work_clock()
-        done = self._host.process(self._host_source.pages, self._host_source, state, mode)
+        pages = within(self._host_source.pages, *self._graph._arrays.own)
+        done = self._host.process(pages, self._host_source, state, mode)
         seconds, edges = work_clock() - started, sum(result.edges for result in done)
         for member in self._working:
             member.sharing = member.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)

@@ -149,6 +149,11 @@ class GraphArrays:
         return self.out_edges.offsets if self.place is None else self.place.degree_offsets
 
     @property
+    def largest_offset(self) -> int:
+        """The largest of the offsets of in-edges and the `degree_offsets`, which in a part may exceed `m`."""
+        return max(self.m, int(self.degree_offsets[-1]))
+
+    @property
     def has_valued_out_edges(self) -> bool:
         """Whether `valued_out_edges` has the edges' values, if the graph has any.
 

@@ -207,8 +207,9 @@ def _struct_array(typing_context: Any, pointer: Any, dtype: Any) -> Any:
     return kind(pointer, dtype), emit
 
 
-@numba.extending.intrinsic
-def _u32_at(typing_context: Any, address: Any, index: Any) -> Any:
+def load_u32(typing_context: Any, address: Any, index: Any) -> Any:
+    """The type and the code of `intrinsics.u32_at`, for a CPU or a GPU."""
+
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         first = builder.inttoptr(arguments[0], NUMBER.as_pointer())
         return builder.zext(builder.load(builder.gep(first, [arguments[1]], source_etype=NUMBER), typ=NUMBER), WORD)
@@ -316,6 +317,6 @@ REPLACED: dict[Any, Any] = {
     intrinsics.struct_array: _struct_array,
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
-    intrinsics.u32_at: _u32_at,
+    intrinsics.u32_at: numba.extending.intrinsic(load_u32),
 }
 """The functions of `intrinsics`, and the Numba functions that replace them in compiled code."""

@@ -29,7 +29,8 @@ class Stats:
     threads : int
         CPU threads.
     device : str
-        The device at the end of the run: ``"cpu"``, or the GPU's name.
+        The device at the end of the run: ``"cpu"``, or the GPU's name. On a cluster, the processors of the last
+        iteration: ``"cpu"``, ``"gpu"`` or ``"both"``.
     note : str or None
         Why a GPU was not used although there is a driver, was not used to the end, or was used with less than was asked
         for; on a cluster, which workers went, and why parts moved.

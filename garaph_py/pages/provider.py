@@ -142,7 +142,7 @@ class SourceFactory:
         """
         into, memory = self._arrays.in_edges, self._memory
         if not into.on_disk:
-            if self._arrays.place is not None:  # a page may end only where one of the undivided graph does
+            if self._arrays.place is not None and pages is None:  # they may end only where the undivided graph's do
                 pages = [Page(0, 0, self._arrays.n, 0, self._arrays.m)]
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None

@@ -4,7 +4,8 @@ Kernels pass on what the part's own graph has: its numbers of vertices, its in-d
 these are exchanged for those of the undivided graph, which are fields of the program's own records. The parameters have
 the number of vertices, `N`, and the address of an array with the number that each vertex has there, `NUMBERS`. The data
 of a vertex has its number and its in-degree, as far as a function asks for them. Out-degrees come from
-`GraphArrays.degree_offsets`. So no kernel knows of parts.
+`GraphArrays.degree_offsets`. Mirrors, which a GPU may update beside own vertices, add nothing to totals: the parameters
+have the range of the own vertices, from `FIRST` up to `LAST`. So no kernel knows of parts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .signatures import offered
 from .vertex_data import vertex_column
 from .vertex_program import VertexProgram
 
-N, NUMBERS = "undivided_n", "undivided_numbers"
+N, NUMBERS, FIRST, LAST = "undivided_n", "undivided_numbers", "part_first", "part_last"
 """Fields of the parameters."""
 OF_VERTEX = {"id": ("undivided_id", np.uint32), "in_degree": ("undivided_in_degree", np.int64)}
 """Fields of a vertex's data, and their types, by the argument for which they stand."""
@@ -68,7 +69,8 @@ def bind_on_part(program: VertexProgram, graph: Graph) -> BoundProgram:
 def parameters_on(own: Any, place: Place) -> Any:
     """The program's `own` parameters, with the fields that stand for the undivided graph."""
     assert place.numbers.flags.c_contiguous
-    more = {N: place.n, NUMBERS: place.numbers.ctypes.data}
+    first, last = place.own
+    more = {N: place.n, NUMBERS: place.numbers.ctypes.data, FIRST: first, LAST: last}
     return with_fields(own, {name: np.array([value], np.int64) for name, value in more.items()})
 
 
@@ -115,6 +117,11 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
     return made
 
 
+def reads_numbers(bound: BoundProgram) -> bool:
+    """Whether functions of a program on a part read the array at `NUMBERS`."""
+    return any(item in asked for asked in bound.arguments.values() for item in BY_ARRAY)
+
+
 def functions_on_part(bound: BoundProgram, plain: Any) -> Any:
     """The functions of `bound`, which is on a part; the functions `plain` see the undivided graph alone."""
     real = (bound.real or np.dtype(np.int64)).type
@@ -133,4 +140,15 @@ def functions_on_part(bound: BoundProgram, plain: Any) -> Any:
             passed = ", ".join(instead.get(item, item) if item in asked else item for item in offered(function))
             head = f"def {function}({', '.join(offered(function))})"
             made[function] = define(f"{head}: return function({passed})", function=getattr(plain, function), **names)
-    return replace(plain, **made)
+    found = replace(plain, **made)
+    return replace(found, aggregate=of_own(found)) if "aggregate" in bound.arguments else found
+
+
+def of_own(plain: Any) -> Any:
+    """The function `aggregate` of the functions `plain`, which is 0 for mirrors."""
+    given = ", ".join(offered("aggregate"))
+    condition = f"self.{FIRST} <= id and id < self.{LAST}"
+    return define(
+        f"def aggregate({given}): return function({given}) if {condition} else nothing()",
+        function=plain.aggregate, nothing=plain.no_total,
+    )  # fmt: skip

@@ -10,39 +10,13 @@ from garaph_py.cluster.local import run_parts
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.runtime.options import RunOptions
 from tests.support.cases import EXACT, FLOAT, mostly_full
-from tests.support.programs import DataDriven, Strongest
+from tests.support.programs import DataDriven, Sees, Strongest
 from tests.support.stored_graphs import opened
 from tests.support.twins import Edges
 
 PARTS = (1, 2, 3, 5)
 SCALE = 12
 """Of a graph with more pieces of work than parts, so that totals have the same bits, too."""
-
-
-class Sees(gp.VertexProgram):
-    """Mixes all that functions see of the graph: ids, sizes, degrees, a parameter for each vertex, a vertex."""
-
-    root: gp.VertexId
-    salt: gp.PerVertex = 3
-
-    value = np.int64
-    sum = gp.add
-    total = int
-
-    def init(self, id, n, in_degree, out_degree, salt):
-        return id * 7 + n + in_degree * 3 + out_degree * 5 + salt
-
-    def gather(self, src, src_id, dst):
-        return src % 1009 + src_id + dst % 7
-
-    def apply(self, old, acc, total, id, salt, in_degree):
-        return acc % 100003 + total % 13 + (1000 if id == self.root else id) + salt + in_degree
-
-    def aggregate(self, new, out_degree):
-        return new % 11 + out_degree
-
-    def result(self, value, id, out_degree):
-        return value * 2 + id + out_degree
 
 
 def rmat(weights=None, directed=True):

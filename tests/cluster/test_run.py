@@ -15,8 +15,9 @@ import garaph_py.cluster
 from garaph_py import events
 from garaph_py.cluster.arrangement import GraphParts
 from garaph_py.cluster.part_run import PartRun
-from garaph_py.errors import ClusterError, FormatError, ParameterError
+from garaph_py.errors import ClusterError, DeviceError, FormatError, ParameterError
 from garaph_py.output.recording import read_recording
+from garaph_py.runtime.machine import Machine
 from garaph_py.simulation.recorded import read_trace
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened
@@ -224,7 +225,7 @@ def test_what_a_worker_raises_comes_here(client, graph, kind):
         ({"threads": 2}, "threads=2 cannot be used with cluster: each worker uses the threads"),
         ({"debug": True}, "debug=True cannot be used with cluster"),
         ({"options": gp.Options(check="finite")}, "check='finite' cannot be used with cluster: workers look"),
-        ({"device": "gpu"}, "device='gpu' cannot be used with cluster"),
+        ({"device": "gpu", "options": gp.Options(deterministic=True)}, "another one on a GPU; use device='cpu'"),
         ({"options": gp.Options(sync=False)}, "sync=False"),
         ({"options": gp.Options(mode="notify-pull", deterministic=True)}, "sums depend on their order"),
         (
@@ -373,3 +374,27 @@ def test_a_closed_client_is_refused(client):
         pass
     with pytest.raises(ParameterError, match="cluster=: the client is closed"):
         gp.run(gp.apps.BFS(0), gp.from_edges([0], [1]), cluster=closed)
+
+
+def test_a_worker_without_a_gpu_says_so(client, graph):
+    if any(client.run(find_gpu).values()):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(DeviceError, match=r"the worker tcp://\S+ cannot use a GPU: .*device='cpu'"):
+        gp.run(gp.apps.BFS(5), graph, cluster=client, device="gpu")
+
+
+def find_gpu():
+    """On a worker: whether it can use a GPU."""
+    return Machine.here().has_gpu()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("device", ["gpu", "hybrid", "auto"])
+def test_workers_share_a_gpu(client, device):
+    graph, options = gp.rmat(17, 16, seed=3), gp.Options(gpu_memory="256MiB")
+    for program in gp.apps.BFS(5), gp.apps.PageRank(stop="never"):
+        alone = gp.run(program, graph, device="cpu", iterations=6, options=gp.Options(sync=True))
+        result = gp.run(program, graph, cluster=client, device=device, iterations=6, options=options)
+        np.testing.assert_allclose(result.values, alone.values, rtol=1e-9)
+        used = {one.device for one in result.stats.iterations}
+        assert used & {"gpu", "both"} or device != "gpu"

@@ -414,9 +414,12 @@ def copy_to_peer(to, place, of, source, nbytes, stream):
 
 @pytest.fixture
 def device_for(monkeypatch):
-    """A function that makes the device on which a program on a graph runs; its driver is `made` of the layouts."""
+    """A function that makes the device on which a program on a graph runs; its driver is `made` of the layouts.
 
-    def make(program, graph, made=FakeDriver):
+    ``bind(program, graph)`` binds the program.
+    """
+
+    def make(program, graph, made=FakeDriver, bind=bind):
         bound = bind(program, graph)
         Interface(bound)  # what would be compiled can be written
         driver = made(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))

@@ -219,3 +219,29 @@ class Reach(gp.VertexProgram):
     def gather(self, src): return src
 """
 """A file that registers a policy of its own beside its program."""
+
+
+class Sees(gp.VertexProgram):
+    """Mixes all that functions see of the graph: ids, sizes, degrees, a parameter for each vertex, a vertex."""
+
+    root: gp.VertexId
+    salt: gp.PerVertex = 3
+
+    value = np.int64
+    sum = gp.add
+    total = int
+
+    def init(self, id, n, in_degree, out_degree, salt):
+        return id * 7 + n + in_degree * 3 + out_degree * 5 + salt
+
+    def gather(self, src, src_id, dst):
+        return src % 1009 + src_id + dst % 7
+
+    def apply(self, old, acc, total, id, salt, in_degree):
+        return acc % 100003 + total % 13 + (1000 if id == self.root else id) + salt + in_degree
+
+    def aggregate(self, new, out_degree):
+        return new % 11 + out_degree
+
+    def result(self, value, id, out_degree):
+        return value * 2 + id + out_degree

@@ -18,8 +18,9 @@ from typing import Any
 
 from ... import events
 from ...errors import DeviceError, GaraphError, ProgramError
-from ...native import cache
+from ...native import cache, u32_at
 from ...native.compiling import compiling, lock
+from ...native.lowering import load_u32
 from ...native.references import fingerprint, rebuild
 from ...program import BoundProgram
 from .header import NAME, header
@@ -145,6 +146,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     from numba import cuda, from_dtype
     from numba import types as nb
     from numba.cuda import dispatcher
+    from numba.cuda.extending import intrinsic
 
     teach()
     capability = (int(architecture[3:-1]), int(architecture[-1]))
@@ -155,7 +157,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     else:
         result = from_dtype(wrapper.returns)
     device_function = cuda.jit(device=True, forceinline=True)
-    memo: dict[types.FunctionType, Any] = {}
+    memo: dict[Any, Any] = {u32_at: intrinsic(load_u32)}
     asks_device = dispatcher.get_current_device
     # numba-cuda asks this machine's GPU for its architecture, but the machine may have no GPU.
     dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)

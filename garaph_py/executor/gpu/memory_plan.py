@@ -12,6 +12,7 @@ from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
+from ...program.part import reads_numbers
 from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
@@ -133,8 +134,9 @@ def array_sizes(
     """
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
+    most = graph.m if bound.place is None else graph._arrays.largest_offset
     arrays = {
-        "in_begins": begins_bytes(n, graph.m),
+        "in_begins": begins_bytes(n, most),
         "values": n * bound.value.itemsize,
         "sums": destinations * bound.accumulator.itemsize * by_runs,
         "frontier": words // 8,
@@ -147,7 +149,7 @@ def array_sizes(
             "word_ranks": words // 8,
         }  # fmt: skip
     if graph.directed:
-        arrays["out_begins"] = begins_bytes(n, graph.m)
+        arrays["out_begins"] = begins_bytes(n, most)
     if synchronous:
         arrays["next_values"] = n * bound.value.itemsize
     if components:
@@ -211,8 +213,8 @@ def has_lists(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, counted: int | None) -> int:
-    """Bytes for the allocations that are made when pages need them: tallies, partial totals, work items, reported
-    values.
+    """Bytes for the other allocations: tallies, partial totals, work items, reported values, and the numbers that a
+    part's vertices have in the undivided graph.
 
     `counted` is the number of vertices that count in shards; None if the replicated gather will not be used.
     """
@@ -223,5 +225,6 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     needed = (items + n // WORD // 64 + 64) * each if launcher.share and counted is not None else 0
     reported = max(bound.reports.itemsize, bound.value.itemsize)
     needed += (min(n, REPORT_VERTICES) + 2 * WORD) * reported + len(ranks.hubs) * launcher.layouts.hub.itemsize
+    needed += 4 * n if bound.place is not None and reads_numbers(bound) else 0
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
     return needed + (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES

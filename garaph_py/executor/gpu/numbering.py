@@ -132,8 +132,8 @@ class Numbering:
         return self.order.position
 
     def out_offsets(self, threads: int | None) -> Array:
-        """The offsets of out-edges, by the device's numbers."""
-        offsets = self.arrays.out_edges.offsets
+        """The sums of out-degrees, by the device's numbers."""
+        offsets = self.arrays.degree_offsets
         if self.order is None:
             return offsets
         with ThreadPool(threads) as pool:

@@ -30,8 +30,8 @@ def begins_bytes(n: int, m: int) -> int:
     return 8 * ((n + 2) // 2 + wraps_of(m))
 
 
-def begins_of(offsets: Array, threads: int | None) -> Array:
-    """The stored form of CSR or CSC `offsets`, made by `threads` threads.
+def begins_of(offsets: Array, threads: int | None, most: int | None = None) -> Array:
+    """The stored form of CSR or CSC `offsets`, made by `threads` threads, with room for offsets up to `most`.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def begins_of(offsets: Array, threads: int | None) -> Array:
         The low bits; then, from a multiple of 8 bytes on and in 8 bytes each, the first vertex whose offset is 2^32 or
         more, that whose offset is 2 * 2^32 or more, and so on.
     """
-    n, m = len(offsets) - 1, int(offsets[-1])
+    n, m = len(offsets) - 1, int(offsets[-1]) if most is None else most
     made = np.zeros(begins_bytes(n, m) // 4, np.uint32)
     made.view(np.int64)[(n + 2) // 2 :] = np.searchsorted(offsets, np.arange(1, wraps_of(m) + 1) << BITS)
 

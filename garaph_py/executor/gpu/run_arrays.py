@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ...program import BoundProgram
+from ...program.part import NUMBERS, reads_numbers
 from . import staging
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
@@ -70,7 +71,11 @@ class RunArrays:
         context, arrays = self.context, self._numbering.arrays
         if "pieces" in sizes:
             self.share("queue", "sums")
-        context["n"], context["wraps"], context["parameters"] = arrays.n, wraps_of(arrays.m), self._bound.parameters
+        context["n"], context["wraps"] = arrays.n, wraps_of(arrays.largest_offset)
+        context["parameters"] = self._bound.parameters
+        if (place := self._bound.place) is not None and reads_numbers(self._bound):
+            context["parameters"][NUMBERS] = numbers = kept.memory.allocate("numbers", place.numbers.nbytes)
+            copy(place.numbers, numbers)
         if not arrays.directed:
             context["out_begins"] = context["in_begins"]
         for name in sorted(missing, key=(*OF_GRAPH, *LEARNED).index):
@@ -83,9 +88,10 @@ class RunArrays:
     def _fill(self, name: str, threads: int | None, copy: Callable[[Array, int], None]) -> None:
         """Fill an array that depends on the graph alone: the host copies three of them, the GPU derives the others."""
         numbering, ranks = self._numbering, self._numbering.ranks
+        most = numbering.arrays.largest_offset
         copied: dict[str, Callable[[], Array]] = {
-            "in_begins": lambda: begins_of(ranks.offsets, threads),
-            "out_begins": lambda: begins_of(numbering.out_offsets(threads), threads),
+            "in_begins": lambda: begins_of(ranks.offsets, threads, most),
+            "out_begins": lambda: begins_of(numbering.out_offsets(threads), threads, most),
             "word_ranks": lambda: ranks.by_word(threads)[:-1],
             "positions": lambda: numbering.positions,
         }

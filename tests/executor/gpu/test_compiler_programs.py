@@ -9,9 +9,12 @@ import garaph_py as gp
 from garaph_py.errors import DeviceError, ProgramError
 from garaph_py.executor.gpu import compiler
 from garaph_py.executor.gpu.interface import can_replicate
+from garaph_py.graph.part import Cuts, cut_out
 from garaph_py.program import bind, narrow
+from garaph_py.program.part import bind_on_part
 from tests.support import ptx
 from tests.support.cases import mostly_full
+from tests.support.programs import Sees
 
 pytestmark = pytest.mark.cuda
 
@@ -367,3 +370,12 @@ def test_a_users_copy_of_a_search_is_the_same_code(own, library):
         assert narrows == (given.value == np.int64)
         codes.append(compiler.link(narrow.narrowed(given) if narrows else given, "sm_90", "ptx"))
     assert codes[0] == codes[1]
+
+
+def test_a_program_on_a_part_of_a_graph():
+    """It reads the numbers of sources in the undivided graph, and aggregates own vertices only."""
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+    part = cut_out(graph, Cuts(np.array([0, 1, 3]), np.zeros((0, 2), np.int64)), 1)
+    text = compiler.link(bind_on_part(Sees(root=0), part.graph), "sm_75", "ptx").decode()
+    assert ".extern .func" not in text
+    assert {"gather_segmented", "apply_vertices"} <= set(ptx.instructions(text))
