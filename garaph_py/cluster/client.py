@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
@@ -70,7 +70,7 @@ class Parts(Protocol):
     def arrays(self, part: int) -> dict[str, Array]:
         """The arrays of a part."""
 
-    def where(self, part: int) -> Mapping[str, Any] | None:
+    def where(self, part: int) -> Sequence[Any] | None:
         """Where a worker finds the part by itself; None if it has to be sent."""
 
     def needs(self) -> list[int]:
@@ -236,7 +236,7 @@ class Conductor:
                 self._has.update((address, part) for part in kept or ())
         parts, pieces = asyncio.Semaphore(PARTS), asyncio.Semaphore(PIECES)
         missing = [(address, part) for part, address in enumerate(self._addresses) if (address, part) not in self._has]
-        reads: dict[str, list[Mapping[str, Any]]] = {}
+        reads: dict[str, list[Sequence[Any]]] = {}
         for address, part in missing:
             if (where := self._parts.where(part)) is not None:
                 reads.setdefault(address, []).append(where)

@@ -23,7 +23,7 @@ from ..storage.remote import origin
 from ..system.sizes import show_bytes
 from .cuts import cut
 from .memory import LIMIT_SHARE, PROCESS, needs, parameter_bytes
-from .reading import PARTITION, InPartition
+from .reading import Where
 
 Array = npt.NDArray[Any]
 
@@ -52,9 +52,9 @@ class PartitionedParts:
         """No part has to be sent."""
         raise GraphError("the graph is on disk, where workers open their parts")
 
-    def where(self, part: int) -> dict[str, tuple[Any, ...]]:
-        """Where a worker finds a part: an `InPartition`."""
-        return {PARTITION: tuple(InPartition(origin(self._path), self.partition.id, part, *self._bytes))}
+    def where(self, part: int) -> Where:
+        """Where a worker finds a part."""
+        return Where(origin(self._path), self.partition.id, part, *self._bytes)
 
     def needs(self) -> list[int]:
         """The least bytes that each part takes in a worker."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +27,26 @@ from .memory import LIMIT_SHARE, PROCESS, needs
 
 Array = npt.NDArray[Any]
 
-SHARED, PARTITION = "shared", "partition"
-"""The kinds of places where workers find parts."""
+
+class Within(NamedTuple):
+    """Where a part is in an undivided graph on disk, as plain data.
+
+    Attributes
+    ----------
+    direction : str
+        Which of the graph's edges are the in-edges, ``"in"`` or ``"out"``.
+    valued : bool
+        Whether the edges have values.
+    cuts : ndarray of int64, shape (parts + 1,)
+        The first vertex of each part.
+    pieces : ndarray of int64, shape (k, 2)
+        Of `Cuts.pieces`, those of the part.
+    """
+
+    direction: str
+    valued: bool
+    cuts: Array
+    pieces: Array
 
 
 class Where(NamedTuple):
@@ -37,52 +55,22 @@ class Where(NamedTuple):
     Attributes
     ----------
     path : str
-        The graph's directory, or its URL.
-    graph_id : str
-        The id of the graph that must be there.
-    direction : str
-        Which of its edges are the in-edges, ``"in"`` or ``"out"``.
-    valued : bool
-        Whether the edges have values.
-    part : int
-    cuts : ndarray of int64, shape (parts + 1,)
-        The first vertex of each part.
-    pieces : ndarray of int64, shape (k, 2)
-        Of `Cuts.pieces`, those of the part.
-    value_bytes, parameter_bytes : int
-        Bytes of a vertex's value, and of the program's parameters for it.
-    """
-
-    path: str
-    graph_id: str
-    direction: str
-    valued: bool
-    part: int
-    cuts: Array
-    pieces: Array
-    value_bytes: int
-    parameter_bytes: int
-
-
-class InPartition(NamedTuple):
-    """Where a worker finds a part of a partition, as plain data.
-
-    Attributes
-    ----------
-    path : str
-        The directory of the partition, or its URL.
-    partition_id : str
-        The id of the partition that must be there.
+        The directory of the graph or the partition, or its URL.
+    id : str
+        The id of the graph or the partition that must be there.
     part : int
     value_bytes, parameter_bytes : int
         Bytes of a vertex's value, and of the program's parameters for it.
+    within : Within or None
+        None if the part has a directory of its own, in a partition.
     """
 
     path: str
-    partition_id: str
+    id: str
     part: int
     value_bytes: int
     parameter_bytes: int
+    within: Within | None = None
 
 
 class PartReader:
@@ -105,11 +93,10 @@ class PartReader:
         self._taken: dict[int, int] = {}
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
-    def read(self, wanted: Sequence[Mapping[str, Sequence[Any]]]) -> dict[int, tuple[Part, str, int]]:
+    def read(self, wanted: Sequence[Sequence[Any]]) -> dict[int, tuple[Part, str, int]]:
         """The parts that are wanted, their encodings, and the least memory that each needs.
 
-        Each is wanted as a `Where` or an `InPartition`, by its kind's name. The memory that is left is divided equally
-        among them.
+        Each is wanted as a `Where`. The memory that is left is divided equally among them.
 
         Raises
         ------
@@ -118,12 +105,11 @@ class PartReader:
         """
         parts: dict[int, tuple[Part, str, int]] = {}
         moved = bool(self._taken)
-        kinds: dict[str, type[Where] | type[InPartition]] = {SHARED: Where, PARTITION: InPartition}
-        found = [kinds[kind](*fields) for each in wanted for kind, fields in each.items()]
-        for left, where in zip(range(len(found), 0, -1), found, strict=True):
+        for left, fields in zip(range(len(wanted), 0, -1), wanted, strict=True):
+            where = Where(*fields)
             room = None if self._room is None else (self._room - sum(self._taken.values())) // left
             try:
-                read = self._read(where, room, moved) if isinstance(where, Where) else self._open(where, room, moved)
+                read = self._open(where, room, moved) if where.within is None else self._read(where, room, moved)
                 part, self._taken[where.part], least = read
                 parts[where.part] = part, part.graph.encoding, least
             except ClusterError:
@@ -147,15 +133,17 @@ class PartReader:
 
         A part that has `moved` here gets the least in any case.
         """
-        unread = tuple(f"{name}." for name in EDGES if not name.startswith(where.direction))
+        assert where.within is not None
+        within = Within(*where.within)
+        unread = tuple(f"{name}." for name in EDGES if not name.startswith(within.direction))
         with GraphDirectory(self._local(where.path, lambda name: not name.startswith(unread))) as folder:
             manifest = read_manifest(folder)
-            self._check_id(where.path, str(manifest.graph_id), where.graph_id)
-            cuts = Cuts(where.cuts, where.pieces)
-            stored = StoredPart(folder, manifest, where.direction, where.valued, cuts, where.part)
+            self._check_id(where.path, str(manifest.graph_id), where.id)
+            cuts = Cuts(within.cuts, within.pieces)
+            stored = StoredPart(folder, manifest, within.direction, within.valued, cuts, where.part)
             place = stored.place()
             sizes = np.int64(stored.edges), np.int64(len(place.numbers)), place.n
-            need = needs(*sizes, stored.value_dtype, *where[-2:])
+            need = needs(*sizes, stored.value_dtype, where.value_bytes, where.parameter_bytes)
             in_memory = int(max(need.raw, need.loading))
             least = min(in_memory, int(need.on_disk))
             if room is None or in_memory <= room:
@@ -164,15 +152,15 @@ class PartReader:
             part = self._on_local_disk(stored, place, room - int(need.writing), room - int(need.running))
             return part, room, least
 
-    def _open(self, where: InPartition, room: int | None, moved: bool) -> tuple[Part, int, int]:
+    def _open(self, where: Where, room: int | None, moved: bool) -> tuple[Part, int, int]:
         """The same for a part that is a graph directory already, which it opens as on one machine."""
         needed = NAME, place_name(where.part), f"{part_name(where.part)}/"
         whole = self._local(where.path, lambda name: name.startswith(needed))
         partition = read_partition(whole)
-        self._check_id(where.path, partition.id, where.partition_id)
+        self._check_id(where.path, partition.id, where.id)
         place, expected = read_place(whole, partition, where.part), partition.parts[where.part]
         sizes = np.int64(expected.edges), np.int64(expected.vertices), place.n
-        need = needs(*sizes, partition.edge_dtype, *where[-2:])
+        need = needs(*sizes, partition.edge_dtype, where.value_bytes, where.parameter_bytes)
         memory: int | None = None
         if room is not None:
             room = self._checked(room, int(need.opened), moved)

@@ -17,7 +17,7 @@ from ..storage.edge_hashes import NEIGHBOURS
 from ..storage.reader import ArrayReader
 from ..storage.remote import origin
 from .memory import bytes_at_most, parameter_bytes
-from .reading import SHARED, Where
+from .reading import Where, Within
 
 Array = npt.NDArray[Any]
 
@@ -51,18 +51,17 @@ class SharedParts(CutParts):
         """No part has to be sent."""
         raise GraphError("the graph is on disk, where workers read their parts")
 
-    def where(self, part: int) -> dict[str, tuple[Any, ...]]:
-        """Where a worker finds a part: a `Where`."""
+    def where(self, part: int) -> Where:
+        """Where a worker finds a part."""
         edges, cuts = self._graph._arrays.in_edges, self._cuts
         array = edges.neighbour_array
         assert isinstance(array, ArrayReader)
         assert self._graph.directory is not None
         first, last = cuts.vertices[part : part + 2].tolist()
         bounds = (int(edges.offsets[first]), first), (int(edges.offsets[last]), last)
-        where = Where(
-            origin(os.path.abspath(array.reader.folder.path)), self._graph.directory.removesuffix(TURNED),
-            DIRECTIONS[array.array.name], edges.value_array is not None, part, cuts.vertices,
-            pieces_within(cuts.pieces, *bounds), self._bound.value.itemsize,
-            parameter_bytes(self._bound),
+        path, graph_id = origin(os.path.abspath(array.reader.folder.path)), self._graph.directory.removesuffix(TURNED)
+        within = Within(
+            DIRECTIONS[array.array.name], edges.value_array is not None, cuts.vertices,
+            pieces_within(cuts.pieces, *bounds),
         )  # fmt: skip
-        return {SHARED: tuple(where)}
+        return Where(path, graph_id, part, self._bound.value.itemsize, parameter_bytes(self._bound), within)

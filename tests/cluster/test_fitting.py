@@ -11,16 +11,6 @@ from garaph_py.program import bind
 from tests.support.stored_graphs import opened
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return gp.rmat(14, 16, seed=1)
-
-
-@pytest.fixture(scope="module")
-def bound(graph):
-    return bind(gp.apps.PageRank(), graph)
-
-
 def limit_of(needed):
     """The memory limit of a worker that has just room for so many bytes of parts."""
     return int((needed + PROCESS) / LIMIT_SHARE) + 2

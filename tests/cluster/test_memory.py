@@ -1,21 +1,10 @@
 import numpy as np
-import pytest
 
 import garaph_py as gp
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS, part_bytes, rooms
 from garaph_py.graph.part import part_of
 from garaph_py.program import bind
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return gp.rmat(14, 16, seed=1)
-
-
-@pytest.fixture(scope="module")
-def bound(graph):
-    return bind(gp.apps.PageRank(), graph)
 
 
 def test_a_part_takes_more_than_its_arrays(graph, bound):
