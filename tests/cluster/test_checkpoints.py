@@ -18,6 +18,7 @@ from garaph_py.cluster import client as client_module
 from garaph_py.cluster import worker as worker_module
 from garaph_py.cluster.checkpoints import Checkpoints, saying_how_to_resume, signals_held
 from garaph_py.cluster.heard import Heard
+from garaph_py.cluster.partition import partition
 from garaph_py.cluster.run import conduct, sendable
 from garaph_py.cluster.source import sent
 from garaph_py.errors import ClusterError, ParameterError
@@ -126,6 +127,17 @@ def test_a_cluster_goes_on_from_one_machine(graph, program, tmp_path):
     values, _, before = run(tmp_path, Slow(2), graph, program)
     assert before == 2
     np.testing.assert_array_equal(values, gp.run(program, graph, options=gp.Options(sync=True)).values)
+
+
+def test_a_run_over_a_partition_resumes_on_other_workers(graph, ranks, tmp_path):
+    gp.save(graph, tmp_path / "graph")
+    partition(tmp_path / "graph", tmp_path / "parts", 3)
+    folder, divided = tmp_path / "checkpoints", gp.open(tmp_path / "parts")
+    with pytest.raises(ClusterError, match="all workers have gone"):
+        run(folder, Slow(3, dies=2), divided, resume=False)
+    values, _, before = run(folder, Slow(2), gp.open(tmp_path / "parts"))
+    np.testing.assert_array_equal(values, ranks)
+    assert before >= 2
 
 
 def listen(checkpoints, thread):

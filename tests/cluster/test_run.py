@@ -14,10 +14,12 @@ import garaph_py as gp
 import garaph_py.cluster
 from garaph_py import events
 from garaph_py.cluster.arrangement import GraphParts
+from garaph_py.cluster.local import run_parts
 from garaph_py.cluster.part_run import PartRun
 from garaph_py.errors import ClusterError, DeviceError, FormatError, ParameterError
 from garaph_py.output.recording import read_recording
 from garaph_py.runtime.machine import Machine
+from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation.recorded import read_trace
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened
@@ -131,11 +133,15 @@ def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
     assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
 
 
-def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path):
-    """The command is killed (SIGKILL) once it has a checkpoint, and resumed on the cluster and on this machine."""
+@pytest.mark.parametrize("is_divided", [False, True], ids=["graph", "partition"])
+def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path, is_divided):
+    """The command is killed (SIGKILL) once it has a checkpoint, and resumed on the cluster and on this machine; a
+    partition on the cluster only."""
     gp.save(graph, tmp_path / "graph")
-    kept, address = tmp_path / "kept", client.scheduler.address
-    asked = ["run", "PageRank", tmp_path / "graph", "--iterations", 600, "-p", "stop=never", "--quiet"]
+    if is_divided:
+        assert garaph(monkeypatch, "partition", tmp_path / "graph", tmp_path / "parts", "--parts", 3, "--quiet") == 0
+    kept, address, over = tmp_path / "kept", client.scheduler.address, tmp_path / ("parts" if is_divided else "graph")
+    asked = ["run", "PageRank", over, "--iterations", 600, "-p", "stop=never", "--quiet"]
     more = ["--cluster", address, "--checkpoint", kept, "--checkpoint-every", 1]
     with subprocess.Popen([sys.executable, "-m", "garaph_py", *map(str, asked + more)]) as killed:
         while killed.poll() is None and not list(kept.glob("*.checkpoint")):
@@ -144,11 +150,12 @@ def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path):
     assert killed.returncode == -signal.SIGKILL
     shutil.copytree(kept, tmp_path / "copy")
     assert garaph(monkeypatch, "resume", kept, "--output", tmp_path / "cluster.npy", "--cluster", address) == 0
-    assert garaph(monkeypatch, "resume", tmp_path / "copy", "--output", tmp_path / "alone.npy") == 0
     expected = gp.run(gp.apps.PageRank(stop="never"), graph, iterations=600).values
-    for name in ("cluster", "alone"):
-        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), expected)
+    np.testing.assert_array_equal(np.load(tmp_path / "cluster.npy"), expected)
     assert not kept.exists()
+    if not is_divided:
+        assert garaph(monkeypatch, "resume", tmp_path / "copy", "--output", tmp_path / "alone.npy") == 0
+        np.testing.assert_array_equal(np.load(tmp_path / "alone.npy"), expected)
 
 
 def runs_left(client):
@@ -295,12 +302,15 @@ class SlowComponents(Slow, gp.apps.ConnectedComponents):
 def test_a_killed_worker_changes_no_answer(graph):
     """A worker is killed once the first iteration is heard of, in each run another one. Nannies start new ones."""
     both = graph.symmetrized()
+    runs = [(SlowRank(), graph), (SlowPaths(source=5), graph), (SlowComponents(), both)]
+    for program, over in runs:  # compiles what four workers would all compile at once
+        run_parts(program, over, 4, RunOptions(iterations=1, sync=True))
     with (
         distributed.LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         pids = list(client.run(os.getpid).values())
-        for program, over in [(SlowRank(), graph), (SlowPaths(source=5), graph), (SlowComponents(), both)]:
+        for program, over in runs:
             victim = [pids.pop()]
 
             def kill(event, victim=victim):
