@@ -163,9 +163,9 @@ def pace(seconds: float) -> None:
 
     step = PartRun.step
 
-    def slowly(self: Any, totals: Any) -> Any:
+    def slowly(self: Any, totals: Any, tell: Any) -> Any:
         time.sleep(seconds * self.part.graph.m)
-        return step(self, totals)
+        return step(self, totals, tell)
 
     PartRun.step = slowly  # type: ignore[method-assign]
 

@@ -6,11 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import ClusterError
 from .messages import Message, encode
-from .part_run import Changed
+from .part_run import Changed, Tell
 from .superstep import Arrived, Copied, Copy, Finish, Instruction, Ready, Report, Send, Step, Supersteps
 
 COPY_RATE = 1e9
@@ -51,14 +52,17 @@ class Runs(Protocol):
     def open(self) -> Any:
         """Make the initial state; return its counts."""
 
-    def step(self, counts: Sequence[Any]) -> Any:
-        """Do a superstep; `counts` are those of all parts after the one before. Return the counts after it."""
+    def step(self, counts: Sequence[Any], tell: Tell) -> Any:
+        """Do a superstep; `counts` are those of all parts after the one before. Return the counts after it.
+
+        It may call ``tell(part, changed)`` for what another part can be sent before the superstep is done.
+        """
 
     def ends(self, counts: Sequence[Any], superstep: int) -> bool:
         """Whether the run ends after so many supersteps: every part gets the same answer."""
 
     def outgoing(self, part: int) -> Changed:
-        """What to send another part after the last superstep."""
+        """What to send another part after the last superstep, but for what it has been told."""
 
     def incoming(self, part: int, message: Message) -> None:
         """Store what another part has sent at its mirrors."""
@@ -91,16 +95,19 @@ class Runs(Protocol):
 
 
 class Letter(NamedTuple):
-    """A message on its way from part to part."""
+    """A message on its way from part to part. The last one of a superstep has the sender's report; those before it, if
+    there are any, are about the first vertices that the receiver mirrors."""
 
     epoch: int
     superstep: int
     sender: int
     receiver: int
-    report: Report
+    report: Report | None
     message: Message
 
 
+Messages = Mapping[int, Sequence[Message]]
+"""The messages of a superstep, by sender."""
 Post = Callable[[Letter], Awaitable[None]]
 Keep = Callable[[int, int, dict[str, Any], bool], Awaitable[None]]
 
@@ -142,7 +149,8 @@ class PartHost:
         self._run, self._part, self._parts = run, part, parts
         self._engine, self._post, self._keep = engine, post, keep
         self._machine: Supersteps | None = None
-        self._letters: dict[tuple[int, int], Message] = {}
+        self._letters: dict[tuple[int, int], dict[int, Letter]] = {}  # by superstep and sender, and by first position
+        self._early = 0  # bytes of the messages that were sent before their superstep was done
         self._outgoing: dict[int, Message] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._reported, self._copy_seconds, self._worked = 0.0, run.state_bytes / COPY_RATE, 0.0
@@ -177,13 +185,16 @@ class PartHost:
             task.cancel()
 
     def arrive(self, letter: Letter) -> None:
-        """Take a letter."""
+        """Take a letter. Those of a superstep may come in any order."""
         machine = self._machine
-        arrived = Arrived(letter.epoch, letter.superstep, letter.sender, letter.report)
-        if machine is None or not machine.expects(arrived):
+        if machine is None or not machine.expects(letter.epoch, letter.superstep, letter.sender):
             return
-        self._letters[letter.superstep, letter.sender] = letter.message
-        self._obey(machine.handle(arrived))
+        there = self._letters.setdefault((letter.superstep, letter.sender), {})
+        there[letter.message.first] = letter
+        last = next((each for each in there.values() if each.report is not None), None)
+        before = sum(each.message.last - each.message.first for each in there.values() if each.report is None)
+        if last is not None and last.report is not None and before == last.message.first:
+            self._obey(machine.handle(Arrived(letter.epoch, letter.superstep, letter.sender, last.report)))
 
     def ask(self) -> None:
         """Have all parts make a copy for the client after one of the next supersteps."""
@@ -218,7 +229,8 @@ class PartHost:
         assert self._machine is not None
         now = time.perf_counter()
         seconds, self._reported = now - self._reported, now
-        sent = sum(message.nbytes for message in self._outgoing.values())
+        sent = self._early + sum(message.nbytes for message in self._outgoing.values())
+        self._early = 0
         return Report(counts, seconds, self._copy_seconds, self._machine.copied, sent, self._is_asked, self._worked)
 
     def _obey(self, instructions: Sequence[Instruction]) -> None:
@@ -282,7 +294,20 @@ class PartHost:
         """Do a superstep, unless the epoch ends meanwhile."""
         machine, loop = self._machine, asyncio.get_running_loop()
         messages = self._messages(step.superstep - 1)
-        counts, saved = await loop.run_in_executor(self._engine, self._compute, step, messages, copy is not None)
+
+        def send(receiver: int, message: Message) -> None:
+            """Send a message before the superstep is done, unless the epoch has ended."""
+            if self._machine is machine and machine is not None:
+                self._early += message.nbytes
+                self._start(self._deliver(
+                    Letter(machine.epoch, step.superstep, self._part, receiver, None, message)
+                ))  # fmt: skip
+
+        def tell(part: int, changed: Changed) -> None:
+            loop.call_soon_threadsafe(send, part, encode(changed))
+
+        work = partial(self._compute, step, messages, copy is not None, tell)
+        counts, saved = await loop.run_in_executor(self._engine, work)
         if self._machine is not machine:
             return  # halted meanwhile
         assert machine is not None
@@ -308,10 +333,10 @@ class PartHost:
         if machine is self._machine:
             machine.handle(Copied(copy.superstep))
 
-    def _messages(self, superstep: int) -> dict[int, Message]:
+    def _messages(self, superstep: int) -> dict[int, list[Message]]:
         """The messages of a superstep, by sender; they are forgotten."""
         others = (part for part in range(self._parts) if part != self._part)
-        return {part: self._letters.pop((superstep, part)) for part in others}
+        return {part: [letter.message for letter in self._letters.pop((superstep, part)).values()] for part in others}
 
     # In the engine's thread:
 
@@ -322,16 +347,17 @@ class PartHost:
         self._encode()
         return counts
 
-    def _put(self, messages: Mapping[int, Message]) -> None:
-        for part, message in messages.items():
-            self._run.incoming(part, message)
+    def _put(self, messages: Messages) -> None:
+        for part, told in messages.items():
+            for message in told:
+                self._run.incoming(part, message)
 
-    def _end(self, messages: Mapping[int, Message]) -> Any:
+    def _end(self, messages: Messages) -> Any:
         """Put the last messages in place; return the numbers of the part that are not finite."""
         self._put(messages)
         return self._run.not_finite()
 
-    def _compute(self, step: Step, messages: Mapping[int, Message], copy: bool) -> tuple[Any, dict[str, Any]]:
+    def _compute(self, step: Step, messages: Messages, copy: bool, tell: Tell) -> tuple[Any, dict[str, Any]]:
         """Put messages in place, copy the state if asked, and do a superstep."""
         began = time.perf_counter()
         self._put(messages)
@@ -340,7 +366,7 @@ class PartHost:
             started = time.perf_counter()
             saved = self._run.save()
             self._copy_seconds = saving = time.perf_counter() - started
-        counts = self._run.step([report.counts for report in step.reports])
+        counts = self._run.step([report.counts for report in step.reports], tell)
         self._encode()
         self._worked = time.perf_counter() - began - saving
         return counts, saved

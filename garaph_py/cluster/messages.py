@@ -33,12 +33,17 @@ class Message:
         How `where` says which vertices are sent: ``"all"``, ``"list"`` or ``"bitmap"``.
     where, values, active : ndarray of uint8
         Their positions; their values; and a bitmap of those that are active, empty if all are.
+    first, last : int
+        The message is about the vertices from position `first` up to `last` of those that the receiver mirrors; other
+        positions in it count from `first`.
     """
 
     how: str
     where: Array
     values: Array
     active: Array
+    first: int
+    last: int
 
     @property
     def nbytes(self) -> int:
@@ -58,16 +63,17 @@ def encode(changed: Changed) -> Message:
         how = LIST if count * POSITION.itemsize <= bitmap_bytes(length) else BITMAP
         where = positions.astype(POSITION).view(np.uint8) if how == LIST else np.packbits(sent, bitorder="little")
     all_active = bool(active.all())
-    return Message(how, where, as_bytes(values), nothing() if all_active else np.packbits(active, bitorder="little"))
+    bitmap = nothing() if all_active else np.packbits(active, bitorder="little")
+    return Message(how, where, as_bytes(values), bitmap, changed.first, changed.first + length)
 
 
-def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
+def decode(message: Message, mirrors: int, dtype: np.dtype[Any]) -> Changed:
     """What a message says of the vertices that the receiver mirrors. Values that were not sent are 0.
 
     Parameters
     ----------
     message : Message
-    length : int
+    mirrors : int
         How many of the sender's vertices the receiver mirrors.
     dtype : dtype
         The type of a value.
@@ -77,6 +83,8 @@ def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
     ClusterError
         If sizes or positions are not those of a valid message.
     """
+    first, length = message.first, message.last - message.first
+    check(0 <= first <= message.last <= mirrors, f"the vertices from {first} to {message.last} of {mirrors} mirrors")
     positions = positions_of(message, length)
     count = length if positions is None else len(positions)
     check(message.values.nbytes == count * dtype.itemsize, f"{message.values.nbytes} bytes of values for {count}")
@@ -86,10 +94,10 @@ def decode(message: Message, length: int, dtype: np.dtype[Any]) -> Changed:
     else:
         active = np.ones(count, bool)
     if positions is None:
-        return Changed(message.values.view(dtype), np.ones(length, bool), active)
+        return Changed(message.values.view(dtype), np.ones(length, bool), active, first)
     values, is_sent, is_active = np.zeros(length, dtype), np.zeros(length, bool), np.zeros(length, bool)
     values[positions], is_sent[positions], is_active[positions] = message.values.view(dtype), True, active
-    return Changed(values, is_sent, is_active)
+    return Changed(values, is_sent, is_active, first)
 
 
 def positions_of(message: Message, length: int) -> Array | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +19,11 @@ from ..errors import DeviceError, ParameterError
 from ..executor.modes import COMPONENTS, CPU, PULL, PULL_TILED, PUSH
 from ..executor.partials import sum_partials
 from ..executor.protocol import Decision, StepResult
+from ..executor.state import State
 from ..graph.part import Part
 from ..graph.vertex_set import WORD, VertexSet
 from ..native.threads import ThreadPool
+from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram
 from ..program.functions import partial_dtype
@@ -35,6 +38,11 @@ from .gather import gather
 from .part_executor import MODES, PartExecutor
 
 Array = npt.NDArray[Any]
+
+
+EARLY = 1 << 20
+"""Least bytes of values that are sent while others are computed: 1 MiB takes about 2 ms, of which 0.5 are for the
+message itself (docs/results/cluster.md)."""
 
 
 class Counts(NamedTuple):
@@ -74,16 +82,23 @@ class Changed(NamedTuple):
     Attributes
     ----------
     values : ndarray of the values' dtype
-        The values of all of them.
+        The values of some of them.
     changed : ndarray of bool
         Whose values the other part does not have yet.
     active : ndarray of bool
         Which of them are active.
+    first : int
+        The position of the first of them.
     """
 
     values: Array
     changed: Array
     active: Array
+    first: int = 0
+
+
+Tell = Callable[[int, Changed], None]
+"""``tell(part, changed)`` sends another part what has changed, before all vertices have been updated."""
 
 
 class PartRun:
@@ -126,6 +141,8 @@ class PartRun:
         self._sends: dict[int, Array] = {}
         self._sent: dict[int, Array] = {}
         self._spare: dict[int, Array] = {}
+        self._told: dict[int, int] = {}  # of how many of its mirrors a part has been told already
+        self._pulled = 0  # up to which vertex all have new values
         self._stack = ExitStack()
         self._done = 0
 
@@ -195,10 +212,16 @@ class PartRun:
         values = np.zeros(0, self.bound.value) if self.is_empty else self._state.values[own]
         return self._watch.found(values, self.part.place.numbers[own])
 
-    def step(self, totals: Counts) -> Counts:
-        """Do a superstep over the own vertices. Every part decides on the mode by the same `totals`."""
+    def step(self, totals: Counts, tell: Tell | None = None) -> Counts:
+        """Do a superstep over the own vertices. Every part decides on the mode by the same `totals`.
+
+        If this takes long, other parts are told the first new values while the rest is computed.
+        """
         if self.is_empty:
             return self._nothing()
+        self._told, self._pulled = dict.fromkeys(self._sends, 0), self.part.own[0]
+        early = None if tell is None or self._executor.uses_gpu else partial(self._tell_early, tell)
+        self._executor.host.after_pull = early
         state, executor, started = self._state, self._executor, time.perf_counter()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
@@ -240,17 +263,35 @@ class PartRun:
         places, state = self._sends.get(part), self._state if not self.is_empty else None
         if places is None or state is None:
             return Changed(np.zeros(0, self.bound.value), *np.zeros((2, 0), np.bool_))
+        found = self._changed(part, slice(self._told.get(part, 0), len(places)), state.values, state.frontier)
         # The other part has read what was sent two supersteps ago: it has done the one after that.
-        values, sent = self._spare[part], self._sent[part]
-        changed, active = gather(places, state.values, sent, state.frontier.bits, values, self._pool)
-        self._sent[part], self._spare[part] = values, sent
+        self._sent[part], self._spare[part] = self._spare[part], self._sent[part]
+        self._told[part] = 0
+        return found
+
+    def _tell_early(self, tell: Tell, page: Page, state: State) -> None:
+        """After a page, tell all parts what has changed up to its end, if that is worth a message of its own."""
+        if page.first_vertex > self._pulled:  # a page before it is missing
+            return
+        self._pulled = page.last_vertex
+        for part, places in self._sends.items():
+            first, last = self._told[part], int(np.searchsorted(places, self._pulled))
+            if (last - first) * self.bound.value.itemsize >= EARLY:
+                tell(part, self._changed(part, slice(first, last), state.next_values, state.next_frontier))
+                self._told[part] = last
+
+    def _changed(self, part: int, some: slice, values: Array, frontier: VertexSet) -> Changed:
+        """What another `part` needs to know of `some` of the vertices that it mirrors."""
+        places, sent, now = self._sends[part][some], self._sent[part][some], self._spare[part][some]
+        changed, active = gather(places, values, sent, frontier.bits, now, self._pool)
         if "prepare" in self.bound.arguments:  # it has rewritten the mirrors' values there, too
             changed[:] = True
-        return Changed(values, changed, active)
+        return Changed(now, changed, active, some.start)
 
     def incoming(self, part: int, told: Changed) -> None:
         """Store what another `part` has sent at its mirrors. It reads only values that `told.changed` marks."""
-        first, last = self.part.mirrors(part)
+        first = self.part.mirrors(part)[0] + told.first
+        last = first + len(told.values)
         if first == last:
             return
         state = self._state

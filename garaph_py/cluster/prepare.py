@@ -15,7 +15,7 @@ from ..graph.place import Place
 from ..program import VertexProgram
 from ..runtime.options import RunOptions
 from .messages import Message, decode
-from .part_run import Changed, Counts, PartRun
+from .part_run import Changed, Counts, PartRun, Tell
 from .reading import PartReader
 from .source import SentProgram, received
 from .superstep import Report
@@ -79,9 +79,9 @@ class HostedRun:
             raise DeviceError(f"the worker {self._address} cannot use a GPU: {error}") from error
         return self._counts
 
-    def step(self, counts: Sequence[Counts]) -> Counts:
+    def step(self, counts: Sequence[Counts], tell: Tell) -> Counts:
         """Do a superstep."""
-        self._counts, self._is_new = self._run.step(self._run.total([Counts(*each) for each in counts])), False
+        self._counts, self._is_new = self._run.step(self._run.total([Counts(*each) for each in counts]), tell), False
         return self._counts
 
     def ends(self, counts: Sequence[Counts], superstep: int) -> bool:

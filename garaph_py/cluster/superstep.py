@@ -165,28 +165,28 @@ class Supersteps:
         if isinstance(event, Ready):
             self._own = event.report
             return [Send(self.superstep, event.report), *self._advance()]
-        if not self.expects(event):
+        if not self.expects(event.epoch, event.superstep, event.sender):
             return []
         self._arrived.setdefault(event.superstep, {})[event.sender] = event.report
         return self._advance()
 
-    def expects(self, message: Arrived) -> bool:
-        """Whether the part needs a message: not one of another epoch or of the past, or one that it already has.
+    def expects(self, epoch: int, superstep: int, sender: int) -> bool:
+        """Whether the part needs a message: not one of another epoch or of the past, or of which it has the report.
 
         Raises
         ------
         ClusterError
             If its sender is no other part, or it is too far ahead.
         """
-        if message.epoch != self.epoch or message.superstep < self.superstep or self._ended:
+        if epoch != self.epoch or superstep < self.superstep or self._ended:
             return False
-        is_other = message.sender in range(self.parts) and message.sender != self.part
-        if message.superstep > self.superstep + 1 or not is_other:
+        is_other = sender in range(self.parts) and sender != self.part
+        if superstep > self.superstep + 1 or not is_other:
             raise ClusterError(
-                f"part {self.part} is at superstep {self.superstep} and got a message of part {message.sender} for "
-                f"superstep {message.superstep}; use the same version of garaph_py on all workers"
+                f"part {self.part} is at superstep {self.superstep} and got a message of part {sender} for superstep "
+                f"{superstep}; use the same version of garaph_py on all workers"
             )
-        return message.sender not in self._arrived.get(message.superstep, {})
+        return sender not in self._arrived.get(superstep, {})
 
     def _advance(self) -> list[Instruction]:
         """Go on if the superstep is complete."""

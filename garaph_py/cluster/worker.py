@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -246,9 +247,11 @@ class Hosting:
         """Learn which of a part's own vertices another part mirrors."""
         self._sends.setdefault(part, {})[by] = numbers
 
-    async def letter(self, head: tuple[int, int, int, int], report: Sequence[Any], message: Sequence[Any]) -> None:
+    async def letter(
+        self, head: tuple[int, int, int, int], report: Sequence[Any] | None, message: Sequence[Any]
+    ) -> None:
         """Take a letter. One of an earlier epoch may be for a part that is not here any more."""
-        letter = Letter(*head, Report(*report), Message(*message))
+        letter = Letter(*head, None if report is None else Report(*report), Message(*message))
         if letter.receiver in self._hosts:
             self._hosts[letter.receiver].arrive(letter)
 
@@ -268,8 +271,8 @@ class Hosting:
             return
         message = letter.message
         await self._ask(letter.receiver, "letter", {
-            "head": tuple(letter[:4]), "report": tuple(letter.report),
-            "message": (message.how, message.where, message.values, message.active),
+            "head": tuple(letter[:4]), "report": None if letter.report is None else tuple(letter.report),
+            "message": tuple(getattr(message, field.name) for field in dataclasses.fields(message)),
         })  # fmt: skip
 
     async def _keep(self, part: int, superstep: int, saved: dict[str, Any], asked: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from ..graph.vertex_set import WORD
 PAGE_EDGES = 1 << 26
 """Default bound on a page's edges: tens of milliseconds of work for a few cores, so that the gap between two pages
 hardly matters."""
+PART_PAGES = 4
+"""Most pages of a part in memory: while a worker computes one, it sends the new values of those before."""
+LEAST_PART_PAGE = 1 << 20
+"""Fewest edges of such a page on average: 5 ms of work for a thread (at 2e8 edges/s), as long as some messages take."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,18 @@ def check_page_edges(page_edges: int) -> int:
     if isinstance(page_edges, bool) or not isinstance(page_edges, int) or page_edges < 1:
         raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
     return page_edges
+
+
+def part_layout(offsets: npt.NDArray[Any], pieces: npt.NDArray[Any]) -> list[Page]:
+    """The pages of a part of a graph in memory. They end where a piece of work ends (`Place.pieces`) that cuts no list,
+    so that sums have the bits of the undivided graph."""
+    edges, vertices = pieces.T
+    n, m = len(offsets) - 1, int(offsets[-1])
+    ends = np.unique(vertices[offsets[vertices] == edges])
+    count = min(PART_PAGES, m // LEAST_PART_PAGE)
+    wanted = np.searchsorted(offsets[ends], [m * k // count for k in range(1, count)])
+    bounds = np.unique([0, *ends[wanted], n]).tolist()
+    return [Page(k, a, b, int(offsets[a]), int(offsets[b])) for k, (a, b) in enumerate(pairwise(bounds))]
 
 
 def within(pages: Sequence[Page], first: int, last: int) -> Sequence[Page]:

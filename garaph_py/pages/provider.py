@@ -16,7 +16,7 @@ from ..native import Kernel
 from ..storage.disks import Disk
 from ..storage.reader import ArrayReader
 from .disk_source import DiskPageSource, OnBuffer, ignore
-from .layout import Page
+from .layout import Page, part_layout
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
 from .memory_source import MemoryPageSource
 from .part_source import PartSource
@@ -142,8 +142,8 @@ class SourceFactory:
         """
         into, memory = self._arrays.in_edges, self._memory
         if not into.on_disk:
-            if self._arrays.place is not None and pages is None:  # they may end only where the undivided graph's do
-                pages = [Page(0, 0, self._arrays.n, 0, self._arrays.m)]
+            if (place := self._arrays.place) is not None and pages is None:
+                pages = part_layout(into.offsets, place.pieces)
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
         layout = memory.in_layout(page_edges, pages, elsewhere)

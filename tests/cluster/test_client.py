@@ -114,7 +114,7 @@ def test_no_worker_left(monkeypatch):
 
 def test_what_a_part_raises_ends_the_run():
     class Fails(NumpyRun):
-        def step(self, counts):
+        def step(self, counts, tell):
             raise ClusterError("the step failed")
 
     with pytest.raises(ClusterError, match="the step failed"):

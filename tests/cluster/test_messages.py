@@ -44,7 +44,7 @@ def test_the_shortest_encoding_is_taken():
 
 def test_a_vertex_may_change_without_being_active():
     told = decode(encode(changed([5, 6, 7], [1, 0, 1], [0, 0, 1])), 3, INT)
-    assert [list(each) for each in told] == [[5, 0, 7], [True, False, True], [False, False, True]]
+    assert [list(each) for each in told[:3]] == [[5, 0, 7], [True, False, True], [False, False, True]]
 
 
 def raw(array, kind):
@@ -54,15 +54,16 @@ def raw(array, kind):
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        (Message("list", raw([1, 1], "<u4"), raw([5, 6], INT), raw([], "u1")), "out of order"),
-        (Message("list", raw([1, 9], "<u4"), raw([5, 6], INT), raw([], "u1")), "beyond its 4 mirrors"),
-        (Message("list", raw([1, 2, 3], "u1"), raw([5], INT), raw([], "u1")), "a list of 3 bytes"),
-        (Message("list", raw([1], "<u4"), raw([5, 6], INT), raw([], "u1")), "16 bytes of values for 1"),
-        (Message("all", raw([], "u1"), raw([5], INT), raw([], "u1")), "8 bytes of values for 4"),
-        (Message("all", raw([1], "u1"), raw([5, 6, 7, 8], INT), raw([], "u1")), "positions beside all values"),
-        (Message("bitmap", raw([1, 0], "u1"), raw([5], INT), raw([], "u1")), "bitmap of 2 bytes for 4"),
-        (Message("list", raw([1], "<u4"), raw([5], INT), raw([1, 1], "u1")), "2 bytes of active bits for 1"),
-        (Message("zip", raw([], "u1"), raw([], INT), raw([], "u1")), "unknown encoding 'zip'"),
+        (Message("list", raw([1, 1], "<u4"), raw([5, 6], INT), raw([], "u1"), 0, 4), "out of order"),
+        (Message("list", raw([1, 9], "<u4"), raw([5, 6], INT), raw([], "u1"), 0, 4), "beyond its 4 mirrors"),
+        (Message("list", raw([1, 2, 3], "u1"), raw([5], INT), raw([], "u1"), 0, 4), "a list of 3 bytes"),
+        (Message("list", raw([1], "<u4"), raw([5, 6], INT), raw([], "u1"), 0, 4), "16 bytes of values for 1"),
+        (Message("all", raw([], "u1"), raw([5], INT), raw([], "u1"), 0, 4), "8 bytes of values for 4"),
+        (Message("all", raw([1], "u1"), raw([5, 6, 7, 8], INT), raw([], "u1"), 0, 4), "positions beside all values"),
+        (Message("bitmap", raw([1, 0], "u1"), raw([5], INT), raw([], "u1"), 0, 4), "bitmap of 2 bytes for 4"),
+        (Message("list", raw([1], "<u4"), raw([5], INT), raw([1, 1], "u1"), 0, 4), "2 bytes of active bits for 1"),
+        (Message("zip", raw([], "u1"), raw([], INT), raw([], "u1"), 0, 4), "unknown encoding 'zip'"),
+        (Message("all", raw([], "u1"), raw([5], INT), raw([], "u1"), 4, 5), "the vertices from 4 to 5 of 4 mirrors"),
     ],
 )
 def test_invalid_messages_are_refused(message, problem):

@@ -129,3 +129,31 @@ def test_members_are_put_in_a_range_of_a_set(first, count):
     put(active, first, new)
     before[first : first + count] = new
     assert np.array_equal(active.mask(400), before)
+
+
+def test_new_values_are_told_before_all_are_computed(monkeypatch):
+    """They are what would be told at the end, each once, and give the same answer."""
+    monkeypatch.setattr("garaph_py.pages.layout.LEAST_PART_PAGE", 1)
+    monkeypatch.setattr("garaph_py.cluster.part_run.EARLY", 64)
+    graph = gp.rmat(15, seed=1)
+    for program in gp.apps.PageRank(), gp.apps.BFS(graph.ids[int(graph.out_degrees.argmax())]):
+        runs, totals = opened(program, graph)
+        others, same = opened(program, graph)
+        for _ in range(3):
+            told, counts = [], []
+            for p, run in enumerate(runs):
+                counts.append(run.step(totals, lambda *each, p=p, told=told: told.append((p, *each))))
+            early = len(told)
+            told += [(p, q, run.outgoing(q)) for p, run in enumerate(runs) for q in range(len(runs)) if p != q]
+            sizes = {(p, q): len(run.part.wanted(p)) for q, run in enumerate(runs) for p in range(len(runs)) if p != q}
+            for p, q, changed in told:
+                sizes[p, q] -= len(changed.values)
+                runs[q].incoming(p, changed)
+            assert set(sizes.values()) == {0}
+            assert early > len(runs) or isinstance(program, gp.apps.BFS)
+            totals, same = runs[0].total(counts), superstep(others, same)
+            for run, other in zip(runs, others, strict=True):
+                assert run._state.values.tobytes() == other._state.values.tobytes()
+                assert run._state.frontier.bits.tobytes() == other._state.frontier.bits.tobytes()
+        for run in runs + others:
+            run.close()

@@ -328,9 +328,9 @@ def slow_down(dask_worker=None):
     """On a worker: take 2 microseconds more for each edge."""
     step = PartRun.step
 
-    def slowly(self, totals):
+    def slowly(self, totals, tell):
         time.sleep(2e-6 * self.part.graph.m)
-        return step(self, totals)
+        return step(self, totals, tell)
 
     PartRun.step = slowly
 

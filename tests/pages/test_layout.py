@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
+from garaph_py.pages import layout as layout_module
 from garaph_py.pages.layout import Page, commit_plan, cut, layout, within
 
 
@@ -135,3 +136,16 @@ def test_pages_within_a_range_have_its_vertices_alone():
         (3, 4, 4, 9),
     ]
     assert within(pages, 2, 2) == []
+
+
+def test_pages_of_a_part_end_where_a_piece_and_a_list_end(monkeypatch):
+    monkeypatch.setattr(layout_module, "LEAST_PART_PAGE", 10)
+    offsets = np.array([0, 0, 5, 30, 30, 41, 60])
+    pieces = np.array([[0, 0], [5, 2], [20, 3], [30, 4], [41, 5], [60, 6]])
+    pages = layout_module.part_layout(offsets, pieces)
+    assert [(page.first_vertex, page.last_vertex, page.first_edge, page.last_edge) for page in pages] == [
+        (0, 4, 0, 30), (4, 6, 30, 60)
+    ]  # fmt: skip
+    assert layout_module.part_layout(offsets, pieces[[0, -1]])[0] == layout_module.Page(0, 0, 6, 0, 60)
+    empty = layout_module.part_layout(np.zeros(1, np.int64), np.zeros((1, 2), np.int64))
+    assert [page.vertices for page in empty] == []

@@ -34,9 +34,9 @@ class SlowWorkers(Workers):
             run = make(part, content, sends)
             step, edges = run.step, content.graph.m if isinstance(content, Part) else len(content["sources"])
 
-            def slowly(counts):
+            def slowly(counts, tell):
                 time.sleep(self.paces.get(address, 0.0) * edges)
-                return step(counts)
+                return step(counts, tell)
 
             run.step = slowly
             return run

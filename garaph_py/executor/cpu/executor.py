@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -76,12 +76,16 @@ class CpuExecutor(StepByParts):
         The out-edges. If they stay on disk, `open` or `assist` opens them.
     on_page : callable or None
         See `OnPage`.
+    after_pull : callable or None
+        ``after_pull(page, state)`` is called when a page has been pulled: ``state.next_values`` and
+        ``state.next_frontier`` have what is new of its vertices.
     first_partials : ndarray
         The partial sums of which `initialize` has made the first total, if the program has one.
     """
 
     out_source: PageSource
     on_page: OnPage | None = None
+    after_pull: Callable[[Page, State], None] | None = None
     first_partials: Array
     name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
@@ -327,6 +331,8 @@ class CpuExecutor(StepByParts):
             results[page] = self._pull.run(source.edges(page), state, tasks[page])
             source.release(page)
             tell(self.on_page, page, state)
+            if self.after_pull is not None and mode == PULL:
+                self.after_pull(page, state)
         self.pool.about = {}
         return list(results.values())
 
