@@ -4,6 +4,7 @@
     python scripts/bench_cluster.py --graph DIR --limit 1536MiB --workers 5
     python scripts/bench_cluster.py --slow 3 [--scale 22] [--workers 2] [--iterations 60]
     python scripts/bench_cluster.py --workers 16 [--scale 24] [--rounds 3]
+    python scripts/bench_cluster.py --overlap [--workers 2] [--threads 1] [--scale 22] [--rounds 3]
 
 Each round does a plain run, and the same on one worker of two threads, or two workers of one thread: PageRank, ten
 iterations. A row has the least and the median of the seconds of all iterations (`Stats.seconds`), of a call that sends
@@ -19,6 +20,8 @@ With --slow, workers of one thread sleep in each superstep, for 50 ns an edge, a
 what else the machine does matters little. The command prints the seconds of an iteration between moves of parts.
 With --workers alone, one worker of one thread, then so many of them, and a plain run with as many threads do the same.
 A row has the seconds of all iterations, those of an iteration in which the slowest part computes, and the bytes sent.
+With --overlap, workers of so many threads send the first new values while they compute the rest, and then, for
+comparison, all at the end, in turns. The command prints the least and the median of the seconds of an iteration.
 """
 
 from __future__ import annotations
@@ -216,6 +219,32 @@ def several(graph: gp.Graph, workers: int, rounds: int) -> None:
     print(f"{workers} workers are {medians[0] / medians[1]:.1f} times as fast as one")
 
 
+def overlap(graph: gp.Graph, workers: int, threads: int, rounds: int) -> None:
+    """Print the times of an iteration with and without overlap of sending and computing."""
+    program, options = gp.apps.PageRank(stop="never"), gp.Options(sync=True)
+    ways: dict[str, list[float]] = {"overlapped": [], "at the end": []}
+    with distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=threads, memory_limit=None, dashboard_address=":0"
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+        gp.run(program, graph, iterations=1, cluster=client)
+        early = max(client.run(set_early, None).values())
+        for _ in range(rounds):
+            for name, least in zip(ways, (early, 1 << 60), strict=True):
+                client.run(set_early, least)
+                result = gp.run(program, graph, iterations=ITERATIONS, cluster=client, options=options)
+                ways[name] += [one.seconds for one in result.stats.iterations[1:]]
+    for name, seconds in ways.items():
+        print(f"{name}: {min(seconds):.4f} s least, {statistics.median(seconds):.4f} median")
+
+
+def set_early(nbytes: int | None) -> int:
+    """On a worker: set the least bytes that it sends early; return what was set before."""
+    from garaph_py.cluster import part_run
+
+    before, part_run.EARLY = part_run.EARLY, part_run.EARLY if nbytes is None else nbytes
+    return before
+
+
 def slowest(trace: Path) -> list[float]:
     """The longest of the seconds that the parts computed in each iteration."""
     spans: dict[int, float] = {}
@@ -247,7 +276,9 @@ def main() -> None:
     parser.add_argument("--exchange", action="store_true")
     parser.add_argument("--graph", help="a graph directory, which the workers read")
     parser.add_argument("--limit", default="1536MiB", help="of each worker's memory, with --graph")
-    parser.add_argument("--workers", type=int, help="with --graph (5) or --slow (2), or alone")
+    parser.add_argument("--workers", type=int, help="with --graph (5), --slow (2) or --overlap (2), or alone")
+    parser.add_argument("--overlap", action="store_true")
+    parser.add_argument("--threads", type=int, default=1, help="of each worker, with --overlap")
     parser.add_argument("--slow", type=float, help="how many times as long one worker is to sleep")
     parser.add_argument("--iterations", type=int, default=60, help="with --slow")
     given = parser.parse_args()
@@ -257,6 +288,8 @@ def main() -> None:
         exchange()
     elif given.slow is not None:
         slowed(gp.rmat(given.scale, 16, seed=1), given.slow, given.workers or 2, given.iterations)
+    elif given.overlap:
+        overlap(gp.rmat(given.scale, 16, seed=1), given.workers or 2, given.threads, given.rounds)
     elif given.workers is not None:
         several(gp.rmat(given.scale, 16, seed=1), given.workers, given.rounds)
     else:
