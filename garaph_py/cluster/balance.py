@@ -81,6 +81,8 @@ class Balance:
     ----------
     shares : dict
         With which the parts have been arranged anew, by worker; empty if they have not.
+    wants_copies : bool
+        A move would pay if there were newer copies of the state. One worker alone makes none.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Balance:
         self._done = self._kept = 0  # supersteps: all, and those that need not be done again
         self._planned: tuple[Move, dict[str, float]] | None = None
         self.shares: dict[str, float] = {}
+        self.wants_copies = False
         self._speeds: dict[str, float] = {}  # costs per second, of workers that have had a part
         self._moves = 0
         self._begin()
@@ -143,7 +146,9 @@ class Balance:
         usual = statistics.median(speed / workers[one].threads for one, speed in known.items())
         shares = {one: known.get(one, usual * facts.threads) for one, facts in workers.items()}
         slowest = max(times, key=lambda one: times[one])
-        if not self._pays(times[slowest], sum(costs.values()) / sum(shares.values())):
+        best = times[slowest], sum(costs.values()) / sum(shares.values())
+        if not self._pays(*best):
+            self.wants_copies = self._pays(*best, repeats=0)
             return None
         self._next = 2 * self._count  # to arrange takes its time, and may come to the same again
         try:
@@ -156,12 +161,19 @@ class Balance:
         self._planned = Move(self._done, 0.0, slowest, times[slowest], float(expected), self._nbytes), shares
         return found
 
-    def _pays(self, before: float, expected: float) -> bool:
-        """Whether to move if the slowest worker's seconds in a superstep become what is `expected`."""
+    def _pays(self, before: float, expected: float, repeats: int | None = None) -> bool:
+        """Whether to move if the slowest worker's seconds in a superstep become what is `expected`.
+
+        The run repeats so many supersteps; by default those since the newest copies.
+        """
         left = self._count if self._limit is None else min(self._count, self._limit - self._done)
-        again = (self._done - self._kept) * statistics.median(self._seconds)
+        again = (self._done - self._kept if repeats is None else repeats) * statistics.median(self._seconds)
         gain = before - expected
         return gain > LEAST_GAIN * before and gain * left > (self._cost + again) * DEARER**self._moves
+
+    def kept(self, superstep: int) -> None:
+        """Note that the client has the state after a superstep."""
+        self._kept, self.wants_copies = max(self._kept, superstep), False
 
     def loaded(self, seconds: float) -> None:
         """Note how many seconds it took to load all parts."""

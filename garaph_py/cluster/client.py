@@ -104,6 +104,7 @@ class Balances(Protocol):
     """What the client needs of a `balance.Balance`."""
 
     snapshots: Snapshots
+    wants_copies: bool
 
     @property
     def is_due(self) -> bool:
@@ -111,6 +112,9 @@ class Balances(Protocol):
 
     def better(self, workers: Mapping[str, WorkerFacts]) -> Arrangement | None:
         """Another arrangement, if moving to it pays."""
+
+    def kept(self, superstep: int) -> None:
+        """The client has the state after a superstep."""
 
     def loaded(self, seconds: float) -> None:
         """All parts have been loaded in so many seconds."""
@@ -183,6 +187,7 @@ class Conductor:
         self._addresses = list(arrangement.addresses)  # by part
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
+        self._is_asked = False  # for copies with which parts can move
         self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
     async def run(self) -> list[Array]:
@@ -305,12 +310,26 @@ class Conductor:
                 copied.update(reply["copied"])
             if self._checkpoints is not None and not ended:
                 await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
-            if self._balance is not None and self._balance.is_due and not ended:
-                alive = await self._cluster.workers()
-                if (better := await asyncio.to_thread(self._balance.better, alive)) is not None:
-                    return better
+            if not ended and (better := await self._better(copied)) is not None:
+                return better
         self.finished, self.converged = max(each[:2] for each in ended.values())
         self.not_finite = [found for _, (*_, found) in sorted(ended.items())]
+        return None
+
+    async def _better(self, copied: Mapping[int, int]) -> Arrangement | None:
+        """An arrangement to which to move now. If that would pay with newer copies, ask for them, and take them once
+        all parts have `copied`."""
+        if (balance := self._balance) is None:
+            return None
+        if balance.wants_copies and not self._is_asked:
+            self._is_asked = True
+            await self._of_part(0, "ask", {})
+        elif self._is_asked and len(copied) == self._parts.count:
+            self._is_asked = False
+            self._from = await balance.snapshots.take(copied[0], self._of_part, self._parts.count)
+            balance.kept(copied[0])
+        elif balance.is_due and not self._is_asked:
+            return await asyncio.to_thread(balance.better, await self._cluster.workers())
         return None
 
     async def _move(self, better: Arrangement) -> Snapshot | None:

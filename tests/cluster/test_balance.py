@@ -164,6 +164,18 @@ def test_after_a_death_the_parts_are_divided_again():
     assert balance.better(TWO).costs == [600.0, 600.0]
 
 
+def test_a_move_that_newer_copies_would_make_pay():
+    """One worker alone makes no copies; a second one halves the time."""
+    balance, _ = balanced(load=0.1, workers={"a": WorkerFacts(0, 1)})
+    hear(balance, [1.0], range(1, 21), behind=100, addresses="a")
+    assert balance.better(TWO) is None
+    assert balance.wants_copies
+    balance.kept(20)
+    assert not balance.wants_copies
+    hear(balance, [1.0], range(21, 26), behind=100, addresses="a")
+    assert balance.better(TWO).costs == [600.0, 600.0]
+
+
 def test_too_little_memory_for_another_arrangement():
     def refuse(workers, shares):
         if shares["a"] != shares["b"]:
@@ -203,6 +215,25 @@ def test_a_move_changes_no_bit(name, quick):
     (first, second) = conductor._parts._cuts.vertices[1:].tolist()
     edges = graph._arrays.in_edges.offsets if program.gathers == "in" else graph._arrays.out_edges.offsets
     assert edges[first] > 0.6 * edges[second]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_run_on_one_worker_spreads_to_one_that_joins(quick, dies):
+    """A run whose only worker dies goes on from the state that the client has."""
+
+    async def after(address, what):
+        await asyncio.sleep(0)
+        if what == "news" and len(workers.hostings) == 1:
+            workers.add()
+        if dies and "take" in workers.asked and what == "news":
+            workers.kill("worker 0")
+
+    workers = SlowWorkers(1, {"worker 0": 2e-7}, after)
+    program, graph = Mixed(root=5), rmat("int32")
+    values, records, conductor = conducted(program, graph, workers, iterations=60)
+    np.testing.assert_array_equal(values, gp.run(program, graph, iterations=60).values)
+    assert [record.number for record in records] == list(range(60))
+    assert set(conductor.addresses) == ({"worker 1"} if dies else {"worker 0", "worker 1"})
 
 
 @pytest.mark.parametrize("when", ["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"])
