@@ -152,6 +152,8 @@ class Conductor:
         The checkpoints from which the run resumes, and which it makes.
     balance : Balances, optional
         It says when parts move.
+    columns : dict, optional
+        The program's parameters that have a number for each vertex, by name.
 
     Attributes
     ----------
@@ -165,9 +167,10 @@ class Conductor:
 
     def __init__(
         self, cluster: Cluster, arrangement: Arrangement, prepared: Mapping[str, Any], heard: Heard,
-        checkpoints: Checkpoints | None = None,
-        balance: Balances | None = None,
+        checkpoints: Checkpoints | None = None, balance: Balances | None = None,
+        columns: Mapping[str, Array] | None = None,
     ) -> None:  # fmt: skip
+        self._columns = columns or {}
         self._cluster, self._prepared, self._heard = cluster, prepared, heard
         self._checkpoints, self._balance = checkpoints, balance
         self._epoch = 0
@@ -187,6 +190,7 @@ class Conductor:
         self._addresses = list(arrangement.addresses)  # by part
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
+        self._has_columns: set[tuple[str, int]] = set()  # which worker has a part's share of the columns
         self._is_asked = False  # for copies with which parts can move
         self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
@@ -255,21 +259,37 @@ class Conductor:
             self._balance.loaded(time.monotonic() - began)
 
     async def _send_part(self, address: str, part: int, parts: asyncio.Semaphore, pieces: asyncio.Semaphore) -> None:
-        """Send a part in pieces; the semaphores bound how many parts and pieces are on their way."""
+        """Send a part; the semaphores bound how many parts and pieces are on their way."""
+        async with parts:
+            arrays = await asyncio.to_thread(self._parts.arrays, part)
+            await self._send_arrays(address, part, "array", arrays, pieces)
+            self._has.add((address, part))
+
+    async def _send_arrays(
+        self, address: str, part: int, what: str, arrays: Mapping[str, Array], pieces: asyncio.Semaphore
+    ) -> None:
+        """Send a part's arrays to a worker in pieces."""
 
         async def send(**piece: Any) -> None:
             async with pieces:
-                await self._call(address, "array", {"part": part, **piece})
+                await self._call(address, what, {"part": part, **piece})
 
-        async with parts:
-            arrays = await asyncio.to_thread(self._parts.arrays, part)
-            await self._together(
-                send(name=name, content=array[first : first + step], length=len(array), first=first)
-                for name, array in arrays.items()
-                for step in [max(1, PIECE * len(array) // max(1, array.nbytes))]
-                for first in range(0, max(1, len(array)), step)
-            )
-            self._has.add((address, part))
+        await self._together(
+            send(name=name, content=array[first : first + step], length=len(array), first=first)
+            for name, array in arrays.items()
+            for step in [max(1, PIECE * len(array) // max(1, array.nbytes))]
+            for first in range(0, max(1, len(array)), step)
+        )
+
+    async def _send_columns(self) -> None:
+        """Send each part's share of the columns, its mirrors' too, to workers that do not have it."""
+        there = set(zip(self._addresses, range(self._parts.count), strict=True)) if self._columns else set()
+        self._has_columns &= there
+        for address, part in sorted(there - self._has_columns):
+            numbers = await self._of_part(part, "numbers", {})
+            share = {name: column[numbers] for name, column in self._columns.items()}
+            await self._send_arrays(address, part, "column", share, asyncio.Semaphore(PIECES))
+            self._has_columns.add((address, part))
 
     async def _load(self, state: Snapshot | None, superstep: int | None, copies: Copies) -> None:
         """Connect the parts, have all go on from the `state`, or else from copies of a `superstep`, or else from the
@@ -280,6 +300,7 @@ class Conductor:
         await self._each(here, "connect", lambda address: {
             "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
         })  # fmt: skip
+        await self._send_columns()
         if state is not None:
             superstep = state.superstep
             await state.give(self._of_part, self._parts.count)
@@ -382,7 +403,8 @@ class Conductor:
             elif now - self._failing > UNREACHABLE_SECONDS:
                 raise unreachable(gone)
             self._members = [address for address in self._members if address not in lost]
-            self._has = {(address, part) for address, part in self._has if address not in lost}
+            for has in self._has, self._has_columns:
+                has.difference_update([each for each in has if each[0] in lost])
             for address in lost:
                 self.failures.append(address)
                 log.warning("the worker %s has gone; its parts move to others", address)

@@ -73,10 +73,6 @@ class Runs(Protocol):
     def own(self, saved: dict[str, Any]) -> dict[str, Any]:
         """What a copy has of the part's own vertices."""
 
-    @property
-    def numbers(self) -> Any:
-        """The numbers that the part's vertices and its mirrors have in the undivided graph."""
-
     def load(self, saved: dict[str, Any]) -> Any:
         """Go on from a copy; return the counts after its superstep."""
 
@@ -199,11 +195,6 @@ class PartHost:
     def ask(self) -> None:
         """Have all parts make a copy for the client after one of the next supersteps."""
         self._is_asked = True
-
-    @property
-    def numbers(self) -> Any:
-        """The numbers of the part's vertices and its mirrors."""
-        return self._run.numbers
 
     async def own(self, saved: dict[str, Any] | None) -> dict[str, Any]:
         """The own vertices' part of a copy, for the client; with None, the state of a part that has finished."""

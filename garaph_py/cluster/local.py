@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..graph import Graph
 from ..graph.part import Part, part_of
 from ..program import VertexProgram, oriented
-from ..program.part import by_numbers
+from ..program.part import by_numbers, of_vertices
 from ..runtime.options import RunOptions
 from .cuts import cut
 from .part_run import Counts, PartRun
@@ -47,7 +47,7 @@ def run_parts(
     graph = oriented(program, graph)
     cuts, program = cut(graph, parts), by_numbers(program, graph)
     with ExitStack() as stack:
-        made = [PartRun(program, make(part_of(graph, cuts, p)), options, options.threads) for p in range(parts)]
+        made = [run_of(program, make(part_of(graph, cuts, p)), options) for p in range(parts)]
         for run in made:
             stack.callback(run.close)
         connect(made)
@@ -58,6 +58,11 @@ def run_parts(
             history.append(made[0].total([run.step(history[-1]) for run in made]))
             exchange(made)
         return np.concatenate([run.report() for run in made]), history
+
+
+def run_of(program: VertexProgram, part: Part, options: RunOptions) -> PartRun:
+    """The run of a program, whose parameters are those of all vertices, over one part."""
+    return PartRun(of_vertices(program, part.place.numbers), part, options, options.threads)
 
 
 def connect(runs: list[PartRun]) -> None:

@@ -32,9 +32,8 @@ STATE_ARRAYS = 2
 """Arrays of values in a synchronous run."""
 COPIES = 2 * KEPT
 """Copies in a worker's memory: those of its own part, and those of a neighbour's."""
-WHOLE_PARAMETERS = 2
-"""Copies in a worker of a parameter that has a number for each vertex of the undivided graph: the received array, and
-the structures while the program is bound."""
+PARAMETERS = 2
+"""Copies in a worker of a parameter that has a number for each vertex: the received array, and the structures."""
 SORTING = MIN_SORT_BYTES + READER_BYTES + 2 * WRITER_BYTES
 """The least memory for writing a part's edges to a disk, in bytes."""
 READING = 32 << 20
@@ -76,8 +75,8 @@ def needs(
     """
     edge_bytes = 4 + (0 if edge_dtype is None else edge_dtype.itemsize)
     offsets, place = 2 * 8 * vertices, PLACE_BYTES * vertices
-    state = (STATE_ARRAYS * value_bytes + parameter_bytes) * vertices
-    beside = (COPIES + 1) * value_bytes * vertices + WHOLE_PARAMETERS * parameter_bytes * n
+    state = STATE_ARRAYS * value_bytes * vertices
+    beside = ((COPIES + 1) * value_bytes + PARAMETERS * parameter_bytes) * vertices
     raw = 2 * edges * edge_bytes + offsets + place + state + beside
     loading = edges * edge_bytes + TABLE_BYTES * n + offsets + place
     writing, running = place + TABLE_BYTES * n, place + beside

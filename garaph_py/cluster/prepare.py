@@ -13,6 +13,7 @@ from ..errors import DeviceError
 from ..graph.part import Part
 from ..graph.place import Place
 from ..program import VertexProgram
+from ..program.part import with_columns
 from ..runtime.options import RunOptions
 from .messages import Message, decode
 from .part_run import Changed, Counts, PartRun, Tell
@@ -119,11 +120,6 @@ class HostedRun:
         """What a copy has of the own vertices, with its counts."""
         return {**self._run.own(saved["state"]), "counts": saved["counts"]}
 
-    @property
-    def numbers(self) -> Array:
-        """The numbers that the part's vertices and its mirrors have in the undivided graph."""
-        return self._part.place.numbers
-
     def not_finite(self) -> tuple[Any, ...]:
         """The numbers of the own vertices that are not finite: a `finite.Found`."""
         return tuple(self._run.not_finite())
@@ -164,15 +160,15 @@ def hosting(
     chosen = RunOptions(**{**options, "threads": reader.threads})
     sent = SentProgram(*program)
 
-    def make(part: int, content: Content, sends: dict[int, Array]) -> HostedRun:
+    def make(part: int, content: Content, sends: dict[int, Array], columns: dict[str, Array]) -> HostedRun:
         made = content if isinstance(content, Part) else Part.of(content)
-        return HostedRun(received(sent), made, chosen, sends, reader.address)
+        return HostedRun(with_columns(received(sent), columns), made, chosen, sends, reader.address)
 
-    return Hosting(make, mirrors, parts, reader.address, call, reader)
+    return Hosting(make, places, parts, reader.address, call, reader)
 
 
-def mirrors(content: Content) -> dict[int, Array]:
-    """The numbers of a part's mirrors, by the part that owns them."""
+def places(content: Content) -> tuple[Array, dict[int, Array]]:
+    """The numbers of a part's vertices, and those of its mirrors by the part that owns them."""
     place = content.place if isinstance(content, Part) else Place.of(content)
     found = {owner: place.wanted(owner) for owner in range(place.parts) if owner != place.part}
-    return {owner: numbers for owner, numbers in found.items() if len(numbers)}
+    return place.numbers, {owner: numbers for owner, numbers in found.items() if len(numbers)}

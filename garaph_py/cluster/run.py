@@ -23,7 +23,7 @@ from ..output.record import Record
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexProgram, bind, oriented
-from ..program.part import by_numbers
+from ..program.part import by_numbers, columns_of, with_columns
 from ..runtime.options import ANY, FINITE, RunOptions, check_run_options
 from ..runtime.result import facts_of, result_of
 from ..runtime.run import open_saver
@@ -86,7 +86,7 @@ def run(
     check_order(options, bound)
     if options.verify and isinstance(edges := graph._arrays.in_edges.neighbour_array, PartitionedEdges):
         edges.refuse()
-    prepared: dict[str, Any] = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(options)}
+    prepared = prepared_of(program, graph, options)
     heard_events: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
     heard = Heard(heard_events.put, record, bound.total)
     with open_saver(options, heard_events.put, request) as saver, saying_how_to_resume(saver):
@@ -149,6 +149,7 @@ async def conduct(
         raise ClusterError("the cluster has no workers; start some, or wait for them: client.wait_for_workers(1)")
     shares = {address: float(facts.threads) for address, facts in workers.items()}
     kept = prepared.pop("graph", None)  # a `dask.KeptName`
+    columns = prepared.pop("columns", None)
     if kept is not None and kept.shares.keys() == shares.keys():
         shares = kept.shares
     place = functools.partial(arrange, graph, bound, name=None if kept is None else kept.name)
@@ -161,7 +162,7 @@ async def conduct(
             balance.hear(superstep, reports, conductor.addresses)
             heard(reports, conductor.addresses)
 
-    conductor = Conductor(cluster, found, prepared, hear, checkpoints, balance)
+    conductor = Conductor(cluster, found, prepared, hear, checkpoints, balance, columns)
     try:
         reported = await conductor.run()
     finally:
@@ -211,6 +212,15 @@ def check_order(options: RunOptions, bound: BoundProgram) -> None:
             f"device={options.device!r} with deterministic=True cannot be used with cluster: the program's sums depend "
             "on their order, which is another one on a GPU; use device='cpu'"
         )
+
+
+def prepared_of(program: VertexProgram, graph: Graph, options: RunOptions) -> dict[str, Any]:
+    """What the workers get of a program and its options; apart from that, the ``"columns"``: the parameters that have a
+    number for each vertex, of which each worker gets its share."""
+    numbered = by_numbers(program, graph)
+    columns = columns_of(numbered)
+    whole = with_columns(numbered, dict.fromkeys(columns))
+    return {"program": tuple(sent(whole)), "options": sendable(options), "columns": columns}
 
 
 def sendable(options: RunOptions) -> dict[str, Any]:

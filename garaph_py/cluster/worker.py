@@ -18,8 +18,8 @@ from .messages import Message
 from .superstep import Report
 
 Array = npt.NDArray[Any]
-Make = Callable[[int, Any, dict[int, Array]], Runs]
-Mirrors = Callable[[Any], dict[int, Array]]
+Make = Callable[[int, Any, dict[int, Array], dict[str, Array]], Runs]
+Places = Callable[[Any], tuple[Array, dict[int, Array]]]
 Call = Callable[[str, str, Any], Awaitable[Any]]
 """``await call(address, what, data)`` asks another worker, and returns its reply; raises `GoneError` if it has gone."""
 
@@ -45,10 +45,12 @@ class Hosting:
     Parameters
     ----------
     make : callable
-        ``make(part, arrays, sends)`` binds the program to the part that the arrays hold, or that was read; it gets the
-        numbers of its own vertices that other parts mirror, by part.
-    mirrors : callable
-        ``mirrors(arrays)`` returns the numbers of the mirrors of such a part, by the part that owns them.
+        ``make(part, arrays, sends, columns)`` binds the program to the part that the arrays hold, or that was read; it
+        gets the numbers of its own vertices that other parts mirror, by part, and the program's parameters that have a
+        number for each vertex of the part, by name.
+    places : callable
+        ``places(arrays)`` returns the numbers that the vertices of such a part have in the undivided graph, and those
+        of its mirrors by the part that owns them.
     parts : int
         How many parts there are.
     address : str
@@ -59,12 +61,13 @@ class Hosting:
     """
 
     def __init__(  # wide: all that a worker is connected with
-        self, make: Make, mirrors: Mirrors, parts: int, address: str, call: Call, reader: Reader | None = None
+        self, make: Make, places: Places, parts: int, address: str, call: Call, reader: Reader | None = None
     ) -> None:
-        self._make, self._mirrors, self._parts, self._reader = make, mirrors, parts, reader
+        self._make, self._places, self._parts, self._reader = make, places, parts, reader
         self._address, self._call = address, call
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="garaph-cluster")
         self._arrays: dict[int, Any] = {}
+        self._columns: dict[int, dict[str, Array]] = {}
         self._kept: dict[int, Any] = {}
         self._sends: dict[int, dict[int, Array]] = {}
         self._hosts: dict[int, PartHost] = {}
@@ -103,10 +106,11 @@ class Hosting:
 
     async def array(self, part: int, name: str, content: Any, length: int, first: int) -> None:
         """Take a piece of an array of a part: `content` begins at its row `first`. Pieces come in any order."""
-        arrays = self._arrays.setdefault(part, {})
-        if name not in arrays:
-            arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
-        arrays[name][first : first + len(content)] = content
+        put(self._arrays.setdefault(part, {}), name, content, length, first)
+
+    async def column(self, part: int, name: str, content: Any, length: int, first: int) -> None:
+        """Take a piece of a parameter that has a number for each vertex of a part."""
+        put(self._columns.setdefault(part, {}), name, content, length, first)
 
     async def read(self, wanted: Sequence[Any]) -> dict[int, tuple[str, int]]:
         """Read parts; return the encoding of each, and the least memory that it needs."""
@@ -140,7 +144,7 @@ class Hosting:
         told = [
             self._ask(owner, "mirror", {"part": owner, "by": part, "numbers": numbers})
             for part, arrays in self._arrays.items()
-            for owner, numbers in self._mirrors(arrays).items()
+            for owner, numbers in self._places(arrays)[1].items()
         ]
         await asyncio.gather(*told)
 
@@ -174,15 +178,16 @@ class Hosting:
         """The host of a part, whose arrays are here."""
         if part not in self._hosts:
             epoch = self._epoch
-            run = await self._in_engine(self._make, part, self._arrays[part], self._sends.get(part, {}))
+            sends, columns = self._sends.get(part, {}), self._columns.get(part, {})
+            run = await self._in_engine(self._make, part, self._arrays[part], sends, columns)
             self._check(epoch)
+            self._columns.pop(part, None)
             self._hosts[part] = PartHost(run, part, self._parts, self._engine, self._post, self._keep, self._news.set)
         return self._hosts[part]
 
     async def numbers(self, part: int) -> Array:
         """The numbers that a part's vertices and its mirrors have in the undivided graph."""
-        numbers: Array = (await self._host(part)).numbers
-        return numbers
+        return self._places(self._arrays[part])[0]
 
     async def ask(self, part: int) -> None:
         """Have all parts make a copy for the client soon."""
@@ -236,6 +241,7 @@ class Hosting:
             host.close()
         self._hosts.clear()
         self._arrays.clear()
+        self._columns.clear()
         self._copies.clear()
         self._for_client.clear()
         await self._in_engine(self._reader.close if self._reader is not None else int)
@@ -298,8 +304,15 @@ class Hosting:
         return await asyncio.get_running_loop().run_in_executor(self._engine, function, *arguments)
 
 
+def put(arrays: dict[str, Array], name: str, content: Array, length: int, first: int) -> None:
+    """Put a piece of an array of this `length` in place: `content` begins at its row `first`."""
+    if name not in arrays:
+        arrays[name] = np.empty((length, *content.shape[1:]), content.dtype)
+    arrays[name][first : first + len(content)] = content
+
+
 ASKED = (
-    "array", "read", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror",
+    "array", "column", "read", "connect", "load", "go", "halt", "fetch", "news", "report", "close", "mirror",
     "letter", "keep", "give", "numbers", "ask", "take",
 )  # fmt: skip
 """The methods of `Hosting` that the client and other workers may call."""

@@ -264,7 +264,7 @@ def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True, made
     if real is None and edge is not None and edge.kind == "f" and "edge" in arguments["gather"]:
         raise GraphError(f"{kind.__name__} works on integers here, but the graph's edge values are {edge}")
     total = concrete(kind, "total", program.total or float, real) if "aggregate" in arguments else None
-    vertex: Any = np.int32 if graph.n < 1 << 31 else np.int64  # the narrower type halves the memory of results
+    vertex: Any = np.int32 if len(graph.ids) < 1 << 31 else np.int64  # the narrower type halves the memory of results
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,

@@ -38,7 +38,10 @@ BY_ARRAY = ("src_id", "parent")
 
 @dataclass(frozen=True)
 class Undivided:
-    """What binding needs to know of the undivided graph; its ids are the numbers of the vertices there."""
+    """What binding needs to know of the undivided graph; its ids are the numbers of the vertices there.
+
+    A `PerVertex` parameter has a number for each of `n` vertices, those of the part.
+    """
 
     n: int
     directed: bool
@@ -47,7 +50,8 @@ class Undivided:
 
 
 def bind_on_part(program: VertexProgram, graph: Graph) -> BoundProgram:
-    """Bind `program` to the `graph` of a part. Vertices in its parameters are given by number (`by_numbers`).
+    """Bind `program` to the `graph` of a part. Vertices in its parameters are given by number (`by_numbers`), and
+    `PerVertex` parameters are those of the part's vertices (`of_vertices`).
 
     Raises
     ------
@@ -56,7 +60,7 @@ def bind_on_part(program: VertexProgram, graph: Graph) -> BoundProgram:
     """
     place = graph._arrays.place
     assert place is not None
-    whole: Any = Undivided(place.n, place.directed, graph.edge_dtype, VertexIds(place.n))
+    whole: Any = Undivided(len(place.numbers), place.directed, graph.edge_dtype, VertexIds(place.n))
     bound = bind_as_is(program, whole)
     own = parameters(bound, whole.ids, hints(type(program)))
     asked = {name for names in bound.arguments.values() for name in names}
@@ -78,8 +82,7 @@ def data_on(bound: BoundProgram, place: Place, asked: set[str]) -> Any:
     """The data of the part's vertices, with what functions ask of the undivided graph; None if there is nothing."""
     columns = {"id": place.numbers, "in_degree": place.in_degrees}
     more = {field: columns[name].astype(kind) for name, (field, kind) in OF_VERTEX.items() if name in asked}
-    given = None if bound.vertex_data is None else bound.vertex_data[place.numbers]
-    return with_fields(given, more) if more else given
+    return with_fields(bound.vertex_data, more) if more else bound.vertex_data
 
 
 def with_fields(record: Any, more: dict[str, Any]) -> Any:
@@ -115,6 +118,26 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
             column = vertex_column(value, each.default, graph)
             object.__setattr__(made, each.name, column if column.shape else column.item())
     return made
+
+
+def columns_of(program: VertexProgram) -> dict[str, Any]:
+    """The `PerVertex` parameters that have a number for each vertex, by name, of a program that `by_numbers` has
+    made."""
+    names = [name for name, hint in hints(type(program)).items() if hint == PerVertex]
+    return {name: column for name in names if isinstance(column := getattr(program, name), np.ndarray)}
+
+
+def with_columns(program: VertexProgram, columns: dict[str, Any]) -> VertexProgram:
+    """The program with other `PerVertex` parameters."""
+    made = copy.copy(program)
+    for name, column in columns.items():
+        object.__setattr__(made, name, column)
+    return made
+
+
+def of_vertices(program: VertexProgram, numbers: Any) -> VertexProgram:
+    """The program with the `PerVertex` parameters of the vertices that have these `numbers`."""
+    return with_columns(program, {name: column[numbers] for name, column in columns_of(program).items()})
 
 
 def reads_numbers(bound: BoundProgram) -> bool:

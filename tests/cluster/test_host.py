@@ -16,7 +16,7 @@ async def part_of_two(post):
     """The first of two parts, and the event that it has failed."""
     failed = asyncio.Event()
     arrays = NumpyParts(10, np.arange(10), np.roll(np.arange(10), 1), 2).arrays(0)
-    part = PartHost(NumpyRun(0, arrays, {1: np.array([0])}), 0, 2, ThreadPoolExecutor(1), post, None, failed.set)
+    part = PartHost(NumpyRun(0, arrays, {1: np.array([0])}, {}), 0, 2, ThreadPoolExecutor(1), post, None, failed.set)
     await part.load(0, 0, None, False)
     return part, failed
 

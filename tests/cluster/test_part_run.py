@@ -4,7 +4,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.apps.many_bfs import ManyBFS
 from garaph_py.cluster.cuts import cut
-from garaph_py.cluster.local import connect, exchange
+from garaph_py.cluster.local import connect, exchange, run_of
 from garaph_py.cluster.part_run import PartRun, put
 from garaph_py.errors import ParameterError
 from garaph_py.graph.part import part_of
@@ -12,13 +12,13 @@ from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
 
-OPTIONS = RunOptions(device="cpu", deterministic=True)
+OPTIONS = RunOptions(device="cpu", deterministic=True, threads=1)
 
 
 def opened(program, graph, parts=3):
     """The runs of all parts, connected, and the first totals."""
     cuts, program = cut(graph, parts), by_numbers(program, graph)
-    runs = [PartRun(program, part_of(graph, cuts, part), OPTIONS, 1) for part in range(parts)]
+    runs = [run_of(program, part_of(graph, cuts, part), OPTIONS) for part in range(parts)]
     connect(runs)
     return runs, runs[0].total([run.open() for run in runs])
 

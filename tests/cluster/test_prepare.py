@@ -7,7 +7,7 @@ import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.mirrors import mirror_counts
-from garaph_py.cluster.prepare import HostedRun, mirrors
+from garaph_py.cluster.prepare import HostedRun, places
 from garaph_py.graph.part import part_of
 from tests.support.local_cluster import conducted
 from tests.support.part_workers import Workers
@@ -63,10 +63,49 @@ def test_killed_workers_change_no_bit(graph, seed, monkeypatch):
     np.testing.assert_array_equal(values, gp.run(gp.apps.PageRank(), graph, options=gp.Options(sync=True)).values)
 
 
+class Weighed(gp.VertexProgram):
+    weight: gp.PerVertex = 1
+    other: gp.PerVertex = 3
+
+    value = np.int64
+    sum = gp.add
+
+    def init(self, weight):
+        return weight
+
+    def gather(self, src):
+        return src % 1009
+
+    def apply(self, acc, weight, other):
+        return acc + weight * other
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_worker_gets_parameters_of_its_part_alone(graph, dies, monkeypatch):
+    monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
+    program, sizes = Weighed(weight=np.arange(graph.n) % 7), []
+
+    async def after(address, what):
+        if what == "news" and workers.hostings.get(address) is not None:
+            sizes.extend(len(host._run._program.weight) for host in workers.hostings[address]._hosts.values())
+        if dies and what == "news" and len(workers.hostings) == 3:
+            workers.kill("worker 1")
+            workers.add()
+
+    workers = Workers(3, after=after)
+    values, _ = run(program, graph, workers, iterations=30)
+    np.testing.assert_array_equal(values, gp.run(program, graph, iterations=30).values)
+    parts = [len(part_of(graph, cut(graph, 3), part).place.numbers) for part in range(3)]
+    assert set(sizes) <= set(parts)
+    assert max(parts) < graph.n
+    assert workers.asked.count("column") == (4 if dies else 3)
+
+
 def test_mirrors_are_those_of_the_part(graph):
     cuts = cut(graph, 3)
     part = part_of(graph, cuts, 1)
-    found = mirrors(part.arrays())
+    numbers, found = places(part.arrays())
+    np.testing.assert_array_equal(numbers, part.place.numbers)
     assert sorted(found) == [0, 2]
     for owner in (0, 2):
         np.testing.assert_array_equal(found[owner], part.wanted(owner))

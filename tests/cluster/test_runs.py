@@ -11,7 +11,7 @@ from garaph_py.cluster import runs as runs_module
 from garaph_py.cluster.host import ForgottenError
 from garaph_py.cluster.runs import Runs
 from garaph_py.cluster.worker import Hosting
-from tests.support.numpy_parts import NumpyParts, NumpyRun, mirrors
+from tests.support.numpy_parts import NumpyParts, NumpyRun, places
 
 
 class Clients(set):
@@ -27,7 +27,7 @@ class Clients(set):
 
 
 def runs_of(clients):
-    return Runs("here", lambda run, parts: Hosting(NumpyRun, mirrors, parts, "here", None), clients.is_there)
+    return Runs("here", lambda run, parts: Hosting(NumpyRun, places, parts, "here", None), clients.is_there)
 
 
 async def begin(runs, run, client, epoch=0):

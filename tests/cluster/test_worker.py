@@ -7,7 +7,7 @@ import pytest
 
 from garaph_py.cluster.worker import Hosting
 from garaph_py.errors import ClusterError
-from tests.support.numpy_parts import NumpyParts, NumpyRun, mirrors
+from tests.support.numpy_parts import NumpyParts, NumpyRun, places
 
 RING = 10, np.arange(10), np.roll(np.arange(10), 1)
 
@@ -17,7 +17,7 @@ def piece(epoch, content, first, length=4):
 
 
 def hosting(parts=1):
-    return Hosting(NumpyRun, mirrors, parts, "here", None)
+    return Hosting(NumpyRun, places, parts, "here", None)
 
 
 async def send_all(hosting, epoch, part=0):

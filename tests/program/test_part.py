@@ -5,7 +5,7 @@ import garaph_py as gp
 from garaph_py.cluster.cuts import cut
 from garaph_py.errors import UnknownVertexError
 from garaph_py.graph.part import part_of
-from garaph_py.program.part import bind_on_part, by_numbers
+from garaph_py.program.part import bind_on_part, by_numbers, of_vertices
 
 NAMES = ["d", "b", "a", "c"]
 GRAPH = gp.from_edges(["d", "b", "a", "c"], ["b", "a", "c", "d"])
@@ -42,7 +42,8 @@ def test_an_unknown_vertex_is_refused():
 
 def test_records_have_what_functions_ask_of_the_undivided_graph():
     part = part_of(GRAPH, cut(GRAPH, 2), 1)
-    bound = bind_on_part(by_numbers(Weighted(root="a"), GRAPH), part.graph)
+    program = of_vertices(by_numbers(Weighted(root="a"), GRAPH), part.place.numbers)
+    bound = bind_on_part(program, part.graph)
     assert bound.parameters["undivided_n"].tolist() == [4]
     assert bound.vertex_data.dtype.names == ("weight", "undivided_id")
     assert bound.vertex_data["undivided_id"].tolist() == part.place.numbers.tolist()

@@ -9,12 +9,10 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.cluster.heard import Heard
-from garaph_py.cluster.run import conduct, sendable
-from garaph_py.cluster.source import sent
+from garaph_py.cluster.run import conduct, prepared_of
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.output.record import Record
 from garaph_py.program import bind, oriented
-from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
 from tests.support.stored_graphs import opened
 
@@ -63,7 +61,7 @@ CASES = {
 def conducted(program, graph, workers, **options):
     """The reported values, the iterations, and the conductor."""
     graph = oriented(program, graph)
-    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": sendable(RunOptions(**options))}
+    prepared = prepared_of(program, graph, RunOptions(**options))
     heard = Heard(queue.SimpleQueue().put, Record(None, None))
     values, conductor, _ = asyncio.run(
         conduct(workers, bind(program, graph), graph, prepared, heard, None, options.get("iterations"))

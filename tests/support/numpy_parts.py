@@ -52,13 +52,13 @@ class NumpyParts:
         }  # fmt: skip
 
 
-def mirrors(arrays):
-    """The numbers of a part's mirrors, by the part that owns them."""
+def places(arrays):
+    """The numbers of a part's vertices, and those of its mirrors by the part that owns them."""
     first, last = arrays["own"]
     numbers = arrays["numbers"]
     others = numbers[(numbers < first) | (numbers >= last)]
     owners = np.searchsorted(arrays["cuts"], others, side="right") - 1
-    return {int(owner): others[owners == owner] for owner in np.unique(owners)}
+    return numbers, {int(owner): others[owners == owner] for owner in np.unique(owners)}
 
 
 class NumpyRun:
@@ -66,12 +66,12 @@ class NumpyRun:
 
     converged = True
 
-    def __init__(self, part, arrays, sends):
+    def __init__(self, part, arrays, sends, columns):
         self._part, self._arrays = part, arrays
         numbers = arrays["numbers"]
         self._own = slice(*np.searchsorted(numbers, arrays["own"]))
         self._sends = {by: np.searchsorted(numbers, which) for by, which in sends.items()}
-        self._receives = {owner: np.searchsorted(numbers, which) for owner, which in mirrors(arrays).items()}
+        self._receives = {owner: np.searchsorted(numbers, which) for owner, which in places(arrays)[1].items()}
 
     @property
     def state_bytes(self):
@@ -148,7 +148,7 @@ class LocalWorkers:
         self.hostings.pop(address, None)
 
     def host(self, address, parts):
-        return Hosting(self._make, mirrors, parts, address, self.call)
+        return Hosting(self._make, places, parts, address, self.call)
 
     async def workers(self):
         return {address: WorkerFacts(0, 1) for address in self.hostings}

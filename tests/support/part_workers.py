@@ -30,8 +30,8 @@ class SlowWorkers(Workers):
         hosting = super().host(address, **prepared)
         make = hosting._make
 
-        def slow(part, content, sends):
-            run = make(part, content, sends)
+        def slow(part, content, sends, columns):
+            run = make(part, content, sends, columns)
             step, edges = run.step, content.graph.m if isinstance(content, Part) else len(content["sources"])
 
             def slowly(counts, tell):
