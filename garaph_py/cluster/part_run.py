@@ -215,13 +215,14 @@ class PartRun:
     def step(self, totals: Counts, tell: Tell | None = None) -> Counts:
         """Do a superstep over the own vertices. Every part decides on the mode by the same `totals`.
 
-        If this takes long, other parts are told the first new values while the rest is computed.
+        If this takes long, other parts are told the first new values while the rest is computed; not by one thread,
+        whose core would have to do both.
         """
         if self.is_empty:
             return self._nothing()
         self._told, self._pulled = dict.fromkeys(self._sends, 0), self.part.own[0]
-        early = None if tell is None or self._executor.uses_gpu else partial(self._tell_early, tell)
-        self._executor.host.after_pull = early
+        early = None if tell is None else partial(self._tell_early, tell)
+        self._executor.host.after_pull = None if self._executor.uses_gpu or self._pool.size == 1 else early
         state, executor, started = self._state, self._executor, time.perf_counter()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total

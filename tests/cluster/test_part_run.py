@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,10 +17,10 @@ from garaph_py.runtime.options import RunOptions
 OPTIONS = RunOptions(device="cpu", deterministic=True, threads=1)
 
 
-def opened(program, graph, parts=3):
+def opened(program, graph, parts=3, options=OPTIONS):
     """The runs of all parts, connected, and the first totals."""
     cuts, program = cut(graph, parts), by_numbers(program, graph)
-    runs = [run_of(program, part_of(graph, cuts, part), OPTIONS) for part in range(parts)]
+    runs = [run_of(program, part_of(graph, cuts, part), options) for part in range(parts)]
     connect(runs)
     return runs, runs[0].total([run.open() for run in runs])
 
@@ -137,7 +139,7 @@ def test_new_values_are_told_before_all_are_computed(monkeypatch):
     monkeypatch.setattr("garaph_py.cluster.part_run.EARLY", 64)
     graph = gp.rmat(15, seed=1)
     for program in gp.apps.PageRank(), gp.apps.BFS(graph.ids[int(graph.out_degrees.argmax())]):
-        runs, totals = opened(program, graph)
+        runs, totals = opened(program, graph, options=replace(OPTIONS, threads=2))
         others, same = opened(program, graph)
         for _ in range(3):
             told, counts = [], []
