@@ -6,7 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.cluster import part_executor
 from garaph_py.cluster.cuts import cut
-from garaph_py.cluster.local import run_parts
+from garaph_py.cluster.local import connect, exchange, run_of, run_parts
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.graph.part import part_of
@@ -102,6 +102,29 @@ def on_parts(device_for, program, graph, parts):
     """The driver of a fake GPU for the parts of a graph."""
     part = part_of(graph, cut(graph, parts), 0)
     return device_for(by_numbers(program, graph), part.graph, bind=bind_on_part)
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
+@pytest.mark.parametrize("kind", [Hops, Quiet])
+def test_every_superstep_is_that_of_one_machine(device_for, graph_of, gpu_is_faster, kind, device):
+    """As of any executor: after each superstep, values, frontier, counts and total are those of the undivided graph."""
+    program, graph = kind(HUB), graph_of(GRAPH, weighted=False)
+    numbered, cuts = by_numbers(program, graph), cut(graph, 3)
+    on_parts(device_for, program, graph, 3)
+    whole = [run_of(numbered, part_of(graph, cut(graph, 1), 0), RunOptions(device="cpu", threads=1, mode="pull"))]
+    asked = RunOptions(device=device, threads=1, mode="pull")
+    runs = [run_of(numbered, part_of(graph, cuts, part), asked) for part in range(3)]
+    connect(runs)
+    one, some = (each[0].total([run.open() for run in each]) for each in (whole, runs))
+    for _ in range(5):
+        assert (one.active, one.active_edges, one.total) == (some.active, some.active_edges, some.total)
+        one, some = (each[0].total([run.step(totals) for run in each]) for each, totals in ((whole, one), (runs, some)))
+        exchange(runs)
+        for name in "values", "active":
+            own = [run.own(run.save())[name] for run in runs]
+            np.testing.assert_array_equal(np.concatenate(own), whole[0].own(whole[0].save())[name])
+    for run in whole + runs:
+        run.close()
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
