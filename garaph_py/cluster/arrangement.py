@@ -63,7 +63,8 @@ def arrange(
     addresses, wanted = list(workers), [float(shares[address]) for address in workers]
     limits = [facts.memory for facts in workers.values()]
     if (found := parts_of(graph, bound)) is not None:
-        return Arrangement(found, spread(found, workers, wanted), found.edges, found.edges, {"parts": found.count})
+        there = spread(found, workers, wanted)
+        return Arrangement(found, there, found.edges, found.edges, {"parts": found.count}, is_fixed=True)
     chosen = workers_for(graph, bound, wanted, limits)
     cuts = cut_to_fit(graph, bound, [wanted[each] for each in chosen], [limits[each] for each in chosen])
     parts = SharedParts(graph, cuts, bound) if graph.on_disk else GraphParts(graph, cuts, bound)

@@ -20,7 +20,7 @@ from ..errors import ClusterError
 from .checkpoints import Checkpoints
 from .host import UNREACHABLE_SECONDS, ForgottenError, GoneError, unreachable
 from .placing import WorkerFacts, place
-from .snapshots import Snapshot, Snapshots
+from .snapshots import Snapshot, Snapshots, common
 from .superstep import Report
 
 Array = npt.NDArray[Any]
@@ -91,6 +91,8 @@ class Arrangement(NamedTuple):
         How many edges each part has.
     prepared : dict
         What each worker gets first, by name, that depends on the parts.
+    is_fixed : bool
+        Every arrangement has these parts, which stay where they are unless they move to another worker.
     """
 
     parts: Parts
@@ -98,6 +100,7 @@ class Arrangement(NamedTuple):
     costs: list[int]
     edges: list[int]
     prepared: dict[str, Any]
+    is_fixed: bool = False
 
 
 class Balances(Protocol):
@@ -213,8 +216,7 @@ class Conductor:
                 await self._send_parts()
                 await self._load(state, superstep, copies)
                 if (better := await self._watch()) is not None:
-                    state = await self._move(better)
-                    superstep, copies = None, {}
+                    state, superstep, copies = await self._move(better)
                     continue
                 if self._checkpoints is not None:
                     await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
@@ -353,12 +355,19 @@ class Conductor:
             return await asyncio.to_thread(balance.better, await self._cluster.workers())
         return None
 
-    async def _move(self, better: Arrangement) -> Snapshot | None:
-        """End the epoch, and have the workers forget the parts; return the state with which the new ones begin."""
+    async def _move(self, better: Arrangement) -> tuple[Snapshot | None, int | None, Copies]:
+        """End the epoch, and have the workers forget the parts, unless these are fixed; return the state with which the
+        new ones begin or, without one, the superstep of copies that do."""
         began = time.monotonic()
         self._epoch += 1
-        superstep = common(await self._each(self._members, "halt", lambda address: {}), self._parts.count)
+        copies = dict(zip(self._members, await self._each(self._members, "halt", lambda address: {}), strict=True))
+        superstep = common(copies.values(), self._parts.count)
         state = await self._newest(superstep)
+        if better.is_fixed:
+            after = (superstep or 0) if state is None else state.superstep
+            self._moving, self._addresses = Moving(better, after, began), list(better.addresses)
+            log.info("parts move to other workers after %d supersteps", after)
+            return state, superstep, copies
         if state is None and superstep is not None:
             assert self._balance is not None
             state = await self._balance.snapshots.take(superstep, self._of_part, self._parts.count)
@@ -367,7 +376,7 @@ class Conductor:
         self._cluster, self._from = self._cluster.anew(), state
         self._moving = Moving(better, 0 if state is None else state.superstep, began)
         self._begin(better)
-        return state
+        return state, None, {}
 
     async def _newest(self, superstep: int | None) -> Snapshot | None:
         """The newest state that the client has, unless there are copies of a later `superstep`."""
@@ -488,13 +497,3 @@ async def wait_for_workers(cluster: Cluster, seconds: float) -> dict[str, Worker
             return alive
         await asyncio.sleep(ALIVE_SECONDS)
     return {}
-
-
-def common(copies: Iterable[Mapping[int, list[int]]], parts: int) -> int | None:
-    """The newest superstep of which every part has a copy somewhere; None if there is none."""
-    kept: dict[int, set[int]] = {part: set() for part in range(parts)}
-    for one in copies:
-        for part, supersteps in one.items():
-            kept[part].update(supersteps)
-    everywhere = set.intersection(*kept.values())
-    return max(everywhere) if everywhere else None

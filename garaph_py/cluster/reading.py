@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,6 +122,10 @@ class PartReader:
             except GaraphError as error:
                 raise ClusterError(f"the worker {self.address} cannot take its part: {error}") from error
         return parts
+
+    def keep(self, parts: Collection[int]) -> None:
+        """Count the memory of these parts alone; others have left."""
+        self._taken = {part: nbytes for part, nbytes in self._taken.items() if part in parts}
 
     def close(self) -> None:
         """Remove what was written to the local disk."""

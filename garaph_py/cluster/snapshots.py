@@ -3,7 +3,7 @@ on."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,3 +93,13 @@ def bits(mask: Array) -> Array:
     packed = np.packbits(mask, bitorder="little")
     found.view(np.uint8)[: len(packed)] = packed
     return found
+
+
+def common(copies: Iterable[Mapping[int, list[int]]], parts: int) -> int | None:
+    """The newest superstep of which every part has a copy somewhere; None if there is none."""
+    kept: dict[int, set[int]] = {part: set() for part in range(parts)}
+    for one in copies:
+        for part, supersteps in one.items():
+            kept[part].update(supersteps)
+    everywhere = set.intersection(*kept.values())
+    return max(everywhere) if everywhere else None

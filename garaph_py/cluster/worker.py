@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -34,6 +34,9 @@ class Reader(Protocol):
 
     def read(self, wanted: Sequence[Any]) -> dict[int, tuple[Any, str, int]]:
         """The parts, the encoding of each, and the least memory that it needs."""
+
+    def keep(self, parts: Collection[int]) -> None:
+        """Count the memory of these parts alone; others have left."""
 
     def close(self) -> None:
         """Remove what was written for them."""
@@ -137,6 +140,8 @@ class Hosting:
                 "run again, and please report this"
             )
         self._arrays = {part: arrays for part, arrays in self._arrays.items() if self._is_here(part)}
+        if self._reader is not None:
+            self._reader.keep(self._arrays)
         self._kept.clear()
         self._kept.update(self._arrays)
         for part in [part for part in self._hosts if not self._is_here(part)]:

@@ -19,6 +19,7 @@ from garaph_py.cluster.heard import Heard
 from garaph_py.cluster.part_run import Counts
 from garaph_py.cluster.partition import partition
 from garaph_py.cluster.placing import WorkerFacts
+from garaph_py.cluster.reading import PartReader
 from garaph_py.cluster.run import conduct
 from garaph_py.cluster.source import sent
 from garaph_py.cluster.superstep import NEVER, Report
@@ -252,14 +253,18 @@ def test_a_worker_dies_while_parts_move(when, quick):
     assert "worker 1" not in conductor.addresses
 
 
-def test_parts_of_a_partition_move_whole(quick, tmp_path):
+def test_parts_of_a_partition_move_whole(quick, tmp_path, monkeypatch):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")
     partition(tmp_path / "g", tmp_path / "parts", 6)
-    workers = SlowWorkers(2, {"worker 1": 1e-6})
+    workers, read, opens = SlowWorkers(2, {"worker 1": 1e-6}), [], PartReader._open
+    monkeypatch.setattr(
+        PartReader, "_open", lambda reader, where, *how: read.append(where) or opens(reader, where, *how)
+    )
     values, _, conductor = conducted(program, gp.open(tmp_path / "parts"), workers, iterations=40)
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=40).values)
     assert conductor.addresses.count("worker 0") > 3
+    assert len(read) == 6 + conductor.addresses.count("worker 0") - 3  # what has not moved is not read again
 
 
 def test_a_run_with_checkpoints_moves_too(quick, tmp_path):

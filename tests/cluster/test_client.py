@@ -6,7 +6,7 @@ import pytest
 
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster import host as host_module
-from garaph_py.cluster.client import Arrangement, Conductor, common
+from garaph_py.cluster.client import Arrangement, Conductor
 from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS
 from garaph_py.cluster.placing import WorkerFacts
@@ -119,12 +119,6 @@ def test_what_a_part_raises_ends_the_run():
 
     with pytest.raises(ClusterError, match="the step failed"):
         run(LocalWorkers(2, Fails), 2)
-
-
-def test_newest_superstep_that_all_have():
-    assert common([{0: [3, 5], 1: [3]}, {1: [5], 2: [3, 5]}], 3) == 5
-    assert common([{0: [3, 5]}, {1: [3], 2: [3, 5]}], 3) == 3
-    assert common([{0: [3, 5]}, {2: [3, 5]}], 3) is None
 
 
 @pytest.mark.parametrize("what", ["letter", "mirror"])
