@@ -62,6 +62,7 @@ def simulated(kind, graph):
     return {Lengths: Quiet, Weighed: Peeled}.get(kind, kind) if graph.encoding == "packed" else kind
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Quiet, Lengths])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
