@@ -65,7 +65,7 @@ RANGE = (
 TREES = (
     Argument("parents", "u32*", "the parent of each vertex in a tree of connected ones; a root is its own parent"),
     Argument("largest", "u32*", "root of the largest tree; 2^32 - 1 before it has been looked for"),
-    Argument("samples", "i64", "1 if only the first edges of each vertex are linked"),
+    Argument("samples", "i64", "which edges are linked, on the CPU: 0 all, 1 or 2 the first ones of each vertex"),
 )
 CPU = (
     Argument("early", "i64", "1 in synchronous runs: a gather ends as soon as `done` holds"),

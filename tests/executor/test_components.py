@@ -11,6 +11,7 @@ from garaph_py.executor.cpu import components
 from garaph_py.executor.memory import MemoryPlan
 from garaph_py.executor.modes import COMPONENTS, CPU, GPU, PULL
 from garaph_py.graph.build import from_numbered_edges
+from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
@@ -43,6 +44,19 @@ def test_any_number_of_threads(threads):
     edges = GRAPHS["sparse"]
     found = gp.run(gp.apps.ConnectedComponents(), undirected(edges), device="cpu", threads=threads, verify=True)
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("short", [0, 1 << 20])
+def test_first_edges_are_hooked_in_short_lists(graph, threads, short, monkeypatch):
+    launched, launch = set(), ThreadPool.launch
+    monkeypatch.setattr(ThreadPool, "launch", lambda pool, rows: launched.add(rows.kernel.name) or launch(pool, rows))
+    monkeypatch.setattr(components, "SHORT", short)
+    found = gp.run(gp.apps.ConnectedComponents(), graph, device="cpu", threads=threads, verify=True)
+    assert modes_of(found) == [COMPONENTS]
+    assert ("hook_first" in launched) == (short > 0)
+    assert ("plant" in launched) == (short == 0)
 
 
 @pytest.mark.parametrize("few", [0, 64])

@@ -23,6 +23,7 @@ from ..state import State
 from .edges import PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
+from .nearby import has_nearby_sources
 from .push import make_relax
 from .records import RecordKernel
 from .runs import Runs, edge_ranges
@@ -30,8 +31,14 @@ from .walk import NOTHING, bit_of
 
 Array = npt.NDArray[Any]
 
+ALL, FIRST, HOOKED = range(3)
+"""Which edges are linked (`samples`): all, the first of each vertex, or those of the first that are not hooked."""
 FEW_VERTICES = 64
 """In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
+SHORT = 16
+"""Mean length of lists up to which a pass over their first edges reads adjacent cache lines, of 16 sources each."""
+OF_TREES = ("parents", "first_vertex", "last_vertex")
+"""Arguments of a kernel over vertices and their parents."""
 
 
 def root_of(parents, v):
@@ -56,6 +63,36 @@ def link(parents, u, v):
         a, b = root_of(parents, high), low
 
 
+def make_is_hooked(reader: Reader):
+    """Build ``is_hooked(edges, t, v)``: whether `hook_first` links the first edge of vertex v, which has some."""
+    source_at = reader.source_at
+    if source_at is None:
+        return lambda edges, t, v: False
+
+    def is_hooked(edges, t, v):
+        return source_at(edges, t.in_offsets[v]) < v
+
+    return is_hooked
+
+
+def make_hook_first(reader: Reader) -> RecordKernel:
+    source_at, is_hooked = reader.source_at, make_is_hooked(reader)
+
+    def hook_first(edges, t):
+        """Link the first edge of each vertex in [first_vertex, last_vertex) whose source is smaller: the parent becomes
+        this source or, if it is in the range, the source's own parent. Others become roots."""
+        for v in range(t.first_vertex, t.last_vertex):
+            parent = v
+            if t.in_offsets[v] < t.in_offsets[v + 1] and is_hooked(edges, t, v):
+                parent = source_at(edges, t.in_offsets[v])
+                if parent >= t.first_vertex:
+                    parent = np.int64(t.parents[parent])
+            t.parents[v] = np.uint32(parent)
+        return 0
+
+    return RecordKernel("hook_first", hook_first, ("in_offsets", *OF_TREES), reader=reader)
+
+
 def make_link_edges(reader: Reader) -> RecordKernel:
     # wide: a reader's walk calls it for each part of a list
     def link_list(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
@@ -64,7 +101,7 @@ def make_link_edges(reader: Reader) -> RecordKernel:
             link(parents, source_of(sources, e - base, before), v)
         return acc, end - begin
 
-    walk = reader.walk(link_list, PARTS_OF_LISTS)
+    walk, is_hooked = reader.walk(link_list, PARTS_OF_LISTS), make_is_hooked(reader)
 
     def link_edges(edges, t):
         """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin: those of the
@@ -76,6 +113,8 @@ def make_link_edges(reader: Reader) -> RecordKernel:
                 begin, end = max(t.in_offsets[v], start), min(t.in_offsets[v + 1], stop)
                 if t.samples:
                     end = min(end, t.in_offsets[v] + FIRST_EDGES)
+                if t.samples == HOOKED and begin == t.in_offsets[v] and begin < end and is_hooked(edges, t, v):
+                    begin, linked = begin + 1, linked + 1
                 if begin < end:
                     _, visited = walk(NOTHING, t.in_offsets, v, begin, end, edges, (t.parents, v))
                     linked += visited
@@ -113,7 +152,6 @@ def find_outside(t):
     return 0
 
 
-OF_TREES = ("parents", "first_vertex", "last_vertex")
 PLANT, FLATTEN = RecordKernel("plant", plant, OF_TREES), RecordKernel("flatten", flatten, OF_TREES)
 FIND_OUTSIDE = RecordKernel("find_outside", find_outside, (*OF_TREES, "in_offsets", "vertices", "largest"))
 
@@ -162,25 +200,44 @@ class Components:
     def __call__(self, state: State, source: PageSource) -> list[PageResult]:
         """Find the components and their sums; the results say how many edges of each page were linked."""
         kernels = self._kernels
-        self._launch.prepare(PLANT, kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
+        self._launch.prepare(kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
         parents, vertices = reuse.empty(self._arrays.n, np.uint32), state.notified
-        self._on_vertices(PLANT, None, parents=parents)
+        samples = self._plant(parents, source)
         linked = np.zeros(len(source.pages), np.int64)
         if self._arrays.on_disk or self._arrays.n <= FEW_VERTICES:
             vertices.fill(self._arrays.n)
         else:
-            self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=1)
+            self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=samples)
             self._leave_out_largest(parents, vertices)
         wanted = partial(edge_ranges, vertices, self._arrays.in_edges.offsets)
         for number, pages in enumerate(batches(source.pages) if self._arrays.on_disk else [source.pages]):
             if number:
                 self._leave_out_largest(parents, vertices)
             source.prefetch(pages, wanted)
-            self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=0)
+            self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=ALL)
         self._on_vertices(FLATTEN, None, parents=parents)
         self._on_vertices(kernels.sum_trees, state, parents=parents)
         self._on_vertices(kernels.spread_sums, state, parents=parents)
         return [PageResult(edges, 0, 0, 0, None) for edges in linked.tolist()]
+
+    def _plant(self, parents: Array, source: PageSource) -> int:
+        """Make the first trees; return which edges are to be linked first.
+
+        First edges are hooked only where sources are nearby and lists short. Elsewhere, reading them takes as long as
+        linking them.
+        """
+        pages, n = source.pages, self._arrays.n
+        is_whole, is_long = len(pages) == 1 and pages[0].vertices == n, self._arrays.m > SHORT * n
+        if n <= FEW_VERTICES or not is_whole or is_long or not has_nearby_sources(self._arrays):
+            self._launch.prepare(PLANT)
+            self._on_vertices(PLANT, None, parents=parents)
+            return FIRST
+        kernel, (first, last) = self._kernels.hook_first, self._runs.of_vertices()
+        self._launch.prepare(kernel)
+        edges = self._launch.edges(self._reader, source.edges(pages[0]), len(first))
+        self._launch(kernel, len(first), None, edges, parents=parents, first_vertex=first, last_vertex=last)
+        source.release(pages[0])
+        return HOOKED
 
     def _link(self, pages: Sequence[Page], source: PageSource, linked: Array, **trees: Any) -> None:
         """Link edges of some pages, and count them in `linked`."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from ...program import BoundProgram
 from .chain import make_push_few
-from .components import make_link_edges, make_spread_sums, make_sum_trees
+from .components import make_hook_first, make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
 from .functions import functions
 from .list_edges import make_list_edges
@@ -122,6 +122,10 @@ class Kernels:
     @cached_property
     def open_bucket(self) -> RecordKernel:
         return make_open_bucket(self._functions)
+
+    @cached_property
+    def hook_first(self) -> RecordKernel:
+        return make_hook_first(self._reader)
 
     @cached_property
     def link_edges(self) -> RecordKernel:
