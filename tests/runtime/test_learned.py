@@ -228,7 +228,8 @@ def test_calls_begin_on_the_cpu_and_go_to_the_gpu_when_they_have_lost_enough(
 ):
     graph, program = graph_of(GRAPH), Hops(HUB)
     device_for(program, graph)
-    large(start=0.0, compile=0.0, call=1e-6, gpu_frontier=1e13, link=1e13, ranks=1e13, placing=2e7)
+    preparing = {"start": 0.0, "compile": 0.0, "ranks": 1e13, "placing": 1e6}  # as long as many calls take
+    large(call=1e-6, gpu_frontier=1e13, link=1e13, **preparing)
     monkeypatch.setattr("garaph_py.runtime.reckoning.GPU_STEP", 0.0)
     for _ in range(1000):
         stats = gp.run(program, graph).stats
