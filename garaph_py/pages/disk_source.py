@@ -85,6 +85,7 @@ class DiskPageSource:
     """
 
     takes_any_order = True
+    is_in_memory = False
 
     def __init__(
         self, arrays: Sequence[ArrayReader], edges: int, layout: DiskLayout, disks: list[Disk],

@@ -28,6 +28,7 @@ class MemoryPageSource:
     """
 
     takes_any_order = True
+    is_in_memory = True
 
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._sources, self._values = edges.neighbour_array, edges.value_array

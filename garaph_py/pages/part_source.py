@@ -23,6 +23,7 @@ class PartSource:
     """
 
     takes_any_order = False  # parts of one page of `whole` follow each other
+    is_in_memory = False
 
     def __init__(self, whole: DiskPageSource, pages: Sequence[Page]) -> None:
         self.whole, self.pages = whole, pages

@@ -50,6 +50,10 @@ class PageSource(Protocol):
         """Whether a policy may decide on the order of the pages."""
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether `edges` returns slices of arrays in memory, which stay valid after `release`."""
+
+    @property
     def max_in_flight(self) -> int:
         """The number of pages that the thread may hold at once."""
 

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device, peers, speeds
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from tests.support.numpy_gpu import FakeDriver
 
 
@@ -36,3 +39,23 @@ def devices_for(device_for, monkeypatch):
         return [each.driver for each in found]
 
     return make
+
+
+@pytest.fixture
+def all_work(monkeypatch):
+    """In hybrid runs host and all GPUs work in every iteration."""
+    monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+
+
+COMMIT = MultiGpuExecutor.commit
+
+
+def commit_and_compare(self, state, mode):
+    """After an iteration, all GPUs have the same values and the same frontier."""
+    COMMIT(self, state, mode)
+    for name, nbytes in ("values", self._graph.n * 8), ("frontier", -(-self._graph.n // 8)):
+        first, *others = (gpu.device.driver.array(gpu.address(name), np.uint8, nbytes) for gpu in self.gpus)
+        for other in others:
+            np.testing.assert_array_equal(other, first)

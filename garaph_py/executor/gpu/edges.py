@@ -24,6 +24,8 @@ from .ranks import RUN, run_range, runs_of
 
 Array = npt.NDArray[Any]
 
+HostArrays = list[tuple[Array, int]]
+"""Bytes to copy for a page, and where they go: an address on the device, or an offset to it (`host_arrays`)."""
 ALIGNMENT = 256
 """Alignment of each array in a page's device memory, in bytes; the same as that of the driver's own allocations."""
 
@@ -358,7 +360,7 @@ def pinned_arrays(edges: Adjacency) -> list[Array]:
     return [buffer for array in edges.arrays() for buffer in array.buffers]
 
 
-def host_arrays(edges: PageEdges) -> list[tuple[Array, int]]:
+def host_arrays(edges: PageEdges) -> HostArrays:
     """For each of a page's buffers on the device: the bytes to copy, and the offset in the buffer at which they go.
 
     A buffer begins at the first edge of a run. A raw array in memory begins at the page's own first edge, so it has an

@@ -339,29 +339,26 @@ class GpuExecutor(StepByParts):
             self._processed = list(done := work_and_tell(pull, np.empty(self.graph.n, self.bound.value), self.on_page))
             return [done.get(page, SKIPPED) for page in every]
         with self.device, failing(self.device.driver):
-            if mode == PULL and not self.peers and (whole := self.launches.in_one_launch(self.gather, every)):
+            if mode == PULL and (whole := self.launches.in_one_launch(self.gather, every)):
                 work.launch(*whole)
                 work.on_complete(whole[0], 0)
                 return self.results(every, work)
             self.streams.process(self.offer(every, state, mode, False), source, work)
-            self._finish()
-        self._processed = list(work.done)
-        if self.shares_pages:
-            self._hub.count(sum(page.edges for page in work.done))
-        return self._placed.counted(every, [work.result(page) if page in work.done else SKIPPED for page in every])
+            return self.results_of_pages(every, work)
 
     def results(self, pages: list[Page], work: PageWork) -> list[PageResult]:
-        """Wait for the launches of `work`, which pull `pages`; their results."""
-        with self.device, failing(self.device.driver):
-            self.launches.read_tallies()
+        """Wait for the launches of `work`, which pull `pages`; their results. The context must be current."""
+        self.launches.read_tallies()
         self._processed = pages
         return [work.result(page) for page in work.done]
 
-    def _finish(self) -> None:
-        """Once all pages are complete, send the frontier to the other GPUs, if there are any, and read the counts."""
-        if self.peers is not None:
-            self.peers.send_frontier(self.streams.back)
+    def results_of_pages(self, pages: list[Page], work: PageWork) -> list[PageResult]:
+        """The results of `pages`, of which `work` has processed some. The device's context must be current."""
         self.launches.read_tallies()
+        self._processed = list(work.done)
+        if self.shares_pages:
+            self._hub.count(sum(page.edges for page in work.done))
+        return self._placed.counted(pages, [work.result(page) if page in work.done else SKIPPED for page in pages])
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push or find components, which replace values in place."""
@@ -388,12 +385,13 @@ class GpuExecutor(StepByParts):
         self, queue: PageQueue[Buffer], source: PageSource, state: State,
         on_complete: Callable[[Page, PageResult], None],
     ) -> None:  # fmt: skip
-        places = self.address("next_values"), self.address("next_frontier"), self._tally_address
-        work = SharedWork(self.page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
         with self.device, failing(self.device.driver):
-            self.streams.process(queue, source, work)
-            if self.peers is not None:
-                self._finish()
+            self.streams.process(queue, source, self.shared_work(state, on_complete))
+
+    def shared_work(self, state: State, on_complete: Callable[[Page, PageResult], None]) -> SharedWork:
+        """The work on each page of an iteration whose new values the host gets."""
+        places = self.address("next_values"), self.address("next_frontier"), self._tally_address
+        return SharedWork(self.page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy to the device the new values of pages that another processor processed (section 4.1)."""

@@ -11,13 +11,14 @@ import contextlib
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, product
 from typing import Any, ClassVar, Protocol, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError
@@ -25,6 +26,7 @@ from ...graph import Graph
 from ...pages.layout import Page, commit_plan
 from ...pages.memory_source import MemoryPageSource
 from ...pages.provider import SourceFactory
+from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
@@ -38,7 +40,9 @@ from .device_state import StateCopy
 from .executor import GpuExecutor
 from .parts import divide, divide_pages
 from .peers import Peers, link
-from .streams import Buffer
+from .streams import Buffer, Work
+from .turns import Turns, take
+from .work import SKIPPED, work_and_tell
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -151,6 +155,9 @@ class MultiGpuExecutor(StepByParts):
         pages = [
             replace(page, number=page.number + first) for gpu, first in self._each() for page in gpu.residency.pages
         ]
+        self._places = [
+            (page, k := self._owner(page), replace(page, number=page.number - self._firsts[k])) for page in pages
+        ]
         self.source = MemoryPageSource(self._graph._arrays.in_edges, pages=pages)
         return state
 
@@ -174,8 +181,8 @@ class MultiGpuExecutor(StepByParts):
         return True
 
     def has(self, page: Page) -> bool:
-        k = self._owner(page)
-        return self.gpus[k].has(replace(page, number=page.number - self._firsts[k]))
+        _, k, mine = self._places[page.number]
+        return self.gpus[k].has(mine)
 
     def _owner(self, page: Page) -> int:
         """The index of the GPU that has a page's edges. If several parts begin at the same vertex, only the last of
@@ -186,8 +193,8 @@ class MultiGpuExecutor(StepByParts):
         """For each GPU, its share of `pages`, by the GPU's numbers."""
         own: list[list[Page]] = [[] for _ in self.gpus]
         for page in pages:
-            k = self._owner(page)
-            own[k].append(replace(page, number=page.number - self._firsts[k]))
+            whole, k, mine = self._places[page.number]
+            own[k].append(mine if page is whole else replace(page, number=mine.number))
         for gpu, first in self._each():
             count = len(gpu.residency.pages)
             gpu.order = self.order and [number - first for number in self.order if first <= number < first + count]
@@ -212,27 +219,56 @@ class MultiGpuExecutor(StepByParts):
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         interrupts.check()
-        own = self._own(pages)
+        every = list(pages)
+        if self.gpus[0].on_page is not None and not state.synchronous:
+            self.ready(state)
+            pull = partial(self.work, self.offer(every, state, mode, False), source)
+            done = work_and_tell(pull, np.empty(self._graph.n, self.gpus[0].bound.value), self.gpus[0].on_page)
+            return [done.get(page, SKIPPED) for page in every]
+        own = self._own(every)
         begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
         if begins_first:
             self.ready(state)
         pieces = [gpu.launches.pieces(gpu.gather, pages) for gpu, pages in zip(self.gpus, own, strict=True)]
-        if mode == PULL and None not in pieces and self.gpus[0].on_page is None:
+        if mode == PULL and None not in pieces:
             return self._at_once(own, pieces, None if begins_first else state)
-
-        def work(k: int) -> list[PageResult]:
-            gpu = self.gpus[k]
-            if not begins_first:
-                gpu.ready(state)
-            began = time.perf_counter()
-            results = gpu.process(own[k], gpu.source, state, mode)
-            if mode == PULL and self._has_pulled:
-                self._seconds[k] = min(self._seconds[k], time.perf_counter() - began)
-            return results
-
-        done = [result for results in self._on_each(work) for result in results]
+        if not begins_first:
+            for k, gpu in enumerate(self.gpus):
+                self._noting(k, partial(gpu.ready, state))
+        queues = [gpu.offer(pages, state, mode, False) for gpu, pages in zip(self.gpus, own, strict=True)]
+        works = [gpu.page_work() for gpu in self.gpus]
+        seconds = self._drive(queues, works)
+        if mode == PULL and self._has_pulled:
+            self._seconds = list(map(min, self._seconds, seconds))
         self._has_pulled = True
-        return done
+
+        def collect(k: int) -> list[PageResult]:
+            with self.gpus[k].device, failing(self.gpus[k].device.driver):
+                return self.gpus[k].results_of_pages(own[k], works[k])
+
+        return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
+
+    def _drive(self, queues: Sequence[PageQueue[Buffer]], works: Sequence[Work]) -> list[float]:
+        """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took."""
+        began, seconds = time.perf_counter(), [math.inf] * len(self.gpus)
+
+        def end(k: int) -> None:
+            gpu, seconds[k] = self.gpus[k], time.perf_counter() - began
+            assert gpu.peers is not None
+            with gpu.device, failing(gpu.device.driver):
+                gpu.peers.send_frontier(gpu.streams.back)
+
+        def wait(k: int) -> None:
+            with self.gpus[k].device, failing(self.gpus[k].device.driver):
+                self.gpus[k].streams.back.synchronize()
+
+        take([
+            Turns(gpu.streams, gpu.streams.steps(queue, gpu.source, work))
+            for gpu, queue, work in zip(self.gpus, queues, works, strict=True)
+        ], self._noting, end)  # fmt: skip
+        for k in range(len(self.gpus)):
+            self._noting(k, partial(wait, k))
+        return seconds
 
     def _at_once(
         self, own: list[list[Page]], pieces: list[list[tuple[Page, Buffer]] | None], state: State | None
@@ -262,8 +298,8 @@ class MultiGpuExecutor(StepByParts):
 
         def collect(k: int) -> list[PageResult]:
             gpu = self.gpus[k]
-            results = gpu.results(own[k], works[k])
             with gpu.device, failing(gpu.device.driver):
+                results = gpu.results(own[k], works[k])
                 began, ended = self._events[k]
                 self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
             return results
@@ -300,13 +336,10 @@ class MultiGpuExecutor(StepByParts):
     def work(
         self, queue: SharedQueue, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
     ) -> None:
-        def work(k: int) -> None:
-            def tell(page: Page, result: PageResult) -> None:
-                on_complete(replace(page, number=page.number + self._firsts[k]), result)
+        def tell(first: int, page: Page, result: PageResult) -> None:
+            on_complete(replace(page, number=page.number + first), result)
 
-            self.gpus[k].work(queue.queues[k], self.gpus[k].source, state, tell)
-
-        self._on_each(work)
+        self._drive(queue.queues, [gpu.shared_work(state, partial(tell, first)) for gpu, first in self._each()])
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         every = list(pages)

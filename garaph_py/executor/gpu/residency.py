@@ -26,14 +26,14 @@ Array = npt.NDArray[Any]
 PAGE_EDGES = 1 << 24
 """Maximal edges of a streamed page. Its copy takes about a millisecond, so the gap between two copies hardly matters.
 If all pages are resident, this is the minimal bound on a page's edges: hundreds of microseconds of work for the GPU."""
-SMALL_PAGE_EDGES = 1 << 22
-"""Edges of a page below which the cost of launching its kernels begins to matter. Streamed pages have a smaller bound
-only if memory is short."""
+SMALL_PAGE_BYTES = 1 << 24
+"""Bytes of a page below which the time that its thread takes to copy and launch it begins to matter: 130 microseconds,
+in which the link moves 7 MB. Streamed pages have a smaller bound only if memory is short."""
 LEAST_PAGE_EDGES = 1 << 16
 """The smallest bound on a page's edges. If memory is shorter than that, the run uses fewer streams."""
 BUFFERS_SHARE = 4
 """The buffers of streams take at most 1/4 of the memory for edges, because they leave less for resident pages. They may
-take more if pages would otherwise be smaller than `SMALL_PAGE_EDGES`."""
+take more if pages would otherwise be smaller than `SMALL_PAGE_BYTES`."""
 PAGES_A_STREAM = 4
 """Minimal pages per stream if pages are streamed, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
@@ -143,7 +143,7 @@ def plan(  # wide: what the pages depend on
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
     if page_edges is None and streams:
-        small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
+        small = int(max(left / BUFFERS_SHARE / streams, SMALL_PAGE_BYTES) / width)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
     pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most), page_edges, part)
@@ -208,14 +208,18 @@ def to_stream(  # wide: what the pages depend on
 ) -> tuple[list[Page], int, int]:
     """Pages that fit the buffers of streams, the bound on their edges, and the number of streams.
 
-    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short. See `cut`.
+    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short. For one part
+    of a graph, two streams are left before the bound is smaller: one thread copies the pages of all GPUs. See `cut`.
     """
+    least = streams if (part.first, part.last) == (0, len(offsets) - 1) else 2
     while True:
         pages = cut(offsets, limit, page_edges, part)
         largest = max((page_bytes(page, arrays) for page in pages), default=0)
         if streams * largest <= budget - fixed:
             return pages, limit, streams
-        if limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * arrays.width:
+        if streams > least:
+            streams -= 1
+        elif limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * arrays.width:
             limit //= 2
         elif streams > 1:
             streams -= 1

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native.threads import ThreadPool, split
-from ...pages.source import PageEdges, PageSource
+from ...pages.source import PageSource
 from ...system import interrupts
 from .device_graph import DeviceGraph
+from .edges import HostArrays
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .streams import Streams
@@ -54,8 +55,8 @@ class StagedTransfer:
         memory = pool.empty(size * BUFFERS * PIECE, np.dtype(np.uint8)).reshape(size, BUFFERS, PIECE)
         self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in memory]
 
-    def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        wanted = copies(edges, addresses)
+    def send(self, arrays: HostArrays, addresses: Sequence[int | None], stream: Any) -> int:
+        wanted = copies(arrays, addresses)
         for array, address in wanted:
             self.copy(array, address, stream)
         return byte_count(wanted)

@@ -11,13 +11,12 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from ...events import Listener, Span, Step
-from ...native.threads import available_cores
 from ...pages.layout import Page
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
@@ -25,23 +24,20 @@ from ...system import interrupts
 from ..modes import COPIED, RESIDENT, ZERO_COPY
 from .device import Device
 from .device_graph import DeviceGraph
-from .edges import EdgeLayout, places
-from .handles import NON_BLOCKING
+from .edges import EdgeLayout, host_arrays, places
+from .handles import NON_BLOCKING, event_flags
 from .mapped import MappedEdges
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
-from .transfer import TRANSFERS, Transfer, byte_count, copies
+from .transfer import TRANSFERS, HostPages, Transfer, byte_count, copies
 
 COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
 the last blocks of a kernel run. With one stream per page, the GPU could copy back no values until nearly all gathers
 have ended."""
-FEW_CORES = 4
-"""With at most this many cores, the GPU thread sleeps while it waits for the GPU. It wakes about 50 microseconds later
-than a thread that spins, but leaves its core to the threads that compute."""
 
 
 @dataclass
@@ -74,6 +70,10 @@ class Buffer:
     copied_bytes: int = 0
     found: tuple[bool, ...] = ()
     rest: Rest | None = None
+
+
+Awaited = tuple[Any, ...]
+"""An event, with `query` and `synchronize`, and what it stands for, in words."""
 
 
 class Rest(NamedTuple):
@@ -143,13 +143,14 @@ class Streams:
     ) -> None:  # fmt: skip
         self._there = there
         self.device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
-        self._transfer_name = transfer
+        self._transfer_name, self._host = transfer, HostPages()
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
-        self._keeps, self._handles, self._event_flags = residency.keeps, kept.handles, event_flags(device)
+        self._keeps, self._handles, self._event_flags = residency.keeps, kept.handles, event_flags(device.driver)
         handles = self._handles
         self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
+        self._ends = [handles.event(self._event_flags) for _ in range(2)]  # of all work on `back_early` and on `back`
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._kept_pages = [] if isinstance(there, HubEdges) else residency.here
         self._regions = arrays.regions(self._kept_pages)
@@ -283,11 +284,11 @@ class Streams:
         whole = joined(first, last)
         began, self.thread.doing = time.perf_counter_ns(), ("copying pages", first.number, "to", last.number)
         wanted = self._wanted(whole, buffer)
-        transfer.send(source.edges(whole), wanted, self._prefetch)
+        transfer.send(host_arrays(source.edges(whole)), wanted, self._prefetch)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", whole, began, self._prefetch)
         for page, buffer in missing:
-            buffer.page, buffer.copied_bytes = page, byte_count(copies(source.edges(page), wanted))
+            buffer.page, buffer.copied_bytes = page, byte_count(copies(host_arrays(source.edges(page)), wanted))
             buffer.copied.record(self._prefetch)
 
     def fill(self, source: PageSource, listener: Listener) -> None:
@@ -365,10 +366,19 @@ class Streams:
             Reads the pages' edges on the host.
         work : Work
         """
+        with self.thread.running():
+            for event, *what in self.steps(queue, source, work):
+                with self.thread.waiting(*what):
+                    event.synchronize()
+
+    def steps(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Generator[Awaited, None, None]:
+        """`process` without its waits: before each further step, the caller waits for what this yields.
+
+        The device's context must be current whenever the generator is used, also when it is closed before its end.
+        """
         try:
             source.prefetch(queue.streamed_pages())
-            with self.thread.running():
-                self._drive(queue, source, work)
+            yield from self._drive(queue, source, work)
             if self.timeline is not None:
                 self.timeline.write_spans(self.back, MANY)
         except BaseException:  # the GPU must not write to the caller's arrays after this call
@@ -379,8 +389,8 @@ class Streams:
         finally:
             self.thread.doing = ("idle",)
 
-    def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
-        """Put all work on the streams, and wait until it has ended."""
+    def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Iterator[Awaited]:
+        """Put all work on the streams."""
         thread = self.thread
         pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
         while True:
@@ -396,14 +406,13 @@ class Streams:
             elif action is LAUNCH:
                 self._launch_on_device(page, buffer, work)
             elif action is AWAIT_COPY:
-                with thread.waiting("the copy of page", page.number):
-                    buffer.copied.synchronize()
+                yield buffer.copied, "the copy of page", page.number
             else:
-                with thread.waiting("page", page.number):
-                    buffer.idle.synchronize()
-        with thread.waiting("new values to be copied to the host"):
-            self.back_early.synchronize()
-            self.back.synchronize()
+                yield buffer.idle, "page", page.number
+        for stream, ended in zip((self.back_early, self.back), self._ends, strict=True):
+            ended.record(stream)
+        for ended in self._ends:
+            yield ended, "new values to be copied to the host"
         self._finish(pipeline, source, work)
 
     def _poll(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
@@ -441,7 +450,7 @@ class Streams:
     def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
         began = time.perf_counter_ns()
-        copied = self._transfer.send(source.edges(page), self._wanted(page, buffer), buffer.stream)
+        copied = self._transfer.send(self._host.arrays(page, source), self._wanted(page, buffer), buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied
@@ -478,9 +487,3 @@ class Streams:
 def joined(first: Page, last: Page) -> Page:
     """The pages from `first` to `last` as one."""
     return Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)
-
-
-def event_flags(device: Device) -> int:
-    """The flags of the events that threads wait for."""
-    known = device.driver.event_flags
-    return int(known.DISABLE_TIMING) | (int(known.BLOCKING_SYNC) if available_cores() <= FEW_CORES else 0)

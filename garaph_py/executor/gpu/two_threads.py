@@ -12,6 +12,7 @@ import queue as queues
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from ...pages.layout import Page
@@ -21,7 +22,7 @@ from ...system import interrupts
 from ...system.threads import start
 from .pipeline import MAX_COPIES, MAX_LAUNCHED
 from .settings import Settings
-from .streams import Buffer, Streams, Work
+from .streams import Awaited, Buffer, Streams, Work
 from .thread_time import ThreadTime
 
 PERIOD = 5e-5
@@ -32,6 +33,19 @@ TRANSMISSION = "garaph-transmission"
 
 Sent = tuple[Page, Buffer]
 """A page and the buffer to which its edges are copied."""
+
+
+class Pause:
+    """A period in which a thread has nothing to do; it is awaited like an event of the GPU."""
+
+    def __init__(self) -> None:
+        self._ends = time.perf_counter() + PERIOD
+
+    def query(self) -> bool:
+        return time.perf_counter() >= self._ends
+
+    def synchronize(self) -> None:
+        time.sleep(PERIOD)
 
 
 class TwoThreadStreams(Streams):
@@ -54,21 +68,21 @@ class TwoThreadStreams(Streams):
     def heartbeats(self) -> list[ThreadTime]:
         return [*super().heartbeats, self.transmission]
 
-    def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
+    def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Iterator[Awaited]:
         idle = queues.SimpleQueue[Buffer]()
         for buffer in self._free:
             idle.put(buffer)
         self._free.clear()
         transmission = Transmission(self, queue, source, idle)
         try:
-            self._compute(queue, work, transmission)
+            yield from self._compute(queue, work, transmission)
         finally:
             transmission.end()
             with contextlib.suppress(queues.Empty):
                 while True:
                     self._free.append(idle.get_nowait())
 
-    def _compute(self, queue: PageQueue[Buffer], work: Work, transmission: Transmission) -> None:
+    def _compute(self, queue: PageQueue[Buffer], work: Work, transmission: Transmission) -> Iterator[Awaited]:
         """Launch pages that are there, and report those that have ended, until none is left."""
         coming = deque[Sent]()
         on_device, streamed = deque[Sent](), deque[Sent]()  # launched, in this order
@@ -85,8 +99,7 @@ class TwoThreadStreams(Streams):
             elif is_over and not (coming or on_device or streamed):
                 return
             elif not did_work:
-                with self.thread.waiting("pages", *(page.number for page, _ in (*coming, *on_device, *streamed))):
-                    time.sleep(PERIOD)
+                yield Pause(), "pages", *(page.number for page, _ in (*coming, *on_device, *streamed))
 
     def _report(self, launched: deque[Sent], work: Work, transmission: Transmission) -> bool:
         """Report the first of the `launched` pages that have ended, and hand their streams back; whether there were

@@ -7,33 +7,26 @@ from functools import partial
 import numpy as np
 import pytest
 
-from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.launches import Launches
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.gpu.streams import Streams
 from garaph_py.graph.vertex_set import WORD
 from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.late_gpu import LateDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, held_after, memory_for
+from tests.support.several_gpus import commit_and_compare
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "all_work")
 
 PAGE_EDGES = 3000
 counts = pytest.mark.parametrize("count", [1, 2, 5])
 ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 processors = pytest.mark.parametrize("processor", ["gpu", "hybrid"])
-
-
-@pytest.fixture(autouse=True)
-def all_work(monkeypatch):
-    """In hybrid runs host and all GPUs work in every iteration."""
-    monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
-    monkeypatch.setattr(Rates, "cpu_helps", True)
 
 
 def memory(program, graph, pages):
@@ -84,18 +77,26 @@ def test_every_gpu_has_its_own_edges(devices_for, graph_of, monkeypatch, count):
     assert max(read) < graph.n  # counts only
 
 
-@pytest.mark.parametrize("pages", [0, None], ids=["streamed", "resident"])
-def test_one_thread_launches_everything_once_all_edges_are_there(devices_for, graph_of, monkeypatch, pages):
+@processors
+@pytest.mark.parametrize("pages", [0, 3, None], ids=["streamed", "some stay", "resident"])
+def test_one_thread_launches_everything(devices_for, graph_of, monkeypatch, pages, processor):
     program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
     devices_for(program, graph, 2)
-    process, calls = GpuExecutor.process, []
-    monkeypatch.setattr(GpuExecutor, "process", lambda self, *how: calls.append(self) or process(self, *how))
+    launch, threads = Streams._launch, {0: [], 1: []}
+
+    def launched(streams, *how):
+        threads[streams.device.number].append(threading.current_thread())
+        launch(streams, *how)
+
+    monkeypatch.setattr(Streams, "_launch", launched)
     result = run_with(
-        program, graph, device="gpu", gpus=2, gather="segmented", iterations=4, page_edges=PAGE_EDGES, streams=2,
-        gpu_memory=None if pages is None else memory(program, graph, pages),
+        program, graph, device=processor, gpus=2, gather="segmented", iterations=4, page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=None if pages is None else memory(program, graph, pages), threads=2,
     )  # fmt: skip
     assert len(result.stats.iterations) == 4
-    assert len(calls) == 2 * (1 if pages is None else 4)
+    for mine in threads.values():
+        assert len(mine) >= 4
+    assert set(threads[0]) == set(threads[1])
 
 
 @pytest.mark.parametrize("program", [Hops(HUB), Lengths(HUB)], ids=["hops", "lengths"])
@@ -131,18 +132,6 @@ def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
     )  # fmt: skip
     tracks = {span.track for span in read_recording(tmp_path / "trace.json").spans}
     assert {"copy to device", "copy to device of GPU 1", "stream 0", "stream 0 of GPU 1"} <= tracks
-
-
-COMMIT = MultiGpuExecutor.commit
-
-
-def commit_and_compare(self, state, mode):
-    """After an iteration, all GPUs have the same values and the same frontier."""
-    COMMIT(self, state, mode)
-    for name, nbytes in ("values", self._graph.n * 8), ("frontier", -(-self._graph.n // 8)):
-        first, *others = (gpu.device.driver.array(gpu.address(name), np.uint8, nbytes) for gpu in self.gpus)
-        for other in others:
-            np.testing.assert_array_equal(other, first)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import garaph_py as gp
 from garaph_py.dispatch.policy import GaraphPolicy
 from garaph_py.errors import ParameterError
 from garaph_py.executor.gpu import shards as cutting
-from garaph_py.executor.gpu.edges import ArraysOnDevice, RawOnDevice, page_bytes
+from garaph_py.executor.gpu.edges import ArraysOnDevice, RawOnDevice, host_arrays, page_bytes
 from garaph_py.executor.gpu.offset_pages import OffsetPages, write_offsets
 from garaph_py.executor.gpu.ranks import Ranks
 from garaph_py.executor.gpu.replication import custom, fixed
@@ -73,7 +73,7 @@ def test_an_edge_of_a_page_has_six_bytes_and_those_of_its_value(graph_of, reads,
     source = OffsetPages(in_edges, pages, offsets, reads)
     for page in pages[:3]:
         edges, addresses = source.edges(page), [1000 * (k + 1) for k in range(2 + reads)]
-        made = copies(edges, addresses)
+        made = copies(host_arrays(edges), addresses)
         assert byte_count(made) == width * page.edges <= page_bytes(page, arrays)
         np.testing.assert_array_equal(made[-1][0].view(np.uint16), offsets[page.first_edge : page.last_edge])
         args = {}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.gpu.edges import raw_layout
+from garaph_py.executor.gpu.edges import ArraysOnDevice, RawOnDevice, raw_layout
+from garaph_py.executor.gpu.parts import Part
 from garaph_py.executor.gpu.residency import pages_if_resident, plan
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -15,6 +16,11 @@ def blocks(*edges):
     """Offsets of a graph whose 64 vertices of each block have so many in-edges."""
     degrees = np.repeat(np.array(edges) // 64, 64)
     return np.concatenate([[0], np.cumsum(degrees)])
+
+
+def raw_layout_of(width):
+    """The layout of edges of `width` bytes."""
+    return ArraysOnDevice(RawOnDevice(width))
 
 
 def many(edges, block=1 << 16):
@@ -68,6 +74,22 @@ def test_pages_are_halved_until_the_buffers_fit():
     found = plan(many(1 << 28), raw_layout(), 16 * MIB, 32 * MIB, 4)
     assert {page.edges for page in found.pages} == {1 << 20}
     assert (found.resident, found.streams, found.buffer_bytes, found.is_short) == (0, 4, 4 * MIB, True)
+
+
+def test_a_part_has_fewer_streams_before_its_pages_are_smaller():
+    """One thread copies the pages of all GPUs, so each page has to be worth its time."""
+    offsets, half = many(1 << 28), Part(0, 1 << 17)
+    for left, streams, page_edges in ((96, 4, 1 << 22), (56, 3, 1 << 22), (40, 2, 1 << 22), (24, 2, 1 << 21)):
+        found = plan(offsets, raw_layout(), GIB, GIB + left * MIB, 4, part=half)
+        assert (found.streams, max(page.edges for page in found.pages)) == (streams, page_edges)
+        whole = plan(offsets, raw_layout(), GIB, GIB + left * MIB, 4)
+        assert (whole.streams, max(page.edges for page in whole.pages)) == (4, page_edges >> (left < 64))
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_streamed_pages_are_so_large_that_copies_take_longer_than_their_launches(width):
+    found = plan(many(1 << 28), raw_layout_of(width), 0, 128 * MIB, 4)
+    assert {page.edges * width for page in found.pages} == {16 * MIB}
 
 
 def test_streams_are_given_up_once_pages_are_small():

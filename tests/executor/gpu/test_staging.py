@@ -6,6 +6,7 @@ import pytest
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu import staging
 from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.edges import host_arrays
 from garaph_py.executor.gpu.pinned import Pinned
 from garaph_py.executor.gpu.pinned_pool import pool_of
 from garaph_py.executor.gpu.staging import StagedTransfer
@@ -34,9 +35,11 @@ def test_every_byte_arrives(device_for, graph_of, threads):
     addresses = [4096, 1 << 18]
     driver.bytes[: 1 << 19] = 0
     with StagedTransfer(kept, pool_of(found), threads) as transfer:
-        assert transfer.send(source.edges(page), [None, addresses[1]], kept.handles.stream()) == 4 * graph.m
+        assert (
+            transfer.send(host_arrays(source.edges(page)), [None, addresses[1]], kept.handles.stream()) == 4 * graph.m
+        )
         assert not driver.bytes[: 1 << 18].any()
-        assert transfer.send(source.edges(page), addresses, kept.handles.stream()) == 8 * graph.m
+        assert transfer.send(host_arrays(source.edges(page)), addresses, kept.handles.stream()) == 8 * graph.m
     for address, array in zip(addresses, (edges.neighbours, edges.values), strict=True):
         np.testing.assert_array_equal(driver.array(address, array.dtype, graph.m), array)
 

@@ -1,0 +1,83 @@
+"""One thread drives the streams of several GPUs: it goes on with each in turn, and waits only if none can go on.
+
+With a thread for each GPU, all of them would wait for Python's lock at every call of the driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from typing import Any
+
+from ...errors import DeviceError
+from .device import Device, failing
+from .streams import Awaited, Streams
+
+
+class Turns:
+    """The steps of one GPU (`Streams.steps`), which a thread takes when it is this GPU's turn.
+
+    Attributes
+    ----------
+    has_ended : bool
+    """
+
+    def __init__(self, streams: Streams, steps: Generator[Awaited, None, None]) -> None:
+        self._device: Device = streams.device
+        self._thread, self._steps = streams.thread, steps
+        self._event: Any = None
+        self.has_ended = False
+
+    def go_on(self) -> bool:
+        """Take steps until one has to wait. Return False if the GPU has not done yet what the next one waits for."""
+        with self._device, failing(self._device.driver):
+            if self._event is not None and not self._event.query():
+                return False
+            try:
+                self._event, *what = next(self._steps)
+            except StopIteration:
+                self.has_ended = True
+            else:
+                self._thread.doing = "waiting for", *what
+        return True
+
+    def wait(self) -> None:
+        """Wait for what the next step waits for."""
+        with self._device, failing(self._device.driver):
+            self._event.synchronize()
+
+    def close(self) -> None:
+        """Take no more steps, and wait for the GPU."""
+        with contextlib.suppress(DeviceError), self._device:
+            self._steps.close()
+
+
+def take(every: Sequence[Turns], noting: Callable[[int, Callable[[], Any]], Any], ended: Callable[[int], None]) -> None:
+    """Take all steps of all GPUs.
+
+    Parameters
+    ----------
+    every : sequence of Turns
+    noting : callable
+        ``noting(k, act)`` calls ``act()``, which is for GPU `k`, and returns what it returns.
+    ended : callable
+        ``ended(k)`` is called when GPU `k` has ended.
+    """
+    left = deque(range(len(every)))
+    try:
+        while left:
+            moved = False
+            for k in list(left):
+                if noting(k, every[k].go_on):
+                    moved = True
+                    if every[k].has_ended:
+                        left.remove(k)
+                        noting(k, partial(ended, k))
+            if not moved:
+                noting(left[0], every[left[0]].wait)
+                left.rotate(-1)  # another GPU has waited longer now
+    finally:
+        for each in every:
+            each.close()

@@ -1,0 +1,126 @@
+"""One thread that drives several GPUs: which goes on when, for which it waits, and how all end."""
+
+import itertools
+
+import pytest
+
+from garaph_py.executor.gpu.turns import Turns, take
+from tests.support.page_streams import SKEWED, FakeDevice, Work, streams_over
+
+
+class Event:
+    """Happens when somebody waits for it, or when `happen` is called."""
+
+    def __init__(self, log, name):
+        self.log, self.name, self.happened = log, name, False
+
+    def query(self):
+        return self.happened
+
+    def synchronize(self):
+        self.log.append(f"waits for {self.name}")
+        self.happened = True
+
+
+class Gpu:
+    """Streams with a device and a thread, whose steps wait for one event after the other."""
+
+    def __init__(self, log, name, count, fails_at=None):
+        self.log, self.device, self.thread = log, FakeDevice(), self
+        self.events = [Event(log, f"{name}{k}") for k in range(count)]
+        self._fails_at = fails_at
+
+    def steps(self):
+        try:
+            for k, event in enumerate(self.events):
+                if k == self._fails_at:
+                    raise ValueError("a step that fails")
+                self.log.append(f"puts {event.name}")
+                yield event, "page", k
+        finally:
+            self.log.append(f"ends {self.events[0].name[0]}")
+
+
+def taken(gpus):
+    log = gpus[0].log
+    take([Turns(gpu, gpu.steps()) for gpu in gpus], lambda k, act: act(), lambda k: log.append(f"GPU {k} has ended"))
+    return log
+
+
+def test_it_waits_for_the_gpu_that_has_waited_longest():
+    log = []
+    assert taken([Gpu(log, "a", 2), Gpu(log, "b", 2)]) == [
+        "puts a0", "puts b0", "waits for a0", "puts a1", "waits for b0", "puts b1", "waits for a1", "ends a",
+        "GPU 0 has ended", "waits for b1", "ends b", "GPU 1 has ended",
+    ]  # fmt: skip
+
+
+def test_a_gpu_whose_events_have_happened_does_not_wait_for_another():
+    log = []
+    slow, fast = Gpu(log, "a", 1), Gpu(log, "b", 5)
+    for event in fast.events:
+        event.happened = True
+    assert taken([slow, fast]) == [
+        "puts a0", *(f"puts b{k}" for k in range(5)), "ends b", "GPU 1 has ended", "waits for a0", "ends a",
+        "GPU 0 has ended",
+    ]  # fmt: skip
+
+
+def test_what_goes_wrong_on_one_ends_all():
+    log, noted = [], []
+    gpus = [Gpu(log, "a", 4), Gpu(log, "b", 4, fails_at=2), Gpu(log, "c", 4)]
+
+    def noting(k, act):
+        try:
+            return act()
+        except ValueError:
+            noted.append(k)
+            raise
+
+    with pytest.raises(ValueError, match="a step that fails"):
+        take([Turns(gpu, gpu.steps()) for gpu in gpus], noting, log.append)
+    assert noted == [1]
+    assert sorted(each for each in log if each.startswith("ends")) == ["ends a", "ends b", "ends c"]
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_the_streams_of_several_gpus_process_every_page(graph_of, share):
+    every = [streams_over(graph_of(SKEWED), share) for _ in range(3)]
+    works, ended = [Work() for _ in every], []
+    take(
+        [
+            Turns(streams, streams.steps(streams.order(source.pages), source, work))
+            for (_, streams, source), work in zip(every, works, strict=True)
+        ],
+        lambda k, act: act(), ended.append,
+    )  # fmt: skip
+    assert sorted(ended) == [0, 1, 2]
+    for (_, streams, source), work in zip(every, works, strict=True):
+        assert sorted(page.number for page in work.brought) == list(range(len(source.pages)))
+        assert len(work.copied) == len(source.pages)
+        assert streams.thread.doing == ("idle",)
+
+
+@pytest.mark.parametrize("at", [3, 11])
+def test_after_an_error_no_gpu_has_pages_left(graph_of, at):
+    """Every GPU is waited for, so that none writes to the caller's arrays any more."""
+    calls, synchronized = itertools.count(), []
+    every = [streams_over(graph_of(SKEWED), 0.5) for _ in range(2)]
+    for device, *_ in every:
+        device.driver.Context = type("Context", (), {"synchronize": lambda d=device: synchronized.append(d)})
+
+    def see(*_):
+        if next(calls) == at:
+            raise KeyboardInterrupt
+
+    queues = [streams.order(source.pages) for _, streams, source in every]
+    with pytest.raises(KeyboardInterrupt):
+        take(
+            [
+                Turns(streams, streams.steps(queue, source, Work(see)))
+                for (_, streams, source), queue in zip(every, queues, strict=True)
+            ],
+            lambda k, act: act(), lambda k: None,
+        )  # fmt: skip
+    assert all(queue.is_empty for queue in queues)
+    assert {id(each) for each in synchronized} == {id(device) for device, *_ in every}
