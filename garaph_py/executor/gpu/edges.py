@@ -52,8 +52,11 @@ class EdgeLayout(Sizes, Protocol):
     def apart(self) -> bool:
         """Whether each page has separate arrays, which are not adjacent to those of the next page."""
 
-    def regions(self, pages: Sequence[Page]) -> list[Region]:
-        """One region for each kind of buffer: that buffer of all `pages`, which are consecutive."""
+    def regions(self, pages: Sequence[Page], within: Page | None = None) -> list[Region]:
+        """One region for each kind of buffer: that buffer of all `pages`, which are consecutive.
+
+        If they are `within` a larger page, the region is that page's.
+        """
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
@@ -270,16 +273,18 @@ class ArraysOnDevice:
     def sizes(self, page: Page) -> list[int]:
         return [size for array in self._arrays for size in array.sizes(page)]
 
-    def regions(self, pages: Sequence[Page]) -> list[Region]:
-        found = []
+    def regions(self, pages: Sequence[Page], within: Page | None = None) -> list[Region]:
+        found, every = [], pages if within is None else [within]
         for name, array in self._named.items():
-            last = array.sizes(pages[-1]) if pages else []
-            for k, (begins, size) in enumerate(zip(array.begins(pages), last, strict=False)):
-                nbytes = begins[-1] - begins[0] + size
-                edges = pages[0].first_edge, pages[-1].last_edge
+            last = array.sizes(every[-1]) if every else []
+            for k, (bounds, begins, size) in enumerate(
+                zip(array.begins(every), array.begins(pages), last, strict=False)
+            ):
+                nbytes = bounds[-1] - bounds[0] + size
+                edges = every[0].first_edge, every[-1].last_edge
                 of_graph = array.codec, array.width, nbytes, edges, tuple(begins) if array.apart else None
                 what = None if array is self.offsets else of_graph
-                found.append(Region(f"{name} {k}", what, nbytes, [begin - begins[0] for begin in begins]))
+                found.append(Region(f"{name} {k}", what, nbytes, [begin - bounds[0] for begin in begins]))
         return found
 
     def begins(self, page: Page) -> list[int]:

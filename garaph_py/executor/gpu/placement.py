@@ -24,6 +24,7 @@ from .choice import Choice, as_given, choose, packed_on_cpu
 from .device import failing
 from .device_graph import DeviceGraph
 from .edge_lists import EdgeLists, pinning_refused
+from .edges import page_bytes
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .listed_edges import ListedEdges
@@ -176,7 +177,7 @@ class Placement(NamedTuple):
 
 def resident_contents(edges: Choice, residency: Residency) -> dict[str, Hashable]:
     """The allocations of the resident pages by name, and what each holds, if a later run has a use for it."""
-    regions = edges.arrays.regions(residency.here)
+    regions = edges.arrays.regions(residency.here, residency.within)
     return {region.name: region.what for region in regions if region.what is not None}
 
 
@@ -221,6 +222,9 @@ class Placer:
         found = self._in_hub_order(sources, synchronous, budget)
         if found is not None:
             return found
+        if self._settings.part is not None:
+            found = self._as_given(self._memory(self._given, synchronous, budget), sources)
+            return self._within_all(found)
         if self._bound.pushes_deltas and self._settings.pushes:
             found = self._with_sums(sources, budget)
             if found is not None:
@@ -356,6 +360,17 @@ class Placer:
         except DeviceMemoryError:
             return found._replace(mapped=self._mapped("in-edges", self._graph._arrays.in_edges))
         return found._replace(memory=memory, residency=residency, mapped=records.mapped, records=records)
+
+    def _within_all(self, found: Placement) -> Placement:
+        """The placement of one part of a graph within all edges, if an earlier run has left these on the device."""
+        graph, arrays, residency = self._graph, found.edges.arrays, found.residency
+        whole = Page(0, 0, graph.n, 0, graph.m)
+        regions = arrays.regions([whole])
+        more = sum(region.nbytes for region in regions) - sum(page_bytes(page, arrays) for page in residency.here)
+        is_here = residency.resident == len(residency.pages) > 0 and more <= found.room
+        if not is_here or not all(self._kept.holds(region.name, region.what) for region in regions):
+            return found
+        return found._replace(residency=replace(residency, used=residency.used + more, within=whole))
 
     def _room_for_all(self, left: int) -> int:
         """Bytes in which all edges would fit as well as those of the GPU's part fit in `left`."""

@@ -69,6 +69,8 @@ class Residency:
     first : int
         The number of the first resident page. Resident pages are consecutive, so that kernels tell by two numbers where
         an edge is.
+    within : Page or None
+        All edges as one page, if the device has them since an earlier run, and the resident pages are among them.
     """
 
     pages: list[Page]
@@ -79,6 +81,7 @@ class Residency:
     is_short: bool = False
     keeps: bool = True
     first: int = 0
+    within: Page | None = None
 
     @property
     def numbers(self) -> range:

@@ -153,7 +153,8 @@ class Streams:
         self._ends = [handles.event(self._event_flags) for _ in range(2)]  # of all work on `back_early` and on `back`
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._kept_pages = [] if isinstance(there, HubEdges) else residency.here
-        self._regions = arrays.regions(self._kept_pages)
+        self._within = residency.within
+        self._regions = arrays.regions(self._kept_pages, self._within)
         self._resident = self._resident_buffers(self._kept_pages, kept)
         if there is not None:
             before, kept_buffers = self._kept_pages[0].number if self._kept_pages else 0, self._resident
@@ -181,7 +182,8 @@ class Streams:
 
     def keep(self, kept: DeviceGraph) -> None:
         """Keep the resident pages for later runs if the edges of all are on the device. All copies must have ended."""
-        if all(buffer.page is not None for buffer in self._resident):
+        is_whole = all(buffer.page is not None for buffer in self._resident)
+        if is_whole and self._within is None:  # else an earlier run keeps them, with other edges
             for region in self._regions:
                 if region.what is not None:
                     kept.keep(region.name, region.what)

@@ -99,6 +99,25 @@ def test_one_thread_launches_everything(devices_for, graph_of, monkeypatch, page
     assert set(threads[0]) == set(threads[1])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_a_gpu_with_all_edges_keeps_them(devices_for, graph_of, encoding, weighted):
+    """When it has a part of the graph next, it copies nothing; and then, when it has all of it again."""
+    program, graph = (Lengths if weighted else Hops)(HUB), graph_of(GRAPH, weighted=weighted)
+    graph = graph.packed() if encoding == "packed" else graph
+    expected = run_with(program, graph, device="cpu", sync=True)
+    drivers = devices_for(program, graph, 2)
+    copied = []
+    for count in (1, 2, 1, 2):
+        result = run_with(program, graph, device="gpu", gpus=count, sync=True, page_edges=PAGE_EDGES, encoding=encoding)
+        np.testing.assert_array_equal(result.values, expected.values)
+        copied.append(sum(row.to_device for row in result.stats.iterations))
+    half = copied[1] / copied[0]
+    assert 0.3 < half < 0.7  # the second GPU's part
+    assert copied[2:] == [0, 0]
+    assert len(drivers) == 2
+
+
 @pytest.mark.parametrize("program", [Hops(HUB), Lengths(HUB)], ids=["hops", "lengths"])
 @pytest.mark.parametrize("vertices", [1, 63, 65, 200])
 def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):
