@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 import numba
 from numba import types as nb
 from numba.core.errors import NumbaError
+from numba.core.types.functions import BaseFunction
 
 from ..errors import ParameterError, ProgramError
 from .loader import ENTRY, LIBM
@@ -45,6 +46,11 @@ MOST_SHARED = 1000
 """Number of dispatchers that are kept for later kernels. The kernels of one program need about a hundred."""
 _shared: dict[str, Any] = {}
 """Dispatchers of earlier kernels, by the fingerprints of their functions; those that were used last are at the end."""
+numbas_resolve = BaseFunction.get_call_type
+MOST_RESOLVED = 10_000
+"""Signatures that are kept for later kernels. Those of one program call some thousand different ones."""
+_resolved: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}
+"""Signatures by function, typing context and types of arguments."""
 
 
 class SharedMemo(dict[Any, Any]):
@@ -78,9 +84,20 @@ class SharedMemo(dict[Any, Any]):
             del _shared[key]
 
 
+def resolve(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a call of one of Numba's own functions with arguments of these types, in place of
+    `BaseFunction.get_call_type`, which tries one template after another: nine in ten calls are like an earlier one.
+    """
+    key = id(function), id(context), tuple(args), tuple(dict(kws).items())
+    if key not in _resolved:
+        _resolved[key] = numbas_resolve(function, context, args, kws), function, context  # these two keep their ids
+    return _resolved[key][0]
+
+
 @contextlib.contextmanager
 def own_settings() -> Iterator[None]:
-    """In ``with``: Numba has the `SETTINGS` that kernels need. The caller holds the lock `kernel.compiling`.
+    """In ``with``: Numba has the `SETTINGS` that kernels need, and remembers the signatures of calls (`resolve`). The
+    caller holds the lock `kernel.compiling`.
 
     Python does not look for garbage meanwhile: among Numba's many objects that takes a sixth of the time.
 
@@ -96,9 +113,13 @@ def own_settings() -> Iterator[None]:
     users, collects = {name: getattr(numba.config, name) for name in SETTINGS}, gc.isenabled()
     vars(numba.config).update(SETTINGS)
     gc.disable()
+    BaseFunction.get_call_type = resolve  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
+        BaseFunction.get_call_type = numbas_resolve  # type: ignore[method-assign]
+        if len(_resolved) > MOST_RESOLVED:
+            _resolved.clear()
         vars(numba.config).update(users)
         if collects:
             gc.enable()

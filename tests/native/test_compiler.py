@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from numba.core.types.functions import BaseFunction
 
 from garaph_py.errors import ParameterError
 from garaph_py.native import Kernel, compiler, kernel, modules
@@ -71,6 +72,16 @@ def make_choose():
         return TABLE[numbers[0]]
 
     return Kernel("i64*", choose)
+
+
+def test_numbas_signatures_are_remembered_for_kernels_alone(monkeypatch):
+    monkeypatch.setattr(compiler, "_resolved", {})
+    assert make_advance(0)(np.array([5])) == 7
+    assert compiler._resolved
+    assert BaseFunction.get_call_type is compiler.numbas_resolve
+    monkeypatch.setattr(compiler, "MOST_RESOLVED", 1)
+    assert make_advance(1)(np.array([5, 6])) == 8
+    assert not compiler._resolved
 
 
 def test_a_function_of_numba_can_call_ours():
