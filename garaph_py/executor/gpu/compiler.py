@@ -20,7 +20,6 @@ from ... import events
 from ...errors import DeviceError, GaraphError, ProgramError
 from ...native import cache, u32_at
 from ...native.compiling import compiling, lock
-from ...native.lowering import load_u32
 from ...native.references import fingerprint, rebuild
 from ...program import BoundProgram
 from .header import NAME, header
@@ -147,6 +146,8 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     from numba import types as nb
     from numba.cuda import dispatcher
     from numba.cuda.extending import intrinsic
+
+    from ...native.lowering import load_u32
 
     teach()
     capability = (int(architecture[3:-1]), int(architecture[-1]))
