@@ -42,6 +42,7 @@
 #include "choose.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
+#include "relax_received.cu"
 #endif
 #if PUSHES_DELTAS
 #include "apply_in_turn.cu"

@@ -248,6 +248,13 @@ def push_few(driver, context, page):
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
+def relax_received(driver, context, page):
+    first, last = int(page["first_place"]), int(page["last_place"])
+    targets = array_of(driver, context, "queue", np.uint32, last)[first:].astype(np.int64)
+    values = array_of(driver, page, "collected", np.int64, last)[first:]
+    count(driver, context, page, relax(driver, context, page, targets, values))
+
+
 KERNELS = {
     "choose": choose,
     "list_frontier": list_frontier,
@@ -256,5 +263,6 @@ KERNELS = {
     "push_queue_packed": push_queue,
     "push_few": push_few,
     "push_few_packed": push_few,
+    "relax_received": relax_received,
     "reverse_values": reverse_values,
 }

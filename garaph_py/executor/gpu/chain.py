@@ -27,7 +27,6 @@ from .gather import Gather
 from .header import CHAIN_LENGTH, FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
 from .launch import decoding
 from .launches import Launches
-from .memory import DeviceMemory
 from .push import Lists, list_frontier, lists_of
 from .streams import Buffer
 
@@ -56,10 +55,10 @@ class Chain:
     tallies: int
 
     @classmethod
-    def of(cls, launches: Launches, gather: Gather, memory: DeviceMemory) -> Chain:
-        """A chain with counts in the device's `memory`."""
+    def of(cls, launches: Launches, gather: Gather) -> Chain:
+        """A chain with counts in the device's memory."""
         nbytes = (1 + CHAIN_LENGTH) * launches.launcher.layouts.tally.itemsize
-        return cls(launches, gather, memory.allocate("chain", nbytes))
+        return cls(launches, gather, launches.memory.allocate("chain", nbytes))
 
     def __call__(self, state: State, mode: str, ahead: Ahead) -> list[PageResult]:
         """Do some supersteps, and make the new values and the last frontier the current ones.

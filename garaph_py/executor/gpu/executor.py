@@ -259,9 +259,10 @@ class GpuExecutor(StepByParts):
             every = Page(0, 0, graph.n, 0, graph.m)
             self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
             self.launches = Launches(
-                self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
-            )
-            self._chain = Chain.of(self.launches, self.gather, self._kept.memory)
+                self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies,
+                self._kept.memory,
+            )  # fmt: skip
+            self._chain = Chain.of(self.launches, self.gather)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:

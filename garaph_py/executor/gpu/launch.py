@@ -57,7 +57,7 @@ LIST_NAMES = (
     "list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
     "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 )  # fmt: skip
-PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
+PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "relax_received")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")

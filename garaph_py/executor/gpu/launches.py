@@ -12,6 +12,7 @@ from ...pages.layout import Page
 from ...pages.source import PageSource
 from .gather import UNTIL_DONE, Gather
 from .launch import Launcher
+from .memory import DeviceMemory
 from .page_tasks import PageTasks
 from .placement import Placement
 from .run_arrays import RunArrays
@@ -37,6 +38,7 @@ class Launches:
     placed : Placement
     tallies : ndarray
         The counts of each page's kernels, on the host.
+    memory : DeviceMemory
     """
 
     launcher: Launcher
@@ -46,6 +48,7 @@ class Launches:
     source: PageSource
     placed: Placement
     tallies: Array
+    memory: DeviceMemory
 
     @property
     def driver(self) -> Any:

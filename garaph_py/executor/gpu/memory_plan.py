@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
@@ -34,6 +34,11 @@ SMALL_BYTES = 1 << 10
 REPORT_VERTICES = 1 << 20
 """Vertices whose reported values the GPU computes at a time."""
 
+
+MOST_EXCHANGED = 1 << 20
+"""Vertices that a GPU sends at a time. What it sends takes 12 MB at most, 30 microseconds over a link between GPUs."""
+LEAST_EXCHANGED = 1 << 14
+"""If a GPU has room for fewer, GPUs do not push: they would wait for each other too often."""
 
 UNLISTED = ("next_queues", "supersteps", "least", "destinations")
 """Arrays that runs which only push along lists do not need (`push_from_lists`)."""
@@ -228,3 +233,35 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     needed += 4 * n if bound.place is not None and reads_numbers(bound) else 0
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
     return needed + (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES
+
+
+class ExchangePlan(NamedTuple):
+    """Device memory in which a GPU exchanges with others what pushes change (exchange.py).
+
+    Attributes
+    ----------
+    most : int
+        Vertices that a GPU receives at a time from each other one.
+    senders : int
+        How many others there are.
+    listed : int
+        Bytes for the values of the vertices that it sends; 0 if they are in `next_values`.
+    value_bytes : int
+        Bytes of a value.
+    """
+
+    most: int
+    senders: int
+    listed: int
+    value_bytes: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.listed + self.senders * self.most * (4 + self.value_bytes) + SMALL_BYTES
+
+
+def plan_exchange(n: int, value_bytes: int, senders: int, synchronous: bool, left: int) -> ExchangePlan | None:
+    """What the exchange takes of the `left` bytes of a device's memory; None if that is too little."""
+    listed = 0 if synchronous else n * value_bytes  # a synchronous push uses `next_values` for the queue's values only
+    most = min(MOST_EXCHANGED, n, (left - listed - SMALL_BYTES) // (senders * (4 + value_bytes)))
+    return ExchangePlan(most, senders, listed, value_bytes) if most >= max(min(LEAST_EXCHANGED, n), 1) else None

@@ -30,13 +30,14 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
-from ..modes import GPU, NOTIFY_PULL, PULL
+from ..modes import GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
 from ..state import State
 from ..step import StepByParts
 from . import speeds
 from .device import failing
 from .device_state import StateCopy
+from .exchange import Exchange, push
 from .executor import GpuExecutor
 from .parts import divide, divide_pages
 from .peers import Peers, link
@@ -117,11 +118,13 @@ class MultiGpuExecutor(StepByParts):
         self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
         self._events: list[tuple[Any, Any]] = []  # of each GPU: the begin and the end of a pull
         self._prepares = "prepare" in gpus[0].bound.arguments
+        self._exchanges: list[Exchange] = []  # of each GPU, if they push
 
     @property
     def capabilities(self) -> Capabilities:
         first = self.gpus[0].capabilities
-        return Capabilities(GPU, (PULL, NOTIFY_PULL), pulls_end_early=first.pulls_end_early)
+        modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges)
+        return Capabilities(GPU, modes, push_cost=first.push_cost, pulls_end_early=first.pulls_end_early)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -142,13 +145,17 @@ class MultiGpuExecutor(StepByParts):
             parts = divide(offsets, rates)
         link([gpu.device for gpu in self.gpus])
         for gpu, part, settings in zip(self.gpus, parts, given, strict=True):
-            gpu.use(settings.of_part(part))
+            gpu.use(settings.of_part(part, len(self.gpus)))
         state, *_ = self._on_each(lambda k: self.gpus[k].initialize(synchronous, sources))
         for k, gpu in enumerate(self.gpus):
             others = [other for other in self.gpus if other is not gpu]
             gpu.peers = Peers(gpu, others, parts[k], gpu.bound.value.itemsize)
             with gpu.device, failing(gpu.device.driver):
                 self._events.append((gpu.streams.event(), gpu.streams.event()))
+                if gpu.launches.placed.exchange is not None:
+                    self._exchanges.append(Exchange(gpu.launches, gpu.launches.placed.exchange))
+        if len(self._exchanges) < len(self.gpus):
+            self._exchanges.clear()
         counts = [len(gpu.residency.pages) for gpu in self.gpus]
         self._firsts = list(accumulate(counts[:-1], initial=0))
         self._begins = [part.first for part in parts]
@@ -212,13 +219,15 @@ class MultiGpuExecutor(StepByParts):
             raise
 
     def begin(self, state: State, mode: str) -> int:
-        if mode == PULL:
+        if mode in (PULL, PUSH):
             return 0
         state.frontier.tighten()
         return self._host.notify(state)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         interrupts.check()
+        if mode == PUSH:
+            return [self._push(state)]
         every = list(pages)
         if self.gpus[0].on_page is not None and not state.synchronous:
             self.ready(state)
@@ -247,6 +256,13 @@ class MultiGpuExecutor(StepByParts):
                 return self.gpus[k].results_of_pages(own[k], works[k])
 
         return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
+
+    def _push(self, state: State) -> PageResult:
+        """Push in one superstep: new values replace the old ones."""
+        self._is_whole = False
+        for k, gpu in enumerate(self.gpus):
+            self._noting(k, partial(gpu.begin, state, PUSH))
+        return push(self._exchanges, state, self._noting)
 
     def _drive(self, queues: Sequence[PageQueue[Buffer]], works: Sequence[Work]) -> list[float]:
         """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took."""
@@ -312,7 +328,7 @@ class MultiGpuExecutor(StepByParts):
         self._is_whole = False
         taken = [gpu.taken for gpu in self.gpus]
         processed, skipped = ([page for each in taken for page in each[k]] for k in range(2))
-        plan = commit_plan(processed, skipped)
+        plan = commit_plan(processed, skipped) if mode != PUSH else ((), False)  # a push replaces values in place
         for k, gpu in enumerate(self.gpus):
             self._noting(k, partial(gpu.commit_pages, state, *plan))
         self._is_whole = True
@@ -417,6 +433,7 @@ class MultiGpuExecutor(StepByParts):
         if not self._failed:
             own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
             speeds.learn([gpu.device for gpu in self.gpus], own, self._seconds)
+        self._exchanges.clear()
         self._events.clear()  # what they are can be destroyed only where the GPU's context is current
         for gpu in self.gpus:
             gpu.peers = None  # which refers to the GPU

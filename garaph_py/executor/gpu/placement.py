@@ -32,9 +32,11 @@ from .mapped import MappedEdges
 from .mapped_records import MappedRecords
 from .memory_plan import (
     DeviceMemoryPlan,
+    ExchangePlan,
     array_sizes,
     can_push,
     has_lists,
+    plan_exchange,
     reserve,
     with_hints,
     with_list_arrays,
@@ -78,6 +80,8 @@ class Placement(NamedTuple):
         The records of `mapped`, if these are packed and the device's memory has their records.
     listed : ListedEdges or None
         Pushes along lists on disk, if iterations may.
+    exchange : ExchangePlan or None
+        Memory in which several GPUs exchange what their pushes change, if they push.
     """
 
     numbering: Numbering
@@ -91,6 +95,7 @@ class Placement(NamedTuple):
     uses: PageUses | None = None
     records: MappedRecords | None = None
     listed: ListedEdges | None = None
+    exchange: ExchangePlan | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
@@ -224,7 +229,7 @@ class Placer:
             return found
         if self._settings.part is not None:
             found = self._as_given(self._memory(self._given, synchronous, budget), sources)
-            return self._within_all(found)
+            return self._with_exchange(self._within_all(found), synchronous)
         if self._bound.pushes_deltas and self._settings.pushes:
             found = self._with_sums(sources, budget)
             if found is not None:
@@ -372,6 +377,20 @@ class Placer:
             return found
         return found._replace(residency=replace(residency, used=residency.used + more, within=whole))
 
+    def _with_exchange(self, found: Placement, synchronous: bool) -> Placement:
+        """A placement of one part of a graph, with memory for the exchange if several GPUs may push (exchange.py)."""
+        is_here = found.residency.resident == len(found.residency.pages)
+        if not (is_here and self._settings.pushes and self._bound.undirected and can_push(self._bound, self._graph)):
+            return found
+        room = plan_exchange(
+            self._graph.n, self._bound.value.itemsize, self._settings.gpus - 1, synchronous, found.room
+        )
+        if room is None:
+            return found
+        memory = replace(found.memory, reserved=found.memory.reserved + room.nbytes)
+        residency = replace(found.residency, used=found.residency.used + room.nbytes)
+        return found._replace(memory=memory, residency=residency, exchange=room)
+
     def _room_for_all(self, left: int) -> int:
         """Bytes in which all edges would fit as well as those of the GPU's part fit in `left`."""
         part, offsets, m = self._settings.part, self._given.ranks.offsets, self._graph.m
@@ -385,7 +404,7 @@ class Placer:
         must have their values if the program reads them: to make these takes longer than many pulls.
         """
         bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
-        if not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
+        if settings.part is not None or not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
             return found
         make = partial(OutEdges, bound, arrays, self._kept, self._launcher, settings.threads)
         out, residency = make(), found.residency

@@ -160,7 +160,9 @@ class Settings:
     lists : ListPush or None
         Every iteration pushes along lists of out-edges, in this way.
     part : Part or None
-        The vertices whose in-edges this GPU has, if several share the graph; it then only pulls.
+        The vertices whose in-edges this GPU has, if several share the graph.
+    gpus : int
+        How many share it.
     """
 
     memory: int | None = None
@@ -184,9 +186,11 @@ class Settings:
     chains: bool = False
     lists: ListPush | None = None
     part: Part | None = None
+    gpus: int = 1
 
-    def of_part(self, part: Part) -> Settings:
-        """The same for a GPU that has one part of the graph: it uses no mode that needs all edges."""
+    def of_part(self, part: Part, gpus: int = 1) -> Settings:
+        """The same for one of the `gpus` that share the graph: it uses no mode that needs all edges."""
         return replace(
-            self, part=part, order=GIVEN, components=False, pushes=False, chains=False, zero_copy=False,
+            self, part=part, gpus=gpus, order=GIVEN, components=False, pushes=self.pushes and gpus > 1, chains=False,
+            zero_copy=False,
         )  # fmt: skip
