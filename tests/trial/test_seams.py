@@ -20,7 +20,6 @@ from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.gpu import transfer
-from garaph_py.executor.gpu.edges import host_arrays
 from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.modes import BOTH, COPIED, NOTIFY_PULL, PULL, PUSH
 from garaph_py.executor.protocol import Decision
@@ -75,10 +74,10 @@ class StagedTransfer:
     pieces = 0
     PIECE = 1000
 
-    def send(self, edges, addresses, stream):
-        arrays = list(zip(host_arrays(edges), addresses, strict=False))
-        staging, at = np.concatenate([array for (array, _), _ in arrays]), 0
-        for (array, offset), address in arrays:
+    def send(self, arrays, addresses, stream):
+        wanted = list(zip(arrays, addresses, strict=False))
+        staging, at = np.concatenate([array for (array, _), _ in wanted]), 0
+        for (array, offset), address in wanted:
             for begin in range(0, len(array), self.PIECE):
                 piece = staging[at + begin : at + min(begin + self.PIECE, len(array))]
                 self.device.driver.memcpy_htod_async(address + offset + begin, piece, stream)
