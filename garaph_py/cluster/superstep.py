@@ -26,7 +26,7 @@ from ..errors import ClusterError
 NEVER = -1
 """The superstep of the last copy if there is none."""
 COPY_SHARE = 0.05
-"""The largest share of a run's time that copies may take (issue 31 of the project)."""
+"""The largest share of a run's time that copies may take."""
 
 
 class Report(NamedTuple):

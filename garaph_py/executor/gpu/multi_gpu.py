@@ -1,8 +1,8 @@
 """Several GPUs as one `Executor`: each has the in-edges of a part of the vertices, and the values of all.
 
-In an iteration each GPU pulls its part, and sends new values to the others page by page, while the next pages compute
-(`peers`). Values stay in the GPUs' memories. To a host that shares iterations, the GPUs are one device with one page
-queue (`SharedQueue`).
+In a pull each GPU pulls its part, and sends new values to the others page by page, while it computes the next pages
+(`peers`). After a push the GPUs exchange what each has changed (`exchange`). Values stay in the GPUs' memories. To a
+host that shares iterations, the GPUs are one device with one page queue (`SharedQueue`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class SharedQueue:
 
 
 class MultiGpuExecutor(StepByParts):
-    """Runs one bound program on several GPUs. They only pull; other modes need all edges on one GPU.
+    """Runs one bound program on several GPUs. They pull, gather for notified vertices and, in relaxations, push.
 
     Parameters
     ----------
