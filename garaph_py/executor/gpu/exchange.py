@@ -1,9 +1,9 @@
 """Pushes on several GPUs, each of which has the lists of one part of the vertices.
 
 Each GPU pushes from those active vertices that are in its part. In an undirected graph their lists lead to vertices of
-all parts, so that every GPU changes values anywhere among its own. Then each GPU lists what it has changed, and sends
-these vertices and their values to the others, which relax them. In the end all GPUs have the same values and the same
-frontier: sums of relaxations are idempotent, and do not depend on an order.
+all parts, and each GPU has the values of all vertices, of which it changes some. Then it lists those that it has
+changed, and sends them with their values to the other GPUs, which relax them. In the end all GPUs have the same values
+and the same frontier: sums of relaxations are idempotent, and do not depend on an order.
 """
 
 from __future__ import annotations
@@ -57,16 +57,12 @@ class Exchange:
         """
         way, moved = push_along(self._launches, state, "push_queue")
         self._launches.driver.memset_d8(self._tally, 0, self._count.nbytes)  # after the kernels on other streams
-        task = self._task()
-        task["context"]["next_values"], task["page"]["tally"] = self._values(), self._tally
-        context = task["context"]
+        task = self._launches.tasks.of_all()
+        context, task["page"]["tally"] = task["context"], self._tally
+        context["next_values"] = self._values()
         context["frontier"], context["next_frontier"] = context["next_frontier"].copy(), context["frontier"].copy()
         list_frontier(self._launches, self._stream, task)
         return way, moved
-
-    def _task(self) -> Array:
-        """The argument of a kernel over all vertices."""
-        return self._launches.tasks.of_all()
 
     def _values(self) -> int:
         """Where the values of the vertices that are sent are."""
@@ -94,14 +90,14 @@ class Exchange:
     def relax(self, counts: Sequence[int]) -> None:
         """Start to relax the vertices that have been received: so many at each slot."""
         for slot, count in enumerate(counts):
-            task, first = self._task(), slot * self._room.most
+            task, first = self._launches.tasks.of_all(), slot * self._room.most
             task["context"]["queue"], task["page"]["collected"] = self._received, self._received_values
             task["page"]["first_place"], task["page"]["last_place"] = first, first + count
             self._launches.launcher.on_threads("relax_received", count, self._stream, task)
 
     @property
     def most(self) -> int:
-        """Vertices that the GPU receives at a time."""
+        """Vertices that the GPU receives from another one at a time; the same for all GPUs."""
         return self._room.most
 
     def result(self, edges: int, way: str, moved: int) -> PageResult:

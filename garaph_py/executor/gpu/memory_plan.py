@@ -34,12 +34,10 @@ SMALL_BYTES = 1 << 10
 REPORT_VERTICES = 1 << 20
 """Vertices whose reported values the GPU computes at a time."""
 
-
 MOST_EXCHANGED = 1 << 20
 """Vertices that a GPU sends at a time. What it sends takes 12 MB at most, 30 microseconds over a link between GPUs."""
 LEAST_EXCHANGED = 1 << 14
 """If a GPU has room for fewer, GPUs do not push: they would wait for each other too often."""
-
 UNLISTED = ("next_queues", "supersteps", "least", "destinations")
 """Arrays that runs which only push along lists do not need (`push_from_lists`)."""
 

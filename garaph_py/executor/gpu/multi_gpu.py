@@ -152,10 +152,7 @@ class MultiGpuExecutor(StepByParts):
             gpu.peers = Peers(gpu, others, parts[k], gpu.bound.value.itemsize)
             with gpu.device, failing(gpu.device.driver):
                 self._events.append((gpu.streams.event(), gpu.streams.event()))
-                if gpu.launches.placed.exchange is not None:
-                    self._exchanges.append(Exchange(gpu.launches, gpu.launches.placed.exchange))
-        if len(self._exchanges) < len(self.gpus):
-            self._exchanges.clear()
+        self._prepare_pushes()
         counts = [len(gpu.residency.pages) for gpu in self.gpus]
         self._firsts = list(accumulate(counts[:-1], initial=0))
         self._begins = [part.first for part in parts]
@@ -167,6 +164,16 @@ class MultiGpuExecutor(StepByParts):
         ]
         self.source = MemoryPageSource(self._graph._arrays.in_edges, pages=pages)
         return state
+
+    def _prepare_pushes(self) -> None:
+        """Allocate what pushes need, if all GPUs have room: for as many vertices at a time as the one with least."""
+        rooms = [room for gpu in self.gpus if (room := gpu.launches.placed.exchange) is not None]
+        if len(rooms) < len(self.gpus):
+            return
+        most = min(room.most for room in rooms)
+        for gpu, room in zip(self.gpus, rooms, strict=True):
+            with gpu.device, failing(gpu.device.driver):
+                self._exchanges.append(Exchange(gpu.launches, room._replace(most=most)))
 
     def _pages_of_one(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
         """The pages that the first GPU would cut if it were alone."""

@@ -74,6 +74,19 @@ def test_pushes_and_pulls_take_turns(devices_for, graph_of, monkeypatch, kind, c
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
 
 
+@ways
+def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
+    """They exchange as many vertices at a time as the one with least room."""
+    program, mosts, plan = Quiet(HUB), itertools.cycle((9, 7, 50)), memory_plan.plan_exchange
+    expected = run_with(program, graph, device="cpu", sync=True)
+    devices_for(program, graph, 3)
+    different = "garaph_py.executor.gpu.placement.plan_exchange"
+    monkeypatch.setattr(different, lambda *told: plan(*told)._replace(most=next(mosts)))
+    result = run_with(program, graph, device="gpu", gpus=3, sync=sync, page_edges=3000)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert "push" in modes(result)
+
+
 def test_gpus_that_stream_pages_only_pull(devices_for, graph):
     program = Quiet(HUB)
     expected = run_with(program, graph, device="cpu", sync=True)
