@@ -130,8 +130,8 @@ class PartExecutor:
         first, last = self._part.own
         mirrors = slice(0, first), slice(last, None)
         kept = [state.values[some].copy() for some in mirrors]
-        self._with_gpu.load(state)
         try:
+            self._with_gpu.load(state)
             result = self._with_gpu.step(state, decision)
         except DeviceError as error:
             self._leave_gpu(state, f"the GPU failed, the CPU goes on: {error}")

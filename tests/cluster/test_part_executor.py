@@ -127,21 +127,22 @@ def test_every_superstep_is_that_of_one_machine(device_for, graph_of, gpu_is_fas
         run.close()
 
 
+@pytest.mark.parametrize("call", ["ready", "refresh"])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-def test_the_cpu_goes_on_when_the_gpu_fails(device_for, graph_of, gpu_is_faster, device, caplog):
+def test_the_cpu_goes_on_when_the_gpu_fails(device_for, graph_of, gpu_is_faster, device, call, caplog):
     program, graph = Quiet(HUB), graph_of(GRAPH, weighted=False)
     expected = gp.run(program, graph, device="cpu", options=gp.Options(sync=True)).values
     on_parts(device_for, program, graph, 2)
-    launch, left = part_executor.GpuExecutor.ready, [3]
+    act, left = getattr(part_executor.GpuExecutor, call), [3]
 
-    def fails(self, state):
+    def fails(self, state, *more):
         left[0] -= 1
         if left[0] == 0:
             raise DeviceError("the GPU is lost")
-        launch(self, state)
+        act(self, state, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_executor.GpuExecutor, "ready", fails)
+        patch.setattr(part_executor.GpuExecutor, call, fails)
         values, devices = ran(program, graph, 2, device)
     np.testing.assert_array_equal(values, expected)
     assert devices >= {"cpu", "gpu"}
