@@ -182,6 +182,7 @@ class Conductor:
         self._moving: Moving | None = None
         self._failing: float | None = None  # since when calls fail although all workers are there
         self._next = 0  # the next superstep of which the client has to hear
+        self._is_asked = False  # part 0, in this epoch, for copies with which parts can move
         self.finished, self.converged = 0, False
         self.before = 0
         self.failures: list[str] = []
@@ -194,7 +195,6 @@ class Conductor:
         self._members: list[str] = []  # workers that were prepared and are there
         self._has: set[tuple[str, int]] = set()  # which worker has which part's arrays
         self._has_columns: set[tuple[str, int]] = set()  # which worker has a part's share of the columns
-        self._is_asked = False  # for copies with which parts can move
         self.found: dict[int, tuple[str, int]] = {}  # of parts that workers have read: encoding, least memory
 
     async def run(self) -> list[Array]:
@@ -299,6 +299,7 @@ class Conductor:
         here = list(dict.fromkeys(self._addresses))
         neighbours = {address: here[(i + 1) % len(here)] for i, address in enumerate(here)}
         self._has = set(zip(self._addresses, range(self._parts.count), strict=True))  # workers drop what is elsewhere
+        self._is_asked = False
         await self._each(here, "connect", lambda address: {
             "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
         })  # fmt: skip

@@ -238,6 +238,24 @@ def test_a_run_on_one_worker_spreads_to_one_that_joins(quick, dies):
     assert set(conductor.addresses) == ({"worker 1"} if dies else {"worker 0", "worker 1"})
 
 
+def test_a_worker_dies_that_was_asked_for_copies(quick):
+    """The client asks again when the worker that goes on is not alone any more."""
+
+    async def after(address, what):
+        await asyncio.sleep(0)
+        if what == "news" and workers.asked.count("news") == 1:
+            workers.add()
+        if what == "ask" and "worker 0" in workers.hostings:
+            workers.kill("worker 0")
+            workers.add()
+
+    workers = SlowWorkers(1, {"worker 0": 2e-7, "worker 1": 2e-7}, after)
+    program, graph = Mixed(root=5), rmat("int32")
+    values, _, conductor = conducted(program, graph, workers, iterations=80)
+    np.testing.assert_array_equal(values, gp.run(program, graph, iterations=80).values)
+    assert set(conductor.addresses) == {"worker 1", "worker 2"}
+
+
 @pytest.mark.parametrize("when", ["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"])
 def test_a_worker_dies_while_parts_move(when, quick):
     async def after(address, what):
