@@ -300,8 +300,8 @@ class Conductor:
         neighbours = {address: here[(i + 1) % len(here)] for i, address in enumerate(here)}
         self._has = set(zip(self._addresses, range(self._parts.count), strict=True))  # workers drop what is elsewhere
         self._is_asked = False
-        await self._each(here, "connect", lambda address: {
-            "addresses": self._addresses, "neighbour": neighbours[address] if len(here) > 1 else None,
+        await self._each(self._members, "connect", lambda address: {
+            "addresses": self._addresses, "neighbour": neighbours.get(address) if len(here) > 1 else None,
         })  # fmt: skip
         await self._send_columns()
         if state is not None:

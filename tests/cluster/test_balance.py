@@ -291,6 +291,23 @@ def test_parts_of_a_partition_move_whole(quick, tmp_path, monkeypatch):
         assert all(one != other for one, other in pairwise(readers))
 
 
+def test_a_worker_that_loses_all_parts_forgets_them(quick, tmp_path):
+    graph, program = rmat(), gp.apps.PageRank(stop="never")
+    gp.save(graph, tmp_path / "g")
+    partition(tmp_path / "g", tmp_path / "parts", 3)
+    workers, loaded = SlowWorkers(2, {"worker 1": 1e-4}), []
+
+    async def after(address, what):
+        await asyncio.sleep(0)
+        if what == "load":
+            loaded.append({one: set(hosting._arrays) for one, hosting in workers.hostings.items()})
+
+    workers._after = after
+    conducted(program, gp.open(tmp_path / "parts"), workers, iterations=40)
+    assert loaded[0]["worker 1"]
+    assert loaded[-1] == {"worker 0": {0, 1, 2}, "worker 1": set()}
+
+
 def test_a_run_with_checkpoints_moves_too(quick, tmp_path):
     """The last checkpoint is of the end; the newest one may be newer than the copies with which the parts move."""
     graph, program = rmat(), gp.apps.PageRank(stop="never")
