@@ -113,7 +113,7 @@ class Runs:
         edge_cost : int
             Cost of an edge, in units of a sequential edge access.
         within : (int, int), optional
-            Only the edges from one index to before the other, or to the last.
+            Only the edges from one index to before the other.
 
         Returns
         -------
@@ -125,8 +125,7 @@ class Runs:
             The indices of the run's first edge and of the edge after its last.
         """
         first, last = within or (0, int(prefix[-1]))
-        edges = min(last, int(prefix[-1])) - first
-        bounds = first + np.array(split(edges, self.count(edge_cost * edges)), np.int64)
+        bounds = first + np.array(split(last - first, self.count(edge_cost * (last - first))), np.int64)
         blocks = np.searchsorted(prefix[1:-1], bounds[:-1], side=side)
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 
