@@ -39,7 +39,6 @@ from .part_executor import MODES, PartExecutor
 
 Array = npt.NDArray[Any]
 
-
 EARLY = 1 << 20
 """Least bytes of values that are sent while others are computed: 1 MiB takes about 2 ms, of which 0.5 are for the
 message itself (docs/results/cluster.md)."""
