@@ -88,7 +88,7 @@ class Many:
 
     def finish(self, table: ResultTable, graph: Graph, shown: Shown, started: float, read_seconds: float) -> None:
         """Write the table; print how the runs ended, and the vertices with the largest or smallest values of each."""
-        shown.written(table)
+        shown.write_output(table)
         if shown.as_json:
             print_json({"runs": [self._document(*item, graph, shown, read_seconds) for item in table.items()]})
             return

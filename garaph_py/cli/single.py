@@ -49,7 +49,7 @@ class Shown:
     quiet: bool
     verified: bool
 
-    def written(self, answer: Any) -> None:
+    def write_output(self, answer: Any) -> None:
         """Write the answer to ``output``, if it is wanted."""
         if self.write is not None and self.outputs["output"] is not None:
             self.write(answer, self.outputs["output"])
@@ -83,7 +83,7 @@ class Single:
         from ..program.sources import ends_at_once
 
         with result:
-            shown.written(result)
+            shown.write_output(result)
             seconds = read_seconds, time.perf_counter() - started
             with flushed(result):
                 if shown.as_json:
