@@ -13,6 +13,7 @@ import linecache
 import symtable
 import sys
 import textwrap
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ FUTURE = "from __future__ import annotations\n"
 PLAIN = (int, float, str, bool, bytes, type(None))
 """Types of constants that are sent as they are."""
 LIBRARY = "garaph_py"
+_lock = threading.Lock()  # workers that are threads of one process make the same modules
 
 
 class SentProgram(NamedTuple):
@@ -74,6 +76,18 @@ def received(program: SentProgram) -> VertexProgram:
     ClusterError
         If the text cannot be run here, for example because a package is missing.
     """
+    with _lock:
+        module = module_of(program)
+    kind, given = vars(module)[program.name], dict(program.parameters)
+    names = [field.name for field in dataclasses.fields(kind) if field.init]
+    made: VertexProgram = kind(**{name: given.pop(name) for name in names})
+    for name, value in given.items():
+        object.__setattr__(made, name, value)  # what `for_graph` has set
+    return made
+
+
+def module_of(program: SentProgram) -> types.ModuleType:
+    """The module of a program's class. It is made again if its constants have changed."""
     name = f"garaph_sent_{hashlib.sha256(program.source.encode()).hexdigest()[:16]}"
     module = sys.modules.get(name)
     if module is None or not same(vars(module), program.constants):
@@ -90,12 +104,7 @@ def received(program: SentProgram) -> VertexProgram:
                 f"a worker cannot make {program.name}: {type(error).__name__}: {error}; install on the workers what "
                 "the program imports, or send it there with client.upload_file(...)"
             ) from error
-    kind, given = vars(module)[program.name], dict(program.parameters)
-    names = [field.name for field in dataclasses.fields(kind) if field.init]
-    made: VertexProgram = kind(**{name: given.pop(name) for name in names})
-    for name, value in given.items():
-        object.__setattr__(made, name, value)  # what `for_graph` has set
-    return made
+    return module
 
 
 def same(names: dict[str, Any], constants: dict[str, Any]) -> bool:

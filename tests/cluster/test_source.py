@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -88,6 +89,13 @@ def test_the_newest_constants_count(monkeypatch):
     monkeypatch.setattr(module, "FAR", 7.0)
     made = again(Mine())
     assert vars(sys.modules[type(made).__module__])["FAR"] == 7.0
+
+
+def test_workers_of_one_process_make_a_class_at_the_same_time():
+    text = "import time\ntime.sleep(0.2)\nimport garaph_py as gp\nclass Late(gp.VertexProgram):\n    pass\n"
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(received, [SentProgram("Late", text, {}, {})] * 2)
+    assert type(one) is type(other)
 
 
 def test_a_class_without_source_is_refused():
