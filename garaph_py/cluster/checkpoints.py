@@ -60,8 +60,10 @@ class Checkpoints:
         found = await asyncio.to_thread(self._saver.load, arrays)
         return None if found is None else Snapshot(found, arrays)
 
-    async def watch(self, superstep: int, copied: Mapping[int, int], ask: Ask, parts: int) -> None:
+    async def watch(self, superstep: int, copied: Mapping[int, int], ask: Ask, parts: int) -> int | None:
         """After news of a superstep, ask for copies if a checkpoint is due, or take them once they are there.
+
+        Returns the superstep of the checkpoint, if it has made one.
 
         Parameters
         ----------
@@ -72,9 +74,11 @@ class Checkpoints:
         if self._is_asked and len(copied) == parts:
             await self._take(copied[0], ask, parts)
             self._is_asked, self._kept = False, copied[0]
-        elif not self._is_asked and (self._is_interrupted or self._saver.is_due(superstep)):
+            return copied[0]
+        if not self._is_asked and (self._is_interrupted or self._saver.is_due(superstep)):
             self._is_asked = True
             await ask(0, "ask", {})
+        return None
 
     async def end(self, superstep: int, ask: Ask, parts: int) -> None:
         """Make the checkpoint of a run that has ended after a superstep."""

@@ -333,7 +333,10 @@ class Conductor:
                 ended.update(reply["finished"])
                 copied.update(reply["copied"])
             if self._checkpoints is not None and not ended:
-                await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
+                saved = await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
+                if saved is not None and self._balance is not None:
+                    self._is_asked = False  # parts can move with the checkpoint, too
+                    self._balance.kept(saved)
             if not ended and (better := await self._better(copied)) is not None:
                 return better
         self.finished, self.converged = max(each[:2] for each in ended.values())

@@ -22,6 +22,7 @@ from garaph_py.cluster.partition import partition
 from garaph_py.cluster.placing import WorkerFacts
 from garaph_py.cluster.reading import PartReader
 from garaph_py.cluster.run import conduct
+from garaph_py.cluster.snapshots import Snapshots
 from garaph_py.cluster.source import sent
 from garaph_py.cluster.superstep import NEVER, Report
 from garaph_py.errors import ClusterError
@@ -320,3 +321,32 @@ def test_a_run_with_checkpoints_moves_too(quick, tmp_path):
         assert saver.saved == 40
     assert heard.moves
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=40).values)
+
+
+def test_copies_that_a_checkpoint_takes_are_not_taken_again(quick, monkeypatch):
+    """While it is written, workers make newer copies, and forget those. Parts can move with the checkpoint."""
+    graph, program = rmat(), gp.apps.PageRank(stop="never")
+    bound, workers, taken = bind(program, graph), SlowWorkers(2, dict.fromkeys(("worker 0", "worker 1"), 2e-7)), []
+    monkeypatch.setattr(Balance, "is_due", property(lambda balance: False))
+    monkeypatch.setattr(Balance, "wants_copies", property(lambda balance: not taken, lambda *_: None), raising=False)
+    monkeypatch.setattr(Balance, "kept", lambda balance, superstep: taken.append(superstep))
+
+    class SlowCheckpoints:
+        async def load(self, after):
+            return None
+
+        async def watch(self, superstep, copied, ask, parts):
+            if len(copied) == parts:
+                await Snapshots(bound, graph.n).take(copied[0], ask, parts)
+                await asyncio.sleep(1.0)
+                return copied[0]
+            return None
+
+        async def end(self, superstep, ask, parts):
+            pass
+
+    prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": {"iterations": 100}}
+    heard = Heard(lambda iteration: None, Record(None, None))
+    values, _, _ = asyncio.run(conduct(workers, bound, graph, prepared, heard, SlowCheckpoints(), 100))
+    np.testing.assert_array_equal(values, gp.run(program, graph, iterations=100).values)
+    assert taken
