@@ -13,12 +13,11 @@ from ..errors import ClusterError
 from ..graph import Graph
 from ..graph.part import cut_out
 from ..program import BoundProgram
-from .client import Arrangement
 from .cuts import part_costs, part_edges
 from .fitting import cut_to_fit, workers_for
 from .memory import rooms
 from .partition import PartitionedParts, parts_of
-from .placing import WorkerFacts, place
+from .placing import Arrangement, WorkerFacts, place
 from .shared import CutParts, SharedParts
 
 Array = npt.NDArray[Any]

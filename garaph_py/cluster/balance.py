@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ClusterError
-from .client import Arrangement
-from .placing import WorkerFacts
+from .placing import Arrangement, WorkerFacts
 from .prepare import counts_of
 from .snapshots import Snapshots
 from .superstep import Report

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..errors import ClusterError
 from .checkpoints import Checkpoints
 from .host import UNREACHABLE_SECONDS, ForgottenError, GoneError, unreachable
-from .placing import WorkerFacts, place
+from .placing import Arrangement, WorkerFacts, place
 from .snapshots import Snapshot, Snapshots, common
 from .superstep import Report
 
@@ -60,47 +60,6 @@ class Cluster(Protocol):
 
     def anew(self) -> Cluster:
         """The same workers, for another run."""
-
-
-class Parts(Protocol):
-    """The parts of the graph, as the client can send them."""
-
-    count: int
-
-    def arrays(self, part: int) -> dict[str, Array]:
-        """The arrays of a part."""
-
-    def where(self, part: int) -> Sequence[Any] | None:
-        """Where a worker finds the part by itself; None if it has to be sent."""
-
-    def needs(self) -> list[int]:
-        """The least bytes that each part takes in a worker."""
-
-
-class Arrangement(NamedTuple):
-    """Parts, and where they are.
-
-    Attributes
-    ----------
-    parts : Parts
-    addresses : list of str
-        The worker of each part.
-    costs : list of int
-        What each part costs in a superstep over all edges, in any unit.
-    edges : list of int
-        How many edges each part has.
-    prepared : dict
-        What each worker gets first, by name, that depends on the parts.
-    is_fixed : bool
-        Every arrangement has these parts, which stay where they are unless they move to another worker.
-    """
-
-    parts: Parts
-    addresses: list[str]
-    costs: list[int]
-    edges: list[int]
-    prepared: dict[str, Any]
-    is_fixed: bool = False
 
 
 class Balances(Protocol):

@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 
 
 class PartitionedParts:
-    """The parts of a partition; a `client.Parts`.
+    """The parts of a partition; a `placing.Parts`.
 
     Parameters
     ----------

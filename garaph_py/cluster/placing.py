@@ -1,13 +1,17 @@
-"""`place`: which worker gets the part of a lost worker."""
+"""`Arrangement`: which worker has each part; and `place`: which worker gets the part of a lost worker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
 
 from ..errors import ClusterError
 from ..system.sizes import show_bytes
 from .memory import rooms
+
+Array = npt.NDArray[Any]
 
 
 class WorkerFacts(NamedTuple):
@@ -22,6 +26,47 @@ class WorkerFacts(NamedTuple):
 
     memory: int
     threads: int
+
+
+class Parts(Protocol):
+    """The parts of the graph, as the client can send them."""
+
+    count: int
+
+    def arrays(self, part: int) -> dict[str, Array]:
+        """The arrays of a part."""
+
+    def where(self, part: int) -> Sequence[Any] | None:
+        """Where a worker finds the part by itself; None if it has to be sent."""
+
+    def needs(self) -> list[int]:
+        """The least bytes that each part takes in a worker."""
+
+
+class Arrangement(NamedTuple):
+    """Parts, and where they are.
+
+    Attributes
+    ----------
+    parts : Parts
+    addresses : list of str
+        The worker of each part.
+    costs : list of int
+        What each part costs in a superstep over all edges, in any unit.
+    edges : list of int
+        How many edges each part has.
+    prepared : dict
+        What each worker gets first, by name, that depends on the parts.
+    is_fixed : bool
+        Every arrangement has these parts, which stay where they are unless they move to another worker.
+    """
+
+    parts: Parts
+    addresses: list[str]
+    costs: list[int]
+    edges: list[int]
+    prepared: dict[str, Any]
+    is_fixed: bool = False
 
 
 def place(addresses: Sequence[str], workers: Mapping[str, WorkerFacts], needs: Sequence[int]) -> list[str]:

@@ -25,7 +25,7 @@ DIRECTIONS = {name: direction for direction, name in NEIGHBOURS.items()}
 
 
 class CutParts:
-    """The parts into which a graph is cut for a run; subclasses are a `client.Parts`.
+    """The parts into which a graph is cut for a run; subclasses are a `placing.Parts`.
 
     Parameters
     ----------

@@ -15,11 +15,10 @@ from garaph_py.cluster import client as client_module
 from garaph_py.cluster import worker as worker_module
 from garaph_py.cluster.balance import RECENT, Balance
 from garaph_py.cluster.checkpoints import Checkpoints
-from garaph_py.cluster.client import Arrangement
 from garaph_py.cluster.heard import Heard
 from garaph_py.cluster.part_run import Counts
 from garaph_py.cluster.partition import partition
-from garaph_py.cluster.placing import WorkerFacts
+from garaph_py.cluster.placing import Arrangement, WorkerFacts
 from garaph_py.cluster.reading import PartReader
 from garaph_py.cluster.run import conduct
 from garaph_py.cluster.snapshots import Snapshots

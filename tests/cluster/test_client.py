@@ -6,10 +6,10 @@ import pytest
 
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster import host as host_module
-from garaph_py.cluster.client import Arrangement, Conductor
+from garaph_py.cluster.client import Conductor
 from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS
-from garaph_py.cluster.placing import WorkerFacts
+from garaph_py.cluster.placing import Arrangement, WorkerFacts
 from garaph_py.errors import ClusterError
 from tests.support.numpy_parts import LocalWorkers, NumpyParts, NumpyRun, least
 

@@ -28,7 +28,7 @@ def least(n, sources, targets):
 
 
 class NumpyParts:
-    """The edges, cut into parts of equally many destinations, which need so many bytes each; a `client.Parts`."""
+    """The edges, cut into parts of equally many destinations, which need so many bytes each; a `placing.Parts`."""
 
     def __init__(self, n, sources, targets, count, needs=0):
         self._needs = [needs] * count
