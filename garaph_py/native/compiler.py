@@ -89,9 +89,10 @@ def resolve(function: Any, context: Any, args: Any, kws: Any) -> Any:
     `BaseFunction.get_call_type`, which tries one template after another: nine in ten calls are like an earlier one.
     """
     key = id(function), id(context), tuple(args), tuple(dict(kws).items())
-    if key not in _resolved:
-        _resolved[key] = numbas_resolve(function, context, args, kws), function, context  # these two keep their ids
-    return _resolved[key][0]
+    found = _resolved.get(key)  # a user's thread that compiles may come here while `own_settings` clears it
+    if found is None:
+        found = _resolved[key] = numbas_resolve(function, context, args, kws), function, context  # these keep their ids
+    return found[0]
 
 
 @contextlib.contextmanager
