@@ -170,7 +170,7 @@ def show_parts(runs: list[dict[str, Any]]) -> None:
     """Print a table with a line for each run and number of parts."""
     say(
         f"{'graph':<16}{'program':<22}{'device':<8}{'parts':>6}{'mirrors':>9}{'memory':>10}{'iterations':>11}"
-        f"{'s each':>9}{'seconds':>9}  waits for"
+        f"{'s each':>11}{'seconds':>11}  waits for"
     )
     for run in runs:
         count = len(run["supersteps"])
@@ -178,7 +178,7 @@ def show_parts(runs: list[dict[str, Any]]) -> None:
         say(
             f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}{run['parts']:>6}"
             f"{show_number(run['mirrors'] / 1e6) + ' M':>9}{show_bytes(run['part_bytes']):>10}{count:>11}"
-            f"{each:>9.4g}{run['seconds']:>9.4g}  {run['waits_for']}{' *' * (not run['fits'])}"
+            f"{each:>11.4g}{run['seconds']:>11.4g}  {run['waits_for']}{' *' * (not run['fits'])}"
         )
     show_extrapolated(dict.fromkeys(one for run in runs for one in run["extrapolated"]))
     if not all(run["fits"] for run in runs):
