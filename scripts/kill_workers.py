@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import multiprocessing
 import os
 import random
@@ -196,7 +197,7 @@ def main() -> None:
                     timers = [killer.after(chance.uniform(0, usual[number])) for _ in range(count)]
                 started = time.perf_counter()
                 result = gp.run(program, over, cluster=client)
-                usual.setdefault(number, time.perf_counter() - started)
+                usual[number] = min(usual.get(number, math.inf), time.perf_counter() - started)  # the first compiles
                 for timer in timers:
                     timer.join()
                 if not np.array_equal(result.values, expected[number]):
