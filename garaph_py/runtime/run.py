@@ -20,7 +20,7 @@ from ..codec.arrays import PACKED
 from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
-from ..executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED
+from ..executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import reuse
@@ -246,7 +246,8 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
     A CPU that only pulls stores 64-bit values as they are: conversions would cost more time than the bytes save.
     """
     machine = Machine.here()
-    if bound.original is not None and options.mode in PULLS and executor_of(bound, graph, options, machine)[0] == CPU:
+    only_pulls = options.mode in PULLS or PUSH not in options.policy.modes
+    if bound.original is not None and only_pulls and executor_of(bound, graph, options, machine)[0] == CPU:
         bound = bound.original
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     if options.checkpoint is None and are_final and may_carry(bound):

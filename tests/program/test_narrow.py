@@ -134,8 +134,14 @@ def test_runs_that_others_continue_or_end_keep_64_bits(tmp_path, tries):
     assert tries == [False, False]
 
 
-@pytest.mark.parametrize(("mode", "narrows"), [("auto", True), ("push", True), ("pull", False), ("notify-pull", False)])
-def test_a_cpu_that_only_pulls_keeps_64_bits(mode, narrows, monkeypatch):
+@pytest.mark.parametrize(
+    ("engine", "mode", "narrows"),
+    [
+        ("auto", "auto", True), ("auto", "push", True), ("auto", "pull", False), ("auto", "notify-pull", False),
+        ("garaph", "auto", False),
+    ],
+)  # fmt: skip
+def test_a_cpu_that_only_pulls_keeps_64_bits(engine, mode, narrows, monkeypatch):
     planned, used = running.planned, []
 
     def noted(*given):
@@ -144,7 +150,7 @@ def test_a_cpu_that_only_pulls_keeps_64_bits(mode, narrows, monkeypatch):
         return bound, plan
 
     monkeypatch.setattr(running, "planned", noted)
-    result = gp.run(gp.apps.SSSP(0), edges(), device="cpu", options=gp.Options(mode=mode))
+    result = gp.run(gp.apps.SSSP(0), edges(), device="cpu", options=gp.Options(mode=mode, engine=engine))
     assert result.values.tolist() == [0, 1, 3, 4, narrow.MOST]
     assert used == [narrows]
 
