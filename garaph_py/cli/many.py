@@ -86,7 +86,7 @@ class Many:
             threads=options.threads, verify=options.verify, options=others, on_event=progress,
         )  # fmt: skip
 
-    def finish(self, table: ResultTable, graph: Graph, shown: Shown, started: float, read_seconds: float) -> None:
+    def finish(self, table: ResultTable, graph: Graph, shown: Shown, read_seconds: float) -> None:
         """Write the table; print how the runs ended, and the vertices with the largest or smallest values of each."""
         shown.write_output(table)
         if shown.as_json:

@@ -270,7 +270,7 @@ def run(
         for number in numbers_of(options.asked_gpus, 1):
             find_device(number)
     started = time.perf_counter()
-    shown = Shown(graph, outputs, write, top, smallest, as_json, quiet, verify)
+    shown = Shown(graph, outputs, write, top, smallest, as_json, quiet, verify, started)
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
             loaded = load(graph, loading, threads, progress)
@@ -279,7 +279,7 @@ def run(
                 print_plan(work.program, loaded, options, as_json)
                 return
             answer: Any = work.run(loaded, options, progress)
-        work.finish(answer, loaded, shown, started, read_seconds)
+        work.finish(answer, loaded, shown, read_seconds)
 
 
 def print_plan(program: VertexProgram, graph: Any, options: Any, as_json: bool) -> None:

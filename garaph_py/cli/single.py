@@ -38,6 +38,8 @@ class Shown:
         Print those with the smallest values, and not with the largest.
     as_json, quiet, verified : bool
         Print JSON; print no table of iterations; the answers have been checked.
+    started : float
+        When the command started, by `time.perf_counter`.
     """
 
     graph: Path
@@ -48,6 +50,7 @@ class Shown:
     as_json: bool
     quiet: bool
     verified: bool
+    started: float
 
     def write_output(self, answer: Any) -> None:
         """Write the answer to ``output``, if it is wanted."""
@@ -78,13 +81,13 @@ class Single:
 
         return execute(self.program, graph, options, progress, self.request, self.cluster)
 
-    def finish(self, result: Result, graph: Graph, shown: Shown, started: float, read_seconds: float) -> None:
-        """Write and print the result. The command `started` at that time, and read the graph in `read_seconds`."""
+    def finish(self, result: Result, graph: Graph, shown: Shown, read_seconds: float) -> None:
+        """Write and print the result. The command took `read_seconds` to read the graph."""
         from ..program.sources import ends_at_once
 
         with result:
             shown.write_output(result)
-            seconds = read_seconds, time.perf_counter() - started
+            seconds = read_seconds, time.perf_counter() - shown.started
             with flushed(result):
                 if shown.as_json:
                     best = result.top(shown.top, smallest=shown.smallest)
