@@ -20,7 +20,7 @@ from ..codec.arrays import PACKED
 from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
-from ..executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import reuse
@@ -42,7 +42,7 @@ from .finite import FiniteCheck
 from .lessons import Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
-from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, plan, reverses
+from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, may_push, plan, reverses
 from .reckoning import OnDevice, Past, Verdict, call_of
 from .result import facts_of, result_of
 from .runner import Opened, Runner, Watch
@@ -51,8 +51,6 @@ from .verify import verifier_of
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
 """Advice for arguments of `Options` that are given to `run`."""
 DEFAULTS = Options()
-PULLS = PULL, NOTIFY_PULL, PULL_TILED
-"""Modes of runs that never push."""
 ON_CLUSTER = "garaph_py.cluster.run"
 """The module that runs programs on a cluster. It is of a layer above, and needs Dask, which is an extra."""
 
@@ -246,8 +244,8 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
     A CPU that only pulls stores 64-bit values as they are: conversions would cost more time than the bytes save.
     """
     machine = Machine.here()
-    only_pulls = options.mode in PULLS or PUSH not in options.policy.modes
-    if bound.original is not None and only_pulls and executor_of(bound, graph, options, machine)[0] == CPU:
+    pushes = may_push(bound, graph, options)
+    if bound.original is not None and not pushes and executor_of(bound, graph, options, machine)[0] == CPU:
         bound = bound.original
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     if options.checkpoint is None and are_final and may_carry(bound):
