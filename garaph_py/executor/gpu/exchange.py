@@ -9,7 +9,6 @@ and the same frontier: sums of relaxations are idempotent, and do not depend on 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,14 @@ import numpy.typing as npt
 from ..protocol import PageResult
 from ..state import State
 from . import peers
-from .device import Device, failing
+from .device import Device
 from .launches import Launches
 from .memory_plan import ExchangePlan
 from .push import list_frontier, push_along, result_of
 
 Array = npt.NDArray[Any]
-OnAll = Callable[[Callable[[int, "Exchange"], Any]], list[Any]]
-"""``on_all(act)`` calls ``act(k, exchange)`` for every GPU `k`, and returns what these calls return."""
+OnAll = Callable[[Callable[[int], Any]], list[Any]]
+"""``on_all(act)`` calls ``act(k)`` for every GPU `k`, whose context is current, and returns what these calls return."""
 
 
 class Exchange:
@@ -105,28 +104,14 @@ class Exchange:
         return result_of(self._launches.read_tallies(), edges, way, moved)
 
 
-def push(every: Sequence[Exchange], state: State, noting: Callable[[int, Callable[[], Any]], Any]) -> PageResult:
-    """Push on all GPUs from the active vertices, in one superstep.
-
-    ``noting(k, act)`` calls ``act()``, which is for GPU `k`, and returns what it returns.
-    """
-
-    def on(k: int, act: Callable[[], Any]) -> Any:
-        def acting() -> Any:
-            with every[k].device, failing(every[k].device.driver):
-                return act()
-
-        return noting(k, acting)
-
-    def on_all(act: Callable[[int, Exchange], Any]) -> list[Any]:
-        return [on(k, partial(act, k, each)) for k, each in enumerate(every)]
-
-    pushed = on_all(lambda k, each: each.push(state))
-    counts, most = on_all(lambda k, each: each.count()), every[0].most
+def push(every: Sequence[Exchange], state: State, on_all: OnAll) -> PageResult:
+    """Push on all GPUs from the active vertices, in one superstep."""
+    pushed = on_all(lambda k: every[k].push(state))
+    counts, most = on_all(lambda k: every[k].count()), every[0].most
     for first in range(0, max(counts), most):
         exchange(every, on_all, first, [min(max(count - first, 0), most) for count in counts])
     moved = sum(nbytes for _, nbytes in pushed)
-    results: list[PageResult] = on_all(lambda k, each: each.result(state.active_edges, pushed[0][0], moved))
+    results: list[PageResult] = on_all(lambda k: every[k].result(state.active_edges, pushed[0][0], moved))
     return results[0]  # all have counted the same vertices
 
 
@@ -135,10 +120,10 @@ def exchange(every: Sequence[Exchange], on_all: OnAll, first: int, counts: Seque
 
     The host waits for all GPUs: one that waited for another's event would wait for ever if that one failed.
     """
-    on_all(lambda k, each: each.send(first, first + counts[k], [(o, k - (k > j)) for j, o in others_of(every, k)]))
-    on_all(lambda k, each: each.wait())
-    on_all(lambda k, each: each.relax([count for j, count in enumerate(counts) if j != k]))
-    on_all(lambda k, each: each.wait())
+    on_all(lambda k: every[k].send(first, first + counts[k], [(o, k - (k > j)) for j, o in others_of(every, k)]))
+    on_all(lambda k: every[k].wait())
+    on_all(lambda k: every[k].relax([count for j, count in enumerate(counts) if j != k]))
+    on_all(lambda k: every[k].wait())
 
 
 def others_of(every: Sequence[Exchange], k: int) -> list[tuple[int, Exchange]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -257,19 +257,15 @@ class MultiGpuExecutor(StepByParts):
         if mode == PULL and self._has_pulled:
             self._seconds = list(map(min, self._seconds, seconds))
         self._has_pulled = True
-
-        def collect(k: int) -> list[PageResult]:
-            with self.gpus[k].device, failing(self.gpus[k].device.driver):
-                return self.gpus[k].results_of_pages(own[k], works[k])
-
-        return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
+        found = self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k]))
+        return [result for results in found for result in results]
 
     def _push(self, state: State) -> PageResult:
         """Push in one superstep: new values replace the old ones."""
         self._is_whole = False
         for k, gpu in enumerate(self.gpus):
             self._noting(k, partial(gpu.begin, state, PUSH))
-        return push(self._exchanges, state, self._noting)
+        return push(self._exchanges, state, self._in_turn)
 
     def _drive(self, queues: Sequence[PageQueue[Buffer]], works: Sequence[Work]) -> list[float]:
         """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took."""
@@ -281,16 +277,11 @@ class MultiGpuExecutor(StepByParts):
             with gpu.device, failing(gpu.device.driver):
                 gpu.peers.send_frontier(gpu.streams.back)
 
-        def wait(k: int) -> None:
-            with self.gpus[k].device, failing(self.gpus[k].device.driver):
-                self.gpus[k].streams.back.synchronize()
-
         take([
             Turns(gpu.streams, gpu.streams.steps(queue, gpu.source, work))
             for gpu, queue, work in zip(self.gpus, queues, works, strict=True)
         ], self._noting, end)  # fmt: skip
-        for k in range(len(self.gpus)):
-            self._noting(k, partial(wait, k))
+        self._in_turn(lambda k: self.gpus[k].streams.back.synchronize())
         return seconds
 
     def _at_once(
@@ -314,22 +305,20 @@ class MultiGpuExecutor(StepByParts):
         def go_on(k: int) -> None:
             gpu, mine = self.gpus[k], pieces[k] or []
             assert gpu.peers is not None
-            with gpu.device, failing(gpu.device.driver):
-                gpu.streams.launch(mine[1:], works[k])
-                gpu.peers.send_frontier(gpu.streams.back_early)
-                self._events[k][1].record(gpu.streams.back_early)
+            gpu.streams.launch(mine[1:], works[k])
+            gpu.peers.send_frontier(gpu.streams.back_early)
+            self._events[k][1].record(gpu.streams.back_early)
 
         def collect(k: int) -> list[PageResult]:
-            gpu = self.gpus[k]
-            with gpu.device, failing(gpu.device.driver):
-                results = gpu.results(own[k], works[k])
-                began, ended = self._events[k]
-                self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
+            results = self.gpus[k].results(own[k], works[k])
+            began, ended = self._events[k]
+            self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
             return results
 
-        for step, k in product((begin, go_on), range(len(self.gpus))):
-            self._noting(k, partial(step, k))
-        return [result for k in range(len(self.gpus)) for result in self._noting(k, partial(collect, k))]
+        for k in range(len(self.gpus)):
+            self._noting(k, partial(begin, k))
+        self._in_turn(go_on)
+        return [result for results in self._in_turn(collect) for result in results]
 
     def commit(self, state: State, mode: str) -> None:
         self._is_whole = False
@@ -400,6 +389,15 @@ class MultiGpuExecutor(StepByParts):
         finally:
             wait(futures)
         return [first, *(future.result() for future in futures)]
+
+    def _in_turn(self, act: Callable[[int], T]) -> list[T]:
+        """Call ``act(k)`` for every GPU, whose context is current, in this thread."""
+
+        def acting(k: int) -> T:
+            with self.gpus[k].device, failing(self.gpus[k].device.driver):
+                return act(k)
+
+        return [self._noting(k, partial(acting, k)) for k in range(len(self.gpus))]
 
     def _noting(self, k: int, act: Callable[[], T]) -> T:
         """Call ``act()``, which is for GPU `k`, and record a failure of this GPU."""
