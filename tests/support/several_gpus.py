@@ -1,6 +1,8 @@
 """Several GPUs that are NumPy, which gp.run finds by their numbers."""
 
+import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device, peers, speeds
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from tests.support.late_gpu import LateDriver
 from tests.support.numpy_gpu import FakeDriver
 
 
@@ -39,6 +42,29 @@ def devices_for(device_for, monkeypatch):
         return [each.driver for each in found]
 
     return make
+
+
+def late(rng, failing=None, fails_at=None):
+    """What makes late drivers for `devices_for`; that of GPU number `failing` fails at a call."""
+
+    def made(number):
+        chance = random.Random(rng.random())
+        return partial(LateDriver, rng=chance, fails_at=fails_at if number == failing else None)
+
+    return made
+
+
+def runs_with_a_failure(run_late, count, processor, sync):
+    """The results of runs in which one of the GPUs fails at some call; ``run_late(rng, count, processor, sync, failing,
+    fails_at)`` runs, and gives the drivers and the result."""
+    rng = random.Random(f"{count} {processor} {sync} failing")
+    drivers, _ = run_late(rng, count, processor, sync)
+    calls = [driver.calls for driver in drivers]
+    for _ in range(3):
+        failing = rng.randrange(count)
+        drivers, result = run_late(rng, count, processor, sync, failing, rng.randrange(max(calls[failing], 1)))
+        if drivers[failing].failed:
+            yield result
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from garaph_py.dispatch import policy
 from garaph_py.executor.gpu import exchange, memory_plan
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
-from tests.support.late_gpu import LateDriver, arm_when_initialized
+from tests.support.late_gpu import arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Eager, Lengths, Quiet
-from tests.support.several_gpus import commit_and_compare
+from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
@@ -155,11 +154,7 @@ def run_late(devices_for, graph, monkeypatch):
         program = rng.choice((Quiet, Lengths))(HUB)
         expected = run_with(program, graph, device="cpu", sync=True)
 
-        def made(number):
-            chance = random.Random(rng.random())
-            return partial(LateDriver, rng=chance, fails_at=fails_at if number == failing else None)
-
-        drivers = devices_for(program, graph, count, made)
+        drivers = devices_for(program, graph, count, late(rng, failing, fails_at))
         with pytest.MonkeyPatch.context() as armed:
             arm_when_initialized(armed)
             result = run_with(program, graph, device=processor, gpus=count, sync=sync, page_edges=3000, threads=2)
@@ -185,11 +180,5 @@ def test_answers_do_not_depend_on_timing(run_late, count, processor, sync):
 @processors
 @ways
 def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
-    rng = random.Random(f"{count} {processor} {sync} failing")
-    drivers, _ = run_late(rng, count, processor, sync)
-    calls = [driver.calls for driver in drivers]
-    for _ in range(3):
-        failing = rng.randrange(count)
-        drivers, result = run_late(rng, count, processor, sync, failing, rng.randrange(max(calls[failing], 1)))
-        if drivers[failing].failed:
-            assert "failed" in result.stats.note
+    for result in runs_with_a_failure(run_late, count, processor, sync):
+        assert "failed" in result.stats.note

@@ -2,7 +2,6 @@
 
 import random
 import threading
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,9 +14,9 @@ from garaph_py.executor.gpu.streams import Streams
 from garaph_py.graph.vertex_set import WORD
 from garaph_py.output.recording import read_recording
 from tests.support import twins
-from tests.support.late_gpu import LateDriver, arm_when_initialized
+from tests.support.late_gpu import arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, held_after, memory_for
-from tests.support.several_gpus import commit_and_compare
+from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
@@ -164,11 +163,7 @@ def run_late(devices_for, graph_of):
         devices_for(program, graph, 1)
         nbytes = memory(program, graph, rng.randrange(8) if pages is None else pages)
 
-        def made(number):
-            chance = random.Random(rng.random())
-            return partial(LateDriver, rng=chance, fails_at=fails_at if number == failing else None)
-
-        drivers = devices_for(program, graph, count, made)
+        drivers = devices_for(program, graph, count, late(rng, failing, fails_at))
         with pytest.MonkeyPatch.context() as armed:
             arm_when_initialized(armed)
             armed.setattr(MultiGpuExecutor, "commit", commit_and_compare)
@@ -220,12 +215,6 @@ def test_answers_do_not_depend_on_timing(run_late, count, processor, sync):
 @processors
 @ways
 def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
-    rng = random.Random(f"{count} {processor} {sync} failing")
-    drivers, _ = run_late(rng, count, processor, sync)
-    calls = [driver.calls for driver in drivers]
-    for _ in range(3):
-        failing = rng.randrange(count)
-        drivers, result = run_late(rng, count, processor, sync, failing, rng.randrange(max(calls[failing], 1)))
-        if drivers[failing].failed:
-            assert "failed" in result.stats.note
-            assert result.stats.device in ("NumPy", f"{count - 1} x NumPy")
+    for result in runs_with_a_failure(run_late, count, processor, sync):
+        assert "failed" in result.stats.note
+        assert result.stats.device in ("NumPy", f"{count - 1} x NumPy")
