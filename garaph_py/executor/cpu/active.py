@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from ...graph.vertex_set import BLOCK
@@ -11,7 +10,7 @@ from ..state import State
 from .edges import Reader
 from .launch import Launcher
 from .records import RecordKernel
-from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
+from .runs import RANDOM_ACCESS_EDGES, Runs
 
 
 class ActiveLists:
@@ -21,12 +20,10 @@ class ActiveLists:
     ----------
     launcher : Launcher
     runs : Runs
-    offsets : ndarray of int64, shape (n + 1,)
-        Of the out-edges.
     """
 
-    def __init__(self, launcher: Launcher, runs: Runs, offsets: Any) -> None:
-        self._launch, self._runs, self._offsets = launcher, runs, offsets
+    def __init__(self, launcher: Launcher, runs: Runs) -> None:
+        self._launch, self._runs = launcher, runs
 
     def visit(self, kernel: RecordKernel, reader: Reader, state: State, source: PageSource, **others: Any) -> int:
         """Run `kernel`, which takes `walk.LISTS`, over the pages of `source`; return the number of out-edges visited.
@@ -36,9 +33,7 @@ class ActiveLists:
         others
             All arguments of the kernel that neither the state nor the division of the edges provides.
         """
-        active = state.frontier
-        pages = self._runs.active_pages(active, source, merges=True)
-        source.prefetch(pages, partial(edge_ranges, active, self._offsets), values=reader.reads_values)
+        pages = self._runs.prefetched(state.frontier, source, reader.reads_values)
         for page, prefix in pages.items():
             block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
             edges = self._launch.edges(reader, source.edges(page), len(start))

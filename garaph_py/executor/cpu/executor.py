@@ -110,9 +110,9 @@ class CpuExecutor(StepByParts):
         self.source = self.out_source  # until the run is open
         self._launch = launch = Launcher(bound, arrays, pool, listener)
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
-        lists, out_edges = ActiveLists(launch, runs, arrays.out_edges.offsets), OutEdges(bound, arrays, pool)
+        lists, out_edges = ActiveLists(launch, runs), OutEdges(bound, arrays, pool)
         self._notify = Notify(lists, arrays.out_edges)
-        self._list_edges = ListEdges(launch, runs, arrays.out_edges.offsets, out_edges, partial(kernels, bound))
+        self._list_edges = ListEdges(launch, runs, out_edges, partial(kernels, bound))
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
         self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .launch import Launcher
 from .out_edges import OutEdges
 from .push import make_fetch_ahead
 from .records import RecordKernel
-from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
+from .runs import RANDOM_ACCESS_EDGES, Runs
 from .sets import COUNT_EDGES
 from .walk import LISTS, make_for_each_list
 
@@ -72,17 +71,13 @@ class ListEdges:
     ----------
     launcher : Launcher
     runs : Runs
-    offsets : ndarray of int64, shape (n + 1,)
-        Of the out-edges.
     edges : OutEdges
     kernels_of : callable
         ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
     """
 
-    def __init__(
-        self, launcher: Launcher, runs: Runs, offsets: Any, edges: OutEdges, kernels_of: Callable[[Reader], Any]
-    ) -> None:
-        self._launch, self._runs, self._offsets = launcher, runs, offsets
+    def __init__(self, launcher: Launcher, runs: Runs, edges: OutEdges, kernels_of: Callable[[Reader], Any]) -> None:
+        self._launch, self._runs = launcher, runs
         self._edges, self._kernels_of = edges, kernels_of
 
     def __call__(self, vertices: VertexSet, out_source: PageSource, to: EdgeBuffers) -> int:
@@ -91,8 +86,7 @@ class ListEdges:
         reader, source = self._edges.reader, self._edges.source(out_source)
         kernel = self._kernels_of(reader).list_edges
         self._launch.prepare(kernel, COUNT_EDGES)
-        pages = self._runs.active_pages(vertices, source, merges=True)
-        source.prefetch(pages, partial(edge_ranges, vertices, self._offsets))
+        pages = self._runs.prefetched(vertices, source)
         filled, columns = 0, dict[str, Any]()
         for page, prefix in pages.items():
             edges, first, last = source.edges(page), 0, int(prefix[-1])

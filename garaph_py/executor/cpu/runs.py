@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,12 @@ class Runs:
             if count and prefix[-1]:
                 found[page] = prefix
         return found
+
+    def prefetched(self, active: VertexSet, source: PageSource, values: bool = True) -> dict[Page, Array]:
+        """As `active_pages` that may be merged; `source` starts to read the lists of `active`, and edge `values`."""
+        pages = self.active_pages(active, source, merges=True)
+        source.prefetch(pages, partial(edge_ranges, active, self._arrays.out_edges.offsets), values=values)
+        return pages
 
 
 def pieces_of(offsets: Array, page: Page, vertex_edges: int, count: int) -> tuple[Array, Array]:
