@@ -18,6 +18,12 @@ from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, failing_once, held_
 from ...support.runs import run_with
 
 
+@pytest.fixture(autouse=True)
+def no_copies_of_states(monkeypatch):
+    """On a busy machine a run takes so long that a safety copy is due, for which the device has another array."""
+    monkeypatch.setattr("garaph_py.runtime.runner.INTERVAL", math.inf)
+
+
 def run_on_gpu(program, graph, device="gpu", **how):
     return run_with(program, graph, device=device, sync=True, gather="segmented", page_edges=3000, streams=3, **how)
 
@@ -28,8 +34,7 @@ def copied(result):
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-def test_a_second_run_copies_no_edges(monkeypatch, device_for, graph_of, device):
-    monkeypatch.setattr("garaph_py.runtime.runner.INTERVAL", math.inf)  # on a busy machine, a copy of the state is due
+def test_a_second_run_copies_no_edges(device_for, graph_of, device):
     graph = graph_of(GRAPH)
     driver = device_for(Hops(HUB), graph)
     first = run_on_gpu(Hops(HUB), graph)
