@@ -258,12 +258,15 @@ def stored(graph_of, tmp_path):
 def test_a_run_ends_with_what_went_wrong_in_the_transmission_thread(
     device_for, stored, monkeypatch, gpu_is_faster, processors, kind
 ):
-    """A block that is damaged, or Ctrl-C while the thread waits for a disk."""
-    program, edges, calls = Quiet(HUB), DiskPageSource.edges, itertools.count()
+    """A block that is damaged, or Ctrl-C while the thread waits for a disk. The CPU waits for it at its first page."""
+    program, edges, calls, failed = Quiet(HUB), DiskPageSource.edges, itertools.count(), threading.Event()
     device_for(program, stored)
 
     def fails(source, page):
-        if threading.current_thread().name == TRANSMISSION and next(calls) == 7:
+        if threading.current_thread().name != TRANSMISSION:
+            assert failed.wait(30)
+        elif next(calls) == 7:
+            failed.set()
             if kind is DamagedGraphError:
                 raise DamagedGraphError("graph", "a block does not match its checksum")
             os.kill(os.getpid(), signal.SIGINT)
