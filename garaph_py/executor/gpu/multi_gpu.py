@@ -278,7 +278,7 @@ class MultiGpuExecutor(StepByParts):
                 gpu.peers.send_frontier(gpu.streams.back)
 
         take([
-            Turns(gpu.streams, gpu.streams.steps(queue, gpu.source, work))
+            Turns(gpu.streams, queue, gpu.source, work)
             for gpu, queue, work in zip(self.gpus, queues, works, strict=True)
         ], self._noting, end)  # fmt: skip
         self._in_turn(lambda k: self.gpus[k].streams.back.synchronize())

@@ -368,26 +368,32 @@ class Streams:
             Reads the pages' edges on the host.
         work : Work
         """
-        with self.thread.running():
-            for event, *what in self.steps(queue, source, work):
-                with self.thread.waiting(*what):
-                    event.synchronize()
+        try:
+            with self.thread.running():
+                for event, *what in self.steps(queue, source, work):
+                    with self.thread.waiting(*what):
+                        event.synchronize()
+        except BaseException:
+            self.stop(queue)
+            raise
+
+    def stop(self, queue: PageQueue[Buffer]) -> None:
+        """Drop the pages of `queue`, and wait for the GPU: after this call it does not write to the caller's arrays."""
+        queue.clear()
+        with suppress(self.device.driver.Error):
+            self.device.driver.Context.synchronize()
 
     def steps(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Generator[Awaited, None, None]:
         """`process` without its waits: before each further step, the caller waits for what this yields.
 
-        The device's context must be current whenever the generator is used, also when it is closed before its end.
+        The device's context must be current whenever the generator is used. A caller that does not take all steps
+        closes the generator, and then calls `stop`.
         """
         try:
             source.prefetch(queue.streamed_pages())
             yield from self._drive(queue, source, work)
             if self.timeline is not None:
                 self.timeline.write_spans(self.back, MANY)
-        except BaseException:  # the GPU must not write to the caller's arrays after this call
-            queue.clear()
-            with suppress(self.device.driver.Error):
-                self.device.driver.Context.synchronize()
-            raise
         finally:
             self.thread.doing = ("idle",)
 

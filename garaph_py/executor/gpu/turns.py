@@ -7,26 +7,36 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from ...errors import DeviceError
+from ...pages.queue import PageQueue
+from ...pages.source import PageSource
 from .device import Device, failing
-from .streams import Awaited, Streams
+from .streams import Buffer, Streams, Work
 
 
 class Turns:
     """The steps of one GPU (`Streams.steps`), which a thread takes when it is this GPU's turn.
+
+    Parameters
+    ----------
+    streams : Streams
+    queue : PageQueue
+    source : PageSource
+    work : Work
+        As of `Streams.process`.
 
     Attributes
     ----------
     has_ended : bool
     """
 
-    def __init__(self, streams: Streams, steps: Generator[Awaited, None, None]) -> None:
+    def __init__(self, streams: Streams, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
+        self._streams, self._queue, self._steps = streams, queue, streams.steps(queue, source, work)
         self._device: Device = streams.device
-        self._thread, self._steps = streams.thread, steps
         self._event: Any = None
         self.has_ended = False
 
@@ -40,7 +50,7 @@ class Turns:
             except StopIteration:
                 self.has_ended = True
             else:
-                self._thread.doing = "waiting for", *what
+                self._streams.thread.doing = "waiting for", *what
         return True
 
     def wait(self) -> None:
@@ -49,9 +59,11 @@ class Turns:
             self._event.synchronize()
 
     def close(self) -> None:
-        """Take no more steps, and wait for the GPU."""
+        """Take no more steps; if some are left, even if none was taken, drop the pages and wait for the GPU."""
         with contextlib.suppress(DeviceError), self._device:
             self._steps.close()
+            if not self.has_ended:
+                self._streams.stop(self._queue)
 
 
 def take(every: Sequence[Turns], noting: Callable[[int, Callable[[], Any]], Any], ended: Callable[[int], None]) -> None:

@@ -30,7 +30,7 @@ class Gpu:
         self.events = [Event(log, f"{name}{k}") for k in range(count)]
         self._fails_at = fails_at
 
-    def steps(self):
+    def steps(self, queue, source, work):
         try:
             for k, event in enumerate(self.events):
                 if k == self._fails_at:
@@ -40,10 +40,13 @@ class Gpu:
         finally:
             self.log.append(f"ends {self.events[0].name[0]}")
 
+    def stop(self, queue):
+        self.log.append(f"stops {self.events[0].name[0]}")
+
 
 def taken(gpus):
-    log = gpus[0].log
-    take([Turns(gpu, gpu.steps()) for gpu in gpus], lambda k, act: act(), lambda k: log.append(f"GPU {k} has ended"))
+    log, turns = gpus[0].log, [Turns(gpu, None, None, None) for gpu in gpus]
+    take(turns, lambda k, act: act(), lambda k: log.append(f"GPU {k} has ended"))
     return log
 
 
@@ -78,9 +81,10 @@ def test_what_goes_wrong_on_one_ends_all():
             raise
 
     with pytest.raises(ValueError, match="a step that fails"):
-        take([Turns(gpu, gpu.steps()) for gpu in gpus], noting, log.append)
+        take([Turns(gpu, None, None, None) for gpu in gpus], noting, log.append)
     assert noted == [1]
     assert sorted(each for each in log if each.startswith("ends")) == ["ends a", "ends b", "ends c"]
+    assert [each for each in log if each.startswith("stops")] == ["stops a", "stops b", "stops c"]
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
@@ -89,7 +93,7 @@ def test_the_streams_of_several_gpus_process_every_page(graph_of, share):
     works, ended = [Work() for _ in every], []
     take(
         [
-            Turns(streams, streams.steps(streams.order(source.pages), source, work))
+            Turns(streams, streams.order(source.pages), source, work)
             for (_, streams, source), work in zip(every, works, strict=True)
         ],
         lambda k, act: act(), ended.append,
@@ -101,9 +105,9 @@ def test_the_streams_of_several_gpus_process_every_page(graph_of, share):
         assert streams.thread.doing == ("idle",)
 
 
-@pytest.mark.parametrize("at", [3, 11])
+@pytest.mark.parametrize("at", [0, 3, 11])
 def test_after_an_error_no_gpu_has_pages_left(graph_of, at):
-    """Every GPU is waited for, so that none writes to the caller's arrays any more."""
+    """Every GPU is waited for, so that none writes to the caller's arrays any more; also one that has done no step."""
     calls, synchronized = itertools.count(), []
     every = [streams_over(graph_of(SKEWED), 0.5) for _ in range(2)]
     for device, *_ in every:
@@ -117,7 +121,7 @@ def test_after_an_error_no_gpu_has_pages_left(graph_of, at):
     with pytest.raises(KeyboardInterrupt):
         take(
             [
-                Turns(streams, streams.steps(queue, source, Work(see)))
+                Turns(streams, queue, source, Work(see))
                 for (_, streams, source), queue in zip(every, queues, strict=True)
             ],
             lambda k, act: act(), lambda k: None,
