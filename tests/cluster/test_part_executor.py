@@ -13,11 +13,12 @@ from garaph_py.graph.part import part_of
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.program import oriented
-from garaph_py.program.part import bind_on_part, by_numbers
+from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
 from tests.support.cpu_gpu import CpuGpu
 from tests.support.local_cluster import CASES, rmat
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Lengths, Quiet
+from tests.support.parts_executor import on_parts
 from tests.support.programs import Sees
 
 PARTS = (1, 2, 3)
@@ -96,12 +97,6 @@ def test_a_gpu_has_a_part(device_for, graph_of, gpu_is_faster, kind, parts, devi
     np.testing.assert_array_equal(values, expected)
     assert "gpu" in devices
     assert "initialize" in {name for name, _ in driver.launched}
-
-
-def on_parts(device_for, program, graph, parts):
-    """The driver of a fake GPU for the parts of a graph."""
-    part = part_of(graph, cut(graph, parts), 0)
-    return device_for(by_numbers(program, graph), part.graph, bind=bind_on_part)
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])

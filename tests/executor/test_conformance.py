@@ -1,4 +1,4 @@
-"""What every executor promises (`garaph_py.executor.protocol.Executor`): one suite for the CPU's, a GPU's and hybrids.
+"""What every executor promises (`garaph_py.executor.protocol.Executor`): one suite for all, a cluster's parts included.
 
 A new executor is one more line in `tests.support.executors.KINDS`.
 """
@@ -14,7 +14,7 @@ from garaph_py.executor.protocol import Capabilities, Decision
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.pages.queue import PageQueue
 from tests.support import twins
-from tests.support.executors import KINDS, run_on
+from tests.support.executors import IN_ANY_ORDER, KINDS, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after
 from tests.support.threads import at_work
 
@@ -57,7 +57,7 @@ def test_the_answer_is_the_same(device_for, graph, expected, kind, program, sync
         np.testing.assert_array_equal(run.result(sync), expected)
         assert all(not driver.refuses < driver.held for driver in run.drivers)
         used = {record.device for record in run.records}
-    assert used & ({CPU} if kind == CPU else {BOTH} if "hybrid" in kind else {GPU})
+    assert (BOTH if KINDS[kind].helps else GPU if KINDS[kind].gpus else CPU) in used
 
 
 @kinds
@@ -90,7 +90,7 @@ class Shuffled(Policy):
 ordered: list[list[int]] = []
 
 
-@kinds
+@pytest.mark.parametrize("kind", IN_ANY_ORDER)
 def test_an_order_of_pages_changes_no_bit(device_for, graph, kind, monkeypatch):
     """Each processor takes its pages in the order decided; a host that shares them takes the last ones."""
     program, taken, of = PROGRAMS["total"], [], PageQueue.of
@@ -160,7 +160,7 @@ def test_it_does_what_its_capabilities_say(device_for, graph, kind):
         assert isinstance(can, Capabilities)
         assert can.name in (CPU, GPU)
         assert set(can.modes) <= {PULL, NOTIFY_PULL, PUSH, PULL_TILED}
-        assert len(can.loads) == kind.startswith("hybrid")
+        assert len(can.loads) == KINDS[kind].helps
         for edges, streamed, width in can.loads:
             assert edges == graph.m >= streamed >= 0 < width
         for mode in set(can.modes) - {PULL_TILED}:

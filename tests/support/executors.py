@@ -6,6 +6,7 @@ GPUs are NumPy (tests/support/numpy_gpu.py). They know the programs `Hops` and `
 import contextlib
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from garaph_py import events
 from garaph_py.dispatch.loop import Loop
@@ -18,17 +19,33 @@ from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.memory import MemoryPlan
+from garaph_py.executor.modes import CPU, GPU
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind
 from garaph_py.system.watchdog import Heartbeat
+from tests.support.parts_executor import PartsExecutor, on_parts
 
 PAGE_EDGES = 3000
+
+
+class Kind(NamedTuple):
+    """Whether a host takes part in the devices' iterations, how many GPUs there are, and how many parts of a cluster's
+    workers, if any."""
+
+    helps: bool = False
+    gpus: int = 0
+    parts: int = 0
+
+
 KINDS = {
-    "cpu": (False, 0), "gpu": (False, 1), "two GPUs": (False, 2), "five GPUs": (False, 5), "hybrid": (True, 1),
-    "hybrid of two GPUs": (True, 2), "hybrid of five GPUs": (True, 5),
+    "cpu": Kind(), "gpu": Kind(gpus=1), "two GPUs": Kind(gpus=2), "five GPUs": Kind(gpus=5),
+    "hybrid": Kind(True, 1), "hybrid of two GPUs": Kind(True, 2), "hybrid of five GPUs": Kind(True, 5),
+    "one part": Kind(parts=1), "three parts": Kind(parts=3), "three parts on GPUs": Kind(gpus=1, parts=3),
 }  # fmt: skip
-"""By name: whether a host takes part in iterations, and how many GPUs there are."""
+"""The executors, by name."""
+IN_ANY_ORDER = [name for name, kind in KINDS.items() if not kind.parts]
+"""Those that take pages in the order that a policy wants."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +108,29 @@ class Run:
 
 
 @contextlib.contextmanager
-def run_on(kind, program, graph, device_for, host_helps=True):
+def run_on(name, program, graph, device_for):
     """A `Run` on an executor of one of `KINDS`, closed at the end."""
-    has_host, gpus = KINDS[kind]
-    bound, drivers, devices = bind(program, graph), [], []
-    for _ in range(gpus):
-        drivers.append(device_for(program, graph))
-        devices.append(gpu_device.find())
-    settings = Settings(gather="segmented", page_edges=PAGE_EDGES)
+    kind, bound, drivers, devices = KINDS[name], bind(program, graph), [], []
     with ThreadPool(2) as pool, SourceFactory(graph, bound.reads_edge_values) as sources:
         host = CpuExecutor(bound, graph, pool, events.ignore)
-        members = [GpuExecutor(bound, graph, device, settings, host) for device in devices]
-        gpus = MultiGpuExecutor(graph, members, host) if len(members) > 1 else members[0] if members else None
-        executor = HybridExecutor(graph, host, [gpus]) if has_host else gpus or host
+        if kind.parts:
+            executor = PartsExecutor(program, graph, kind.parts, GPU if kind.gpus else CPU)
+            drivers += [on_parts(device_for, program, graph, kind.parts) for _ in range(kind.gpus)]
+        else:
+            for _ in range(kind.gpus):
+                drivers.append(device_for(program, graph))
+                devices.append(gpu_device.find())
+            executor = executor_on(devices, bound, graph, host, kind.helps)
         try:
             yield Run(bound, graph, executor, sources, drivers, [])
         finally:
             executor.close()
             host.close()
+
+
+def executor_on(devices, bound, graph, host, helps):
+    """The executor of a host and so many GPUs; the host takes part in iterations if it `helps`."""
+    settings = Settings(gather="segmented", page_edges=PAGE_EDGES)
+    members = [GpuExecutor(bound, graph, device, settings, host) for device in devices]
+    gpus = MultiGpuExecutor(graph, members, host) if len(members) > 1 else members[0] if members else None
+    return HybridExecutor(graph, host, [gpus]) if helps else gpus or host
