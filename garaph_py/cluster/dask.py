@@ -43,6 +43,8 @@ ATTEMPTS = 5
 """The number of times that the client tries to register the plugin while workers are lost."""
 LOCAL = "local:"
 """Prefix of the name of a cluster whose workers are on this machine."""
+TLS = "tls://"
+"""Prefix of the address of a scheduler that encrypts."""
 ANY_PORT = ":0"
 """Address of the dashboard of a cluster on this machine: any free port."""
 LISTEN_SECONDS = 0.1
@@ -292,12 +294,35 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
         if not number.isdecimal() or not int(number):
             raise ParameterError(f"cluster={cluster!r}: write local:N, with the number of workers, 1 or more")
         cluster = stack.enter_context(distributed.LocalCluster(n_workers=int(number), dashboard_address=ANY_PORT))
+    elif cluster.startswith(TLS):
+        check_certificates(cluster)
     try:
         return distributed.Client(cluster, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
             f"no scheduler of Dask answers at {cluster}: {error}; give the address that `dask scheduler` prints"
         ) from error
+
+
+def check_certificates(address: str) -> None:
+    """Refuse the address of a scheduler that encrypts if Dask has no certificate here, or one that cannot be read.
+
+    Raises
+    ------
+    ClusterError
+    """
+    why, found = "Dask has no certificate here", distributed.Security()
+    try:
+        if found.get_connection_args("client")["ssl_context"] is not None:
+            return
+    except OSError as error:
+        files = f"{found.tls_ca_file}, {found.tls_client_cert}, {found.tls_client_key}"
+        why = f"Dask cannot read its certificate here ({files}: {error})"
+    raise ClusterError(
+        f"{why}, but {address} needs one; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
+        "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY to its files, or give "
+        "a distributed.Client that was made with a distributed.Security"
+    )
 
 
 def wait(

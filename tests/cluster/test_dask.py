@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
+from dask import config as dask_config
+
 from garaph_py.cluster import dask
 from garaph_py.cluster.host import GoneError
 from garaph_py.cluster.plain import pack
@@ -119,3 +121,19 @@ def test_an_interrupted_client_waits_for_the_end_but_not_for_long(client, bound,
     assert time.monotonic() - began < 30
     client.loop.asyncio_loop.call_soon_threadsafe(may_end.set)
     assert ended.wait(60)
+
+
+def test_an_encrypted_scheduler_needs_a_certificate():
+    with pytest.raises(ClusterError, match=r"no certificate here, but tls://there:1 needs one; set DASK_.*CA_FILE"):
+        dask.check_certificates("tls://there:1")
+
+
+def test_a_certificate_that_cannot_be_read():
+    files = {"ca-file": "/gone/ca.pem", "client.cert": "/gone/mine.pem", "client.key": "/gone/mine.key"}
+    with (
+        dask_config.set({f"distributed.comm.tls.{name}": path for name, path in files.items()}),
+        pytest.raises(
+            ClusterError, match=r"cannot read its certificate here \(/gone/ca.pem, /gone/mine.pem, .* No such"
+        ),
+    ):
+        dask.check_certificates("tls://there:1")

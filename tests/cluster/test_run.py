@@ -410,3 +410,27 @@ def test_workers_share_a_gpu(client, device):
             np.testing.assert_allclose(result.values, alone.values, rtol=1e-9)
         used = {one.device for one in result.stats.iterations}
         assert used & {"gpu", "both"} or device != "gpu"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
+def test_an_encrypted_cluster(graph, monkeypatch, capsys, tmp_path):
+    """A client with a certificate has the answer; a command without one is told what is missing."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate]
+    subprocess.run([*made, "-subj", "/CN=localhost"], check=True, capture_output=True)
+    files = {"cert": str(certificate), "key": str(key)}
+    roles = {f"tls_{role}_{kind}": files[kind] for role in ("client", "worker", "scheduler") for kind in files}
+    security = distributed.Security(tls_ca_file=files["cert"], require_encryption=True, **roles)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, protocol="tls://", security=security, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, security=security, set_as_default=False) as client,
+    ):
+        address = client.scheduler.address
+        found = gp.run(gp.apps.BFS(source=5), graph, cluster=client).values
+        gp.save(graph, tmp_path / "graph")
+        assert garaph(monkeypatch, "run", "PageRank", tmp_path / "graph", "--cluster", address) == 1
+    np.testing.assert_array_equal(found, gp.run(gp.apps.BFS(source=5), graph).values)
+    assert address.startswith("tls://")
+    assert f"Dask has no certificate here, but {address} needs one" in capsys.readouterr().err
