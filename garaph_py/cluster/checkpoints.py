@@ -1,15 +1,14 @@
 """`Checkpoints`: a cluster's checkpoints, in the form of those of one machine, so that either can resume from them.
 
-The client asks part 0 for a copy. That part's next report tells all others, so all parts copy their state after the
-same superstep (superstep.py), and go on. The client then takes the copies, joins the values that each part owns, and
-writes the checkpoint.
+The client takes copies of all parts after the same superstep (client.py), joins the values that each part owns
+(snapshots.py), and writes the checkpoint; the parts go on meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..checkpoint.saver import Saver
 from ..errors import ClusterError
@@ -17,7 +16,7 @@ from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..program import BoundProgram
 from ..system import interrupts
-from .snapshots import Ask, Snapshot, Snapshots
+from .snapshots import Snapshot, Snapshots
 
 
 class Checkpoints:
@@ -29,11 +28,15 @@ class Checkpoints:
         The saver of the checkpoints, which the caller has opened.
     snapshots : Snapshots
         It makes the states that are saved.
+
+    Attributes
+    ----------
+    saved : int
+        The superstep of the newest checkpoint; 0 if there is none.
     """
 
     def __init__(self, saver: Saver, snapshots: Snapshots) -> None:
-        self._saver, self._snapshots = saver, snapshots
-        self._is_asked = False  # part 0, for copies
+        self._saver, self.snapshots = saver, snapshots
         self._runs = False  # there is something to keep
         self._is_interrupted = False
         self._kept: int | None = None  # after which superstep the run was kept since
@@ -53,36 +56,28 @@ class Checkpoints:
         DamagedCheckpointError
             If there are checkpoints, and all are damaged.
         """
-        self._is_asked = False
-        if after is not None and self._saver.saved <= after:
+        if after is not None and self.saved <= after:
             return None
-        arrays = self._snapshots.empty()
+        arrays = self.snapshots.empty()
         found = await asyncio.to_thread(self._saver.load, arrays)
         return None if found is None else Snapshot(found, arrays)
 
-    async def watch(self, superstep: int, copied: Mapping[int, int], ask: Ask, parts: int) -> int | None:
-        """After news of a superstep, ask for copies if a checkpoint is due, or take them once they are there.
+    @property
+    def saved(self) -> int:
+        return self._saver.saved
 
-        Returns the superstep of the checkpoint, if it has made one.
-
-        Parameters
-        ----------
-        copied : mapping of int to int
-            After which superstep each part has made the copy for the client, if it is there.
-        """
+    def is_due(self, superstep: int) -> bool:
+        """Whether to make a checkpoint soon; the client has heard of so many supersteps."""
         self._runs = True
-        if self._is_asked and len(copied) == parts:
-            await self._take(copied[0], ask, parts)
-            self._is_asked, self._kept = False, copied[0]
-            return copied[0]
-        if not self._is_asked and (self._is_interrupted or self._saver.is_due(superstep)):
-            self._is_asked = True
-            await ask(0, "ask", {})
-        return None
+        return self._is_interrupted or self._saver.is_due(superstep)
 
-    async def end(self, superstep: int, ask: Ask, parts: int) -> None:
-        """Make the checkpoint of a run that has ended after a superstep."""
-        await self._take(superstep, ask, parts)
+    async def save(self, taken: Snapshot) -> None:
+        """Make a checkpoint of a state."""
+        await asyncio.to_thread(self._saver.save, taken.arrays, taken.superstep)
+        self._kept = taken.superstep
+
+    def end(self, superstep: int) -> None:
+        """Note that the run has ended after the superstep of the newest checkpoint."""
         self._saver.mark_end(superstep)
 
     def listen(self) -> None:
@@ -97,14 +92,6 @@ class Checkpoints:
                 self._is_interrupted = False
                 self._saver.deliver(self._kept)
         interrupts.check()
-
-    async def _take(self, superstep: int, ask: Ask, parts: int) -> None:
-        """Take the copies of a superstep and write them, unless this has been done before. The supersteps go on
-        meanwhile."""
-        if self._saver.saved == superstep:
-            return
-        taken = await self._snapshots.take(superstep, ask, parts)
-        await asyncio.to_thread(self._saver.save, taken.arrays, superstep)
 
 
 @contextlib.contextmanager

@@ -141,7 +141,7 @@ class Conductor:
         self._moving: Moving | None = None
         self._failing: float | None = None  # since when calls fail although all workers are there
         self._next = 0  # the next superstep of which the client has to hear
-        self._is_asked = False  # part 0, in this epoch, for copies with which parts can move
+        self._is_asked = False  # part 0, in this epoch, for copies
         self.finished, self.converged = 0, False
         self.before = 0
         self.failures: list[str] = []
@@ -177,8 +177,10 @@ class Conductor:
                 if (better := await self._watch()) is not None:
                     state, superstep, copies = await self._move(better)
                     continue
-                if self._checkpoints is not None:
-                    await self._checkpoints.end(self.finished, self._of_part, self._parts.count)
+                if (checkpoints := self._checkpoints) is not None:
+                    if checkpoints.saved != self.finished:
+                        await checkpoints.save(await self._take(self.finished))
+                    checkpoints.end(self.finished)
                 return await self._collect()
             except GoneError as gone:
                 await asyncio.sleep(ALIVE_SECONDS)
@@ -291,32 +293,44 @@ class Conductor:
                         self._next += 1
                 ended.update(reply["finished"])
                 copied.update(reply["copied"])
-            if self._checkpoints is not None and not ended:
-                saved = await self._checkpoints.watch(self._next - 1, copied, self._of_part, self._parts.count)
-                if saved is not None and self._balance is not None:
-                    self._is_asked = False  # parts can move with the checkpoint, too
-                    self._balance.kept(saved)
-            if not ended and (better := await self._better(copied)) is not None:
-                return better
+            if not ended:
+                await self._take_copies(copied)
+                if (better := await self._better()) is not None:
+                    return better
         self.finished, self.converged = max(each[:2] for each in ended.values())
         self.not_finite = [found for _, (*_, found) in sorted(ended.items())]
         return None
 
-    async def _better(self, copied: Mapping[int, int]) -> Arrangement | None:
-        """An arrangement to which to move now. If that would pay with newer copies, ask for them, and take them once
-        all parts have `copied`."""
-        if (balance := self._balance) is None:
-            return None
-        if balance.wants_copies and not self._is_asked:
-            self._is_asked = True
-            await self._of_part(0, "ask", {})
-        elif self._is_asked and len(copied) == self._parts.count:
+    async def _take(self, superstep: int) -> Snapshot:
+        """Take the state after a superstep of which all parts have copies, or after which the run has ended."""
+        keeper = self._checkpoints or self._balance
+        assert keeper is not None
+        return await keeper.snapshots.take(superstep, self._of_part, self._parts.count)
+
+    async def _take_copies(self, copied: Mapping[int, int]) -> None:
+        """Ask for copies of the state if a checkpoint is due, or if a move would pay with newer ones; take those that
+        were asked for once all parts have `copied`, for both purposes."""
+        checkpoints, balance = self._checkpoints, self._balance
+        if not self._is_asked:
+            is_due = checkpoints is not None and checkpoints.is_due(self._next - 1)
+            if is_due or (balance is not None and balance.wants_copies):
+                self._is_asked = True
+                await self._of_part(0, "ask", {})
+        elif len(copied) == self._parts.count:
             self._is_asked = False
-            self._from = await balance.snapshots.take(copied[0], self._of_part, self._parts.count)
-            balance.kept(copied[0])
-        elif balance.is_due and not self._is_asked:
-            return await asyncio.to_thread(balance.better, await self._cluster.workers())
-        return None
+            taken = await self._take(copied[0])
+            if checkpoints is None:
+                self._from = taken
+            else:
+                await checkpoints.save(taken)
+            if balance is not None:
+                balance.kept(taken.superstep)
+
+    async def _better(self) -> Arrangement | None:
+        """An arrangement to which to move now, unless copies are under way, with which that would cost less."""
+        if self._balance is None or self._is_asked or not self._balance.is_due:
+            return None
+        return await asyncio.to_thread(self._balance.better, await self._cluster.workers())
 
     async def _move(self, better: Arrangement) -> tuple[Snapshot | None, int | None, Copies]:
         """End the epoch, and have the workers forget the parts, unless these are fixed; return the state with which the
@@ -332,8 +346,7 @@ class Conductor:
             log.info("parts move to other workers after %d supersteps", after)
             return state, superstep, copies
         if state is None and superstep is not None:
-            assert self._balance is not None
-            state = await self._balance.snapshots.take(superstep, self._of_part, self._parts.count)
+            state = await self._take(superstep)
         await self.close()
         log.info("parts move to other workers after %d supersteps", 0 if state is None else state.superstep)
         self._cluster, self._from = self._cluster.anew(), state

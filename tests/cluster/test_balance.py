@@ -331,17 +331,18 @@ def test_copies_that_a_checkpoint_takes_are_not_taken_again(quick, monkeypatch):
     monkeypatch.setattr(Balance, "kept", lambda balance, superstep: taken.append(superstep))
 
     class SlowCheckpoints:
+        saved, snapshots = 0, Snapshots(bound, graph.n)
+
         async def load(self, after):
             return None
 
-        async def watch(self, superstep, copied, ask, parts):
-            if len(copied) == parts:
-                await Snapshots(bound, graph.n).take(copied[0], ask, parts)
-                await asyncio.sleep(1.0)
-                return copied[0]
-            return None
+        def is_due(self, superstep):
+            return True
 
-        async def end(self, superstep, ask, parts):
+        async def save(self, taken):
+            await asyncio.sleep(1.0 if taken.superstep < 100 else 0.0)
+
+        def end(self, superstep):
             pass
 
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": {"iterations": 100}}
