@@ -59,7 +59,7 @@ def check_vertices(graph: Graph, function: str) -> None:
 
 @dataclass
 class Call:
-    """A call of an algorithm on a graph in memory with raw edges.
+    """A call of an algorithm with kernels of its own.
 
     Attributes
     ----------
@@ -87,22 +87,29 @@ class Call:
         """How many pieces to cut work of so many edges or vertices into."""
         return 1 if self.pool.size == 1 else max(1, min(PIECES * self.pool.size, work // LEAST_PIECE))
 
-    def cuts(self, offsets: Array | None = None) -> Array:
-        """The bounds of pieces of the vertices, with equally many edges if `offsets` are given, or else vertices."""
-        n = self.graph.n
+    def cuts(self, offsets: Array | None = None, first: int = 0, last: int | None = None) -> Array:
+        """The bounds of pieces of the vertices [first, last), by default of all.
+
+        The pieces have equally many edges if `offsets` are given, or else vertices.
+        """
+        last = self.graph.n if last is None else last
         if offsets is None:
-            return np.array(split(n, self.count(n)))
-        m = int(offsets[-1])
-        cuts = np.searchsorted(offsets[:-1], split(m, self.count(n + m)))
-        cuts[0], cuts[-1] = 0, n
+            return first + np.array(split(last - first, self.count(last - first)))
+        begin, end = int(offsets[first]), int(offsets[last])
+        bounds = begin + np.array(split(end - begin, self.count(last - first + end - begin)))
+        cuts = first + np.searchsorted(offsets[first:last], bounds)
+        cuts[0], cuts[-1] = first, last
         return cuts
 
-    def on_vertices(self, kernel: Kernel, *arguments: Any, offsets: Array | None = None) -> Array:
-        """Run ``kernel(first, last, *arguments)`` over all vertices, and return what the calls return.
+    # wide: the arguments of `cuts`, beside those of the kernel.
+    def on_vertices(
+        self, kernel: Kernel, *arguments: Any, offsets: Array | None = None, first: int = 0, last: int | None = None
+    ) -> Array:
+        """Run ``kernel(first, last, *arguments)`` over the vertices, and return what the calls return.
 
         The pieces are those of `cuts`.
         """
-        cuts = self.cuts(offsets)
+        cuts = self.cuts(offsets, first, last)
         return self.pool.launch(kernel.rows(len(cuts) - 1, cuts[:-1], cuts[1:], *arguments))
 
     def by_threads(self, kernel: Kernel, *arguments: Any) -> Array:
@@ -129,8 +136,24 @@ class Call:
 
 
 @contextmanager
+def called(graph: Graph, function: str, kernels: Sequence[Kernel], threads: int | None) -> Iterator[Call]:
+    """In ``with``: threads for a call of `function`, whose `kernels` are compiled.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such number of threads.
+    """
+    with ThreadPool(threads) as pool:
+        began = perf_counter()
+        prepare(kernels)
+        started = perf_counter()
+        yield Call(function, graph, pool, started, started - began)
+
+
+@contextmanager
 def in_memory(graph: Graph, function: str, kernels: Sequence[Kernel], threads: int | None) -> Iterator[Call]:
-    """In ``with``: threads and a graph with raw edges for a call of `function`, whose `kernels` are compiled.
+    """`called`, with a graph in memory whose edges are raw.
 
     Raises
     ------
@@ -140,8 +163,6 @@ def in_memory(graph: Graph, function: str, kernels: Sequence[Kernel], threads: i
         If the edges are on disk.
     """
     check_in_memory(graph, function)
-    with ThreadPool(threads) as pool:
-        began = perf_counter()
-        prepare(kernels)
-        started = perf_counter()
-        yield Call(function, graph.unpacked(threads), pool, started, started - began)
+    with called(graph, function, kernels, threads) as call:
+        call.graph = graph.unpacked(threads)
+        yield call

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..system.arguments import explained
 from .in_memory import check_vertices
-from .weakly_connected_components import check_undirected_on_disk, weakly_connected_components
+from .weakly_connected_components import weakly_connected_components
 
 
 @explained
@@ -22,7 +23,7 @@ def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
     Raises
     ------
     GraphError
-        If the graph is directed, and its edges are on disk; or if it has no vertices.
+        If the graph has no vertices; or as in `weakly_connected_components`.
 
     Notes
     -----
@@ -33,6 +34,6 @@ def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
     >>> gp.algorithms.is_weakly_connected(gp.from_edges([0, 2], [1, 1]))
     True
     """
-    check_undirected_on_disk(graph, "is_weakly_connected")
+    check_graph(graph, "is_weakly_connected")
     check_vertices(graph, "is_weakly_connected")
     return not weakly_connected_components(graph, threads=threads).values.any()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..system.arguments import explained
-from .weakly_connected_components import check_undirected_on_disk, count_labels, weakly_connected_components
+from .weakly_connected_components import count_labels, weakly_connected_components
 
 
 @explained
@@ -21,7 +22,7 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
     Raises
     ------
     GraphError
-        If the graph is directed, and its edges are on disk.
+        As in `weakly_connected_components`.
 
     Notes
     -----
@@ -32,5 +33,5 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
     >>> gp.algorithms.number_weakly_connected_components(gp.from_edges([0, 2], [1, 1], vertices=range(5)))
     3
     """
-    check_undirected_on_disk(graph, "number_weakly_connected_components")
+    check_graph(graph, "number_weakly_connected_components")
     return count_labels(weakly_connected_components(graph, threads=threads).values)

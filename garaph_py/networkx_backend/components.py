@@ -13,18 +13,17 @@ import numpy.typing as npt
 from .. import algorithms
 from ..algorithms.strongly_connected_components import components_in_order
 from ..algorithms.weakly_connected_components import count_labels
-from ..apps import ConnectedComponents
 from .functions import implements
 from .graph import BackendGraph
-from .runs import run_on
+from .runs import threads_for
 
 Array = npt.NDArray[Any]
 
 
 def labels(G: BackendGraph) -> Array:
     """The component of each vertex: the first vertex of the same component. Directions of edges do not count."""
-    found: Array = run_on(G.undirected, ConnectedComponents()).values if len(G) else np.zeros(0, np.uint32)
-    return found
+    graph = G.graph
+    return algorithms.weakly_connected_components(graph, threads=threads_for(graph.m)).values
 
 
 def parts(G: BackendGraph, order: Array, starts: Array) -> Iterator[set[Any]]:

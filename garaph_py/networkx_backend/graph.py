@@ -9,7 +9,6 @@ from typing import Any
 import networkx as nx
 import numpy.typing as npt
 
-from ..errors import GraphError
 from ..graph import Graph
 from ..graph.build import without_values
 
@@ -101,21 +100,6 @@ class BackendGraph:
     def unweighted(self) -> Graph:
         """The graph without edge values."""
         return without_values(self.graph)
-
-    @cached_property
-    def undirected(self) -> Graph:
-        """The graph with all edges in both directions, and without edge values.
-
-        Raises
-        ------
-        GraphError
-            If it is directed, and its edges are on disk.
-        """
-        if self.graph.directed and self.graph.on_disk:
-            raise GraphError(
-                "the edges are on disk in one direction; import them with --undirected for their components"
-            )
-        return self.unweighted.symmetrized()
 
     def reversed(self) -> BackendGraph:
         """The graph with every edge turned round.

@@ -4,8 +4,6 @@ import networkx as nx
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import GraphError
-from garaph_py.networkx_backend.graph import BackendGraph
 from tests.support.networkx_calls import KINDS, random_graph
 from tests.support.stored_graphs import opened
 
@@ -26,10 +24,12 @@ def test_components_are_networkx_s(kind, seed):
             )
 
 
-def test_directed_edges_on_disk_are_refused(tmp_path):
-    gp.save(gp.rmat(6, 4), tmp_path / "graph")
-    with pytest.raises(GraphError, match="--undirected"):
-        _ = BackendGraph(opened(tmp_path / "graph", room=1 << 24)).undirected
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_directed_edges_may_be_on_disk(tmp_path, encoding):
+    graph = gp.rmat(6, 1)
+    expected = list(nx.weakly_connected_components(graph))
+    gp.save(graph, tmp_path / "graph", encoding=encoding)
+    assert list(nx.weakly_connected_components(opened(tmp_path / "graph", room=1 << 24))) == expected
 
 
 @pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
