@@ -30,7 +30,7 @@ SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "10"))
 
 
 @pytest.fixture
-def always(monkeypatch):
+def always(monkeypatch, gpu_keeps_up):
     """Both processors work in every iteration."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)

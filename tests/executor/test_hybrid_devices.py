@@ -79,7 +79,7 @@ def test_a_page_for_any_device_goes_to_one(graph, expected):
 
 
 @pytest.mark.parametrize("failing", [0, 1])
-def test_one_device_goes_on_without_the_other(graph, expected, failing):
+def test_one_device_goes_on_without_the_other(graph, expected, gpu_keeps_up, failing):
     kinds = [(Loses if k == failing else CpuGpu, 1500) for k in range(2)]
     with run_on(graph, *kinds) as (run, devices):
         state = run.open(True)

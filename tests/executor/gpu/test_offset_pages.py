@@ -83,7 +83,7 @@ def test_an_edge_of_a_page_has_six_bytes_and_those_of_its_value(graph_of, reads,
 
 
 @pytest.mark.spread
-@pytest.mark.usefixtures("cut_small_graphs")
+@pytest.mark.usefixtures("cut_small_graphs", "gpu_keeps_up")
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [None, 0.4])
