@@ -341,9 +341,10 @@ def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk,
     assert waiting.wait(60)
     disk.forget({first.batch})
     assert not first.batch.ended.is_set()  # some are under way
+    join = disk._thread.join
+    monkeypatch.setattr(disk._thread, "join", lambda: go.set() or join())  # closed by then
     closing = threading.Thread(target=disk.close)
     closing.start()
-    go.set()
     closing.join(60)
     assert not closing.is_alive()
     assert first.batch.ended.is_set()
