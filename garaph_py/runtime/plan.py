@@ -32,7 +32,7 @@ from .options import (
     may_chain,
     pushes_deltas,
 )
-from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
+from .reckoning import Call, OnDevice, Past, Rates, Verdict, call_of, choose, cpu_seconds
 from .several import how_many
 
 SPARED_CORES = 2
@@ -245,19 +245,31 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
     """Whether ``device="auto"`` takes the GPU; None if the graph is small, or there is no driver.
 
-    It is also None for a search over edges on disk, where the CPU is faster because it can use reentry.
+    It is also None for a search over edges on disk if the GPU would read lists again: the CPU can use reentry.
 
     The choice for a deterministic run depends on nothing that differs from one run to the next.
     """
-    searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
-    if graph.m < LEAST_GPU_EDGES or searches or not machine.has_driver():
+    if graph.m < LEAST_GPU_EDGES or not machine.has_driver():
         return None
     threads = options.threads or machine.cores
     if options.deterministic:
         return choose(call_of(bound, graph, options, threads, Past()), OnDevice(is_compiled=True), Rates())
     past = machine.past(bound, graph, options, threads)
     call = call_of(bound, graph, options, threads, past, may_push(bound, graph, options) and reverses(bound, graph))
+    searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
+    if searches and not reads_lists_once(bound, graph, options, machine, call):
+        return None
     return choose(call, there_of(bound, graph, options, machine), machine.rates())
+
+
+def reads_lists_once(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, call: Call) -> bool:
+    """Whether the GPU's memory holds all lists on disk that a `call` follows, so that it reads none again.
+
+    That is asked only of a call that takes longer on the CPU than it takes to look for a GPU.
+    """
+    rates = machine.rates()
+    looks = bound.undirected and gpu_pushes(bound, graph, options) and cpu_seconds(call, rates) > rates.start
+    return looks and machine.has_gpu() and there_of(bound, graph, options, machine).holds(call)
 
 
 def there_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> OnDevice:

@@ -137,6 +137,23 @@ def test_a_search_over_edges_on_disk_goes_to_the_cpu(monkeypatch, tmp_path, prog
     assert reckon(bound, gp.open(tmp_path / "g"), RunOptions(**options), machine) is not None
 
 
+def test_a_search_over_edges_on_disk_takes_a_gpu_that_has_room_for_all(monkeypatch, tmp_path):
+    """If the graph is undirected, so that pushes find all lists there, and the search takes longer than to look."""
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 0)
+    for directed in False, True:
+        gp.save(gp.rmat(8, directed=directed), tmp_path / f"{directed}")
+    slow, quick = Rates(disk_raw=1e3), Rates(disk_raw=1e9)
+    for directed, room, rates, is_on_gpu in (
+        (False, 1 << 20, slow, True), (False, 1 << 10, slow, False), (True, 1 << 20, slow, False),
+        (False, 1 << 20, quick, False),
+    ):  # fmt: skip
+        graph = opened(tmp_path / f"{directed}", 1 << 10)
+        machine = Machine(8, lambda: True, lambda: True, lambda rates=rates: rates,
+                          on_device=lambda *_, room=room: OnDevice(True, True, room=room))  # fmt: skip
+        chosen, _ = executor_of(bind(gp.apps.BFS(0), graph), graph, RunOptions(), machine)
+        assert chosen == ("gpu" if is_on_gpu else "cpu"), (directed, room)
+
+
 def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path):
     gp.save(gp.rmat(8, directed=False), tmp_path / "g")
     monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
