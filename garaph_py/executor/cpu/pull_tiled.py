@@ -27,11 +27,15 @@ from .functions import Functions
 from .launch import Launcher
 from .pull import CONTEXT, STREAM, make_tally, make_update
 from .records import RecordKernel
-from .walk import insert_word
+from .walk import NOTHING, insert_word
 
 Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
+CACHED = 1 << 20
+"""Vertices whose values the last-level cache holds: with more, a tile prefetches the values of the next one."""
+UNROLLED = 4
+"""Number of edges between two prefetches, visited by a loop that the compiler unrolls."""
 LINE_BYTES = 64
 """Bytes in a cache line."""
 UNPACKED = 1 << 24
@@ -64,9 +68,43 @@ def in_lines(n: int, dtype: np.dtype[Any]) -> Array:
     return room[skipped : skipped + n * dtype.itemsize].view(dtype)
 
 
+def make_pull_tile(f: Functions):
+    """Build the loop over the edges of a tile, which prefetches the tiles' edges, and the values of the next block of
+    sources if they are not `CACHED`."""
+    gather, combine, edge, load, fetch = f.gather, f.sum, f.edge_at, f.value.load, f.value.fetch
+    load_sum, store_sum = f.accumulator.load, f.accumulator.store
+
+    def visit(t, e, first_source, first):
+        word = np.int64(t.tiles[e])
+        source, v = first_source + (word & MASK), first + (word >> BITS)
+        value = load(t.values, source)
+        contribution = gather(t.parameters, value, edge(t.tile_values, e), value, source)
+        store_sum(t.sums, v, combine(load_sum(t.sums, v), contribution))
+
+    def pull_tile(t, begin, end, first_source, first):
+        """Add the contributions of the edges [begin, end), from sources from `first_source` on, to the sums of the
+        destinations from `first` on."""
+        ahead, step = first_source + (1 << BITS), NOTHING
+        if t.n > CACHED:
+            step = (UNROLLED << BITS) // max(end - begin, 1)
+        rest = end - (end - begin) % UNROLLED
+        for e in range(begin, rest, UNROLLED):
+            no_unroll()
+            prefetch(t.tiles, e + STREAM)
+            fetch(t.values, ahead)
+            ahead += step
+            for k in range(UNROLLED):
+                visit(t, e + k, first_source, first)
+        for e in range(rest, end):
+            no_unroll()
+            visit(t, e, first_source, first)
+
+    return pull_tile
+
+
 def make_pull_tiled(f: Functions) -> RecordKernel:
-    gather, combine, identity, edge, load = f.gather, f.sum, f.identity, f.edge_at, f.value.load
-    load_sum, store_sum, update = f.accumulator.load, f.accumulator.store, make_update(f)
+    identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
+    pull_tile, update = make_pull_tile(f), make_update(f)
     zero, add, leave = make_tally(f)
 
     def pull_tiled(t):
@@ -77,14 +115,7 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
             store_sum(t.sums, v, identity(t.parameters))
         for source_block in range(t.tile_blocks):
             tile = t.block * t.tile_blocks + source_block
-            for e in range(t.tile_starts[tile], t.tile_starts[tile + 1]):
-                no_unroll()
-                prefetch(t.tiles, e + STREAM)
-                word = np.int64(t.tiles[e])
-                source, v = (source_block << BITS) + (word & MASK), first + (word >> BITS)
-                value = load(t.values, source)
-                contribution = gather(t.parameters, value, edge(t.tile_values, e), value, source)
-                store_sum(t.sums, v, combine(load_sum(t.sums, v), contribution))
+            pull_tile(t, t.tile_starts[tile], t.tile_starts[tile + 1], source_block << BITS, first)
         tally = zero()
         for w in range(first >> 6, ((last - 1) >> 6) + 1):
             flags = np.uint64(0)

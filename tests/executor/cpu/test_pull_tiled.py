@@ -107,6 +107,44 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
     assert packed._arrays.has_tiles(weights is not None)
 
 
+@pytest.mark.parametrize(("begin", "end"), [(0, 0), (2, 5), (3, 1003), (0, 1 << 14)])
+@pytest.mark.parametrize("n", [pull_tiled.CACHED, pull_tiled.CACHED + 1])
+def test_a_tile_adds_each_edge_once_and_prefetches_the_next_block(n, begin, end):
+    """The values of the next block, from its first to its last, or only the first if all are cached anyway."""
+    rng, fetched = np.random.default_rng(68), []
+    program = SimpleNamespace(
+        gather=lambda parameters, value, edge, destination, source: value * edge + source,
+        sum=lambda a, b: a + b,
+        edge_at=lambda values, e: values[e],
+        value=SimpleNamespace(load=lambda values, v: values[v], fetch=lambda values, v: fetched.append(v)),
+        accumulator=SimpleNamespace(load=lambda sums, v: sums[v], store=np.ndarray.__setitem__),
+    )
+    first_source, first = 2 << 16, 32
+    places, sources = rng.integers(0, 50, end), rng.integers(0, 1 << 16, end)
+    t = SimpleNamespace(
+        n=n, parameters=None, sums=np.zeros(100, np.int64), tile_values=rng.integers(0, 9, end),
+        values=rng.integers(0, 9, 3 << 16), tiles=(places << 16 | sources).astype(np.uint32),
+    )  # fmt: skip
+    pull_tiled.make_pull_tile(program)(t, begin, end, first_source, first)
+    expected, tile = np.zeros(100, np.int64), slice(begin, end)
+    added = (t.values[first_source + sources] * t.tile_values + first_source + sources)[tile]
+    np.add.at(expected, first + places[tile], added)
+    np.testing.assert_array_equal(t.sums, expected)
+    assert len(fetched) == (end - begin) // pull_tiled.UNROLLED
+    step = (pull_tiled.UNROLLED << 16) // max(end - begin, 1) if n > pull_tiled.CACHED else 0
+    assert fetched == [(3 << 16) + step * k for k in range(len(fetched))]
+    assert all(v < 4 << 16 for v in fetched)
+
+
+@pytest.mark.slow
+def test_prefetching_leaves_answers_as_they_are(graph_of, monkeypatch):
+    program, graph = gp.apps.PageRank(), graph_of(twins.skewed(69, N, 120_000, "float32"))
+    expected = run_with(program, graph, mode="pull-tiled", iterations=4)
+    monkeypatch.setattr(pull_tiled, "CACHED", 0)
+    monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # kernels that prefetch
+    assert run_with(program, graph, mode="pull-tiled", iterations=4).values.tobytes() == expected.values.tobytes()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", mostly_kept(case for case in FLOAT if case.name != "HeatSimulation"))
 def test_floats_equal_their_twin_and_themselves(graph_of, case):
