@@ -63,8 +63,8 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def slow(monkeypatch, tmp_path, clock):
-    """Compiling anything takes 0.1 s, and nothing is on disk."""
+def slow(monkeypatch, folder, clock):
+    """Compiling anything takes 0.1 s, and nothing has been compiled yet."""
     from garaph_py.native import compiler
 
     compile_object = compiler.compile_object
@@ -74,7 +74,6 @@ def slow(monkeypatch, tmp_path, clock):
         return compile_object(function, signature, joins)
 
     monkeypatch.setattr(compiler, "compile_object", slower)
-    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
 
 
 def test_the_clock_of_work_stands_still_while_something_is_compiled(slow):
