@@ -4,6 +4,7 @@ import fcntl
 import gc
 import importlib
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -28,6 +29,9 @@ HERE = Path(__file__).parent
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script has started pytest with "&"
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
