@@ -84,7 +84,7 @@ def test_commands_that_read_tables_name_columns(garaph, tmp_path):
         assert "columns are 'time', 'buyer', 'seller', 'amount'" in garaph(*command)[2]
         status, out, _ = garaph(*command, *names, "--weight-column", "amount")
         assert status == 0
-        assert "1 directed edges, int64 values" in out
+        assert "1 directed edge, int64 values" in out
     assert garaph("convert", table, tmp_path / "g.tsv", *names, "--no-weights")[0] == 0
     assert (tmp_path / "g.tsv").read_text() == "source\ttarget\nann\tbob\n"
     assert garaph("run", "PageRank", table, *names, "--no-weights")[0] == 0

@@ -62,6 +62,11 @@ def test_users_see_no_internal_arrays():
         graph.ids = None
 
 
+def test_one_is_singular():
+    assert repr(gp.from_edges([1], [1])) == "<Graph: 1 vertex, 1 directed edge>"
+    assert repr(gp.from_edges([1], [1], directed=False)) == "<Graph: 1 vertex, 1 undirected edge>"
+
+
 def test_release_frees_what_was_derived():
     graph = gp.from_edges([1, 2], [2, 3])
     degrees = graph.in_degrees
