@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..native.threads import ThreadPool
 from ..system.arguments import explained
 from . import group
 from .adjacency import EDGE_DTYPES, type_name
+from .arguments import kind_of
 from .arrays import GraphArrays
 from .compress import compress
 from .graph import Graph
@@ -24,6 +26,9 @@ Array = npt.NDArray[Any]
 
 PAIR = (tuple, list, np.ndarray)
 """The types of a pair of ids, as users write it."""
+
+BUILDING = ("drop_self_loops", "drop_parallel", "order", "threads", "on_event")
+"""The arguments of `from_edges` that say how to build the graph, and not what is in it."""
 
 
 @explained
@@ -176,7 +181,7 @@ def without_values(graph: Graph) -> Graph:
     return graph if graph.edge_dtype is None else Graph(graph._arrays.without_values(), graph.directory)
 
 
-@explained
+@partial(explained, options=BUILDING)
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.
 
@@ -214,7 +219,7 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
     return rows[upper], columns[upper], values[upper]
 
 
-@explained
+@partial(explained, options=BUILDING)
 def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
     """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
 
@@ -238,7 +243,8 @@ def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) 
         If `weight` is no string.
     """
     if isinstance(graph, type) or not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
-        raise GraphError(f"not a NetworkX graph but {type(graph).__name__}; networkx.Graph(...) makes one")
+        makes = "its method to_networkx()" if hasattr(graph, "to_networkx") else "networkx.Graph(...)"
+        raise GraphError(f"not a NetworkX graph but {kind_of(graph)}; {makes} makes one")
     if weight is not None and not isinstance(weight, str):
         raise ParameterError(f"weight={weight!r:.40}: give the name of an edge attribute, or None for no edge values")
     nodes = list(graph.nodes)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph, from_edges
+from ..graph.arguments import kind_of
+from ..graph.build import BUILDING
 from ..system.arguments import explained
 from .formats.columns import ENDPOINT_NAMES, UNUSUAL, WEIGHT_NAMES, refusal
 from .formats.parquet import is_numeric
 
 
-@explained
+@partial(explained, options=("vertices", *BUILDING))
 # wide: a public function, whose options are keywords.
 def from_pandas(
     frame: Any,
@@ -58,14 +61,15 @@ def from_pandas(
     <Graph: 3 vertices, 2 directed edges, float64 values>
     """
     if type(frame).__module__.partition(".")[0] != "pandas" or not hasattr(frame, "columns"):
-        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
-        raise ParameterError(f"from_pandas takes a pandas.DataFrame, not {kind}; gp.from_arrow takes other tables")
+        raise ParameterError(
+            f"from_pandas takes a pandas.DataFrame, not {kind_of(frame)}; gp.from_arrow takes other tables"
+        )
     numeric = [kind.kind in "iuf" for kind in frame.dtypes]
     names = chosen(list(frame.columns), numeric, source, target, weight)
     return graph_of([frame[name] for name in names], names, directed=directed, **options)
 
 
-@explained
+@partial(explained, options=("vertices", *BUILDING))
 # wide: a public function, whose options are keywords.
 def from_arrow(
     table: Any,
@@ -162,5 +166,9 @@ def numbers(name: Any, column: Any) -> Any:
         found = found.to_numpy() if isinstance(found, pa.ChunkedArray) else found.to_numpy(zero_copy_only=False)
     found = np.asarray(found)
     if found.dtype.kind not in "biuf":
-        raise GraphError(f"column {name!r} is of type {getattr(column, 'type', found.dtype)}; edge values are numbers")
+        kind = getattr(column, "type", found.dtype)
+        raise GraphError(
+            f"column {name!r} is of type {kind}; edge values are integers or floats: convert it, or leave it out by "
+            "weight=False"
+        )
     return found

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import events
 from ..errors import FormatError, GraphError, ParameterError
-from ..graph.arguments import MAKERS
+from ..graph.arguments import MAKERS, kind_of
 from ..graph.build import build, checked_flags, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
@@ -229,7 +229,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     except TypeError:
         maker = MAKERS.get(type(path).__module__.partition(".")[0])
         advice = f"; make a graph of it with gp.{maker}" if maker else ""
-        problem = f"the path of a file is a string or a pathlib.Path, not {type(path).__name__}{advice}"
+        problem = f"the path of a file is a string or a pathlib.Path, not {kind_of(path)}{advice}"
         raise ParameterError(problem) from None
     try:
         if path.is_dir():

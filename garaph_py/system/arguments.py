@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,24 +16,37 @@ R = TypeVar("R")
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def explained(function: Callable[P, R], elsewhere: Mapping[str, str] = NONE) -> Callable[P, R]:
+def explained(
+    function: Callable[P, R], elsewhere: Mapping[str, str] = NONE, options: Sequence[str] = ()
+) -> Callable[P, R]:
     """`function`, with a `ParameterError` for every call that does not suit its signature; a decorator.
 
-    `elsewhere` has advice for arguments of another function, which a caller may give to this one.
+    `elsewhere` has advice for arguments of another function, which a caller may give to this one. `options` are the
+    names of the arguments that `function` takes as ``**options`` and passes on.
     """
-    signature = inspect.signature(function)
+    own = inspect.signature(function)
+    named_ones = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    passed_on = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
+    signature = own.replace(parameters=[*named_ones, *passed_on]) if options else own
+
+    def check(values: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        try:
+            signature.bind(*values, **named)
+        except TypeError as error:
+            name = function.__qualname__.removesuffix(".__init__")
+            home = "gp.algorithms" if ".algorithms." in function.__module__ else "gp"
+            advice = f"see help({home}.{name})"
+            problem = misfit(name, signature.parameters, values, named, elsewhere, advice)
+            raise ParameterError(problem or f"{name}: {error}; {advice}") from None
 
     @functools.wraps(function)
     def called(*values: P.args, **named: P.kwargs) -> R:
+        if options:
+            check(values, named)
         try:
             return function(*values, **named)
         except TypeError:
-            try:  # only now, because binding takes 20 microseconds
-                signature.bind(*values, **named)
-            except TypeError as error:
-                name = function.__qualname__.removesuffix(".__init__")
-                problem = misfit(name, signature.parameters, values, named, elsewhere)
-                raise ParameterError(problem or f"{name}: {error}; see help(gp.{name})") from None
+            check(values, named)  # only now, because binding takes 20 microseconds
             raise
 
     return called
@@ -45,12 +58,16 @@ def misfit(
     values: tuple[Any, ...],
     named: Mapping[str, Any],
     elsewhere: Mapping[str, str],
+    advice: str,
 ) -> str | None:
-    """The error for a call of `function` with an argument that it does not have, or too many without a name."""
+    """The error for a call of `function` with an argument that it does not have, or too many without a name.
+
+    `advice` says where to read about the arguments.
+    """
     known = [name for name in parameters if name != "self"]
     for name in named:
         if name not in known:
-            near = did_you_mean(name, [*known, *elsewhere], f"see help(gp.{function})")
+            near = did_you_mean(name, [*known, *elsewhere], advice)
             return f"{function} has no argument {name}; {elsewhere.get(name, near)}"
     in_order = [name for name in parameters if parameters[name].kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(values) <= len(in_order):
@@ -59,7 +76,7 @@ def misfit(
     more = [f"{name}={value!r:.40}" for name, value in zip(by_name, values[len(in_order) :], strict=False)]
     taken = " and ".join(name for name in in_order if name in known)
     order = f"takes {taken} in order, and all else by name" if taken else "takes all arguments by name"
-    return f"{function} {order}; " + (f"write {', '.join(more)}" if taken and more else f"see help(gp.{function})")
+    return f"{function} {order}; " + (f"write {', '.join(more)}" if taken and more else advice)
 
 
 def check_path(path: Any, function: str) -> None:

@@ -3,13 +3,25 @@
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError
+from garaph_py.errors import GraphError, ParameterError
 from tests.support.programs import RING
 
 WRITE = {
     "save": "save takes the graph first, then the path; write save(graph, path)",
     "write": "write takes the graph first, then the path; write write(graph, path)",
 }
+
+
+def test_a_graph_of_another_library_says_how_to_make_one():
+    igraph = type("Graph", (), {"__module__": "igraph", "to_networkx": None})()
+    making = r"igraph\.Graph; make .*from_networkx\(graph\.to_networkx\(\)\)"
+    for use in (lambda graph: gp.run(gp.apps.BFS(0), graph), gp.read):
+        with pytest.raises(ParameterError, match=making):
+            use(igraph)
+    with pytest.raises(
+        GraphError, match=r"not a NetworkX graph but igraph\.Graph; its method to_networkx\(\) makes one"
+    ):
+        gp.from_networkx(igraph)
 
 
 @pytest.mark.parametrize("name", WRITE)

@@ -35,12 +35,24 @@ LISTENERS = {
         (lambda: gp.read("edges.tsv", False), "read takes path in order, and all else by name; write directed=False"),
         (lambda: gp.Options(mod="push"), "Options has no argument mod; did you mean mode?"),
         (lambda: gp.Options("push"), "Options takes all arguments by name; see help(gp.Options)"),
+        (
+            lambda: gp.algorithms.k_truss(RING),
+            "k_truss: missing a required argument: 'k'; see help(gp.algorithms.k_truss)",
+        ),
     ],
 )
 def test_a_call_that_the_signature_does_not_allow(call, problem):
     with pytest.raises(ParameterError) as caught:
         call()
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("build", [gp.from_pandas, gp.from_arrow, gp.from_scipy, gp.from_networkx])
+def test_options_that_a_function_passes_on(build):
+    with pytest.raises(ParameterError, match=f"^{build.__name__} has no argument weights; "):
+        build(None, weights=[1])
+    with pytest.raises(ParameterError, match=rf"^{build.__name__} has no argument drop_self_loop; did you mean drop_s"):
+        build(None, drop_self_loop=True)
 
 
 def test_functions_keep_their_signatures_and_documentation():
