@@ -33,6 +33,6 @@ def is_strongly_connected(graph: Graph, *, threads: int | None = None) -> bool:
     >>> gp.algorithms.is_strongly_connected(gp.from_edges([0, 1, 2], [1, 2, 0]))
     True
     """
-    check_directed(graph, "is_strongly_connected")
+    check_directed(graph, "is_strongly_connected", "call is_weakly_connected")
     check_vertices(graph, "is_strongly_connected")
     return not strongly_connected_components(graph, threads=threads).values.any()

@@ -33,5 +33,5 @@ def number_strongly_connected_components(graph: Graph, *, threads: int | None = 
     >>> gp.algorithms.number_strongly_connected_components(gp.from_edges([0, 1, 1], [1, 0, 2]))
     2
     """
-    check_directed(graph, "number_strongly_connected_components")
+    check_directed(graph, "number_strongly_connected_components", "call number_weakly_connected_components")
     return count_labels(strongly_connected_components(graph, threads=threads).values)

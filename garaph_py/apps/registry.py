@@ -37,6 +37,8 @@ def find(name: str) -> type[VertexProgram]:
     if ":" in name:
         file, _, kind = name.rpartition(":")
         return class_in_file(file, kind, VertexProgram, "vertex program")
+    if name.endswith(".py"):
+        raise ParameterError(f"{name} is a file; name the class in it too: {name}:ClassName")
     library = {app.lower(): app for app in apps.__all__}
     if name.lower() not in library:
         near = did_you_mean(name, apps.__all__, f"the library has {', '.join(sorted(apps.__all__))}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import FormatError, GaraphError, ParameterError
-from ..system.files import did_you_mean_file
+from ..system.files import no_such_file
 from ..system.sizes import parse_bytes
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
         text = path.read_bytes()
         document = tomllib.loads(text.decode())
     except (FileNotFoundError, IsADirectoryError):
-        raise FormatError(path, f"no such file; {did_you_mean_file(path, wanted)}") from None
+        raise FormatError(path, no_such_file(path, wanted)) from None
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror}); {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -58,8 +58,11 @@ def id_column(name: str, column: Any) -> Any:
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array
     if array.ndim != 1 or (array.dtype.kind not in "bOUT" and array.size):
-        fractions = ", which a column with missing values becomes" if array.dtype.kind == "f" else ""
-        raise GraphError(f"{name} is {array.ndim}-d {array.dtype}{fractions}; {WANTED}")
+        problem, advice = f"{name} is {array.ndim}-d {array.dtype}", WANTED
+        if array.ndim == 1 and array.dtype.kind == "f":
+            problem += ", which a column with missing values becomes"
+            advice = "drop these rows, and call astype('int64') if all others are whole"
+        raise GraphError(f"{problem}; {advice}")
     return array.astype(np.int64) if array.dtype.kind == "b" else listed_column(name, array.tolist())
 
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import ParameterError
+from ..system.arguments import check_path
 from ..system.files import write_whole
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ WRITERS = {".parquet": "to_parquet", ".csv": "to_csv", ".npy": "to_npy", ".arrow
 
 def check_suffix(path: str | os.PathLike[str], writer: str) -> None:
     """Refuse a path with the suffix of a format that another method than `writer` writes."""
+    check_path(path, writer)
     suffix = os.path.splitext(path)[1]
     right = WRITERS.get(suffix.lower(), writer)
     if right != writer:

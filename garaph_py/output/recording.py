@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import FormatError
 from ..events import Iteration, Span
-from ..system.files import did_you_mean_file
+from ..system.files import no_such_file
 from .history import History
 from .stats import Stats
 
@@ -99,7 +99,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 
     path = Path(path)
     if not path.is_file():
-        raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}")
+        raise FormatError(path, no_such_file(path, WRITE_ONE))
     with malformed(path, f"is not a trace of garaph; {WRITE_ONE}"):
         document = json.loads(path.read_bytes(), parse_constant=number)
         facts, events = dict(document["otherData"]), document["traceEvents"]

@@ -18,7 +18,7 @@ from ..errors import FormatError, ParameterError
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..io.formats.format import check_memory, malformed
 from ..io.formats.parquet import plain
-from ..system.files import did_you_mean_file
+from ..system.files import no_such_file
 from .files import FORMULA, UNREACHED
 from .history import History
 from .result import Result
@@ -47,7 +47,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     if path.suffix not in READERS:
         raise ParameterError(f"{path}: the name must end in {', '.join(READERS)}; {WHICH}")
     if not path.is_file():
-        raise FormatError(path, f"no such file; {did_you_mean_file(path, WHICH)}")
+        raise FormatError(path, no_such_file(path, WHICH))
     with malformed(path, DAMAGED):
         return READERS[path.suffix](path)
 

@@ -24,7 +24,7 @@ from ..program import VertexId
 from ..program.fields import hints
 from ..runtime.options import HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
-from ..system.files import did_you_mean_file
+from ..system.files import no_such_file
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
 
@@ -219,8 +219,8 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
         document = json.loads(Path(path).read_bytes())
         facts, events = document["otherData"], document["traceEvents"]
         run = traced(facts, [event for event in events if event["ph"] in ("X", "M")])
-    except FileNotFoundError:
-        raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}") from None
+    except (FileNotFoundError, IsADirectoryError):
+        raise FormatError(path, no_such_file(path, WRITE_ONE)) from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
     if "workers" in facts:

@@ -79,6 +79,13 @@ def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:
     return did_you_mean(os.path.basename(path), names, otherwise)
 
 
+def no_such_file(path: str | os.PathLike[str], otherwise: str) -> str:
+    """The problem of a path that leads to no file, and what to do: `otherwise`, if no name beside it is near."""
+    if os.path.isdir(path):
+        return "is a directory; name a file"
+    return f"no such file; {did_you_mean_file(path, otherwise)}"
+
+
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
     """Create or replace the file at `path` with what ``write(file)`` writes. A failure leaves the old file as it was.
 

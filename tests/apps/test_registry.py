@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.apps.registry import build
-from garaph_py.errors import UnknownVertexError
+from garaph_py.apps.registry import build, find
+from garaph_py.errors import ParameterError, UnknownVertexError
 from garaph_py.program import bind
 
 GRAPHS = {
@@ -21,6 +21,11 @@ def test_text_becomes_an_id_of_the_graph(graph):
     np.testing.assert_array_equal(data["initial"], [2, 0, 1.5])
     with pytest.raises(UnknownVertexError, match="vertex '21' is not in the graph"):
         bind(build(gp.apps.BFS, {"source": "21"}), graph)
+
+
+def test_a_file_without_a_class_is_no_program():
+    with pytest.raises(ParameterError, match=r"katz\.py is a file; name the class in it too: katz\.py:ClassName"):
+        find("katz.py")
 
 
 def test_python_gives_ids_of_their_own_type():

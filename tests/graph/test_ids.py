@@ -86,6 +86,11 @@ def test_strings_are_numbered_as_they_come():
         ([1, 2], ["1", "2"], "sources holds integers but targets holds strings"),
         (np.array([1, 2]), np.array(["1", "2"]), "sources holds integers but targets holds strings"),
         ([1, 2.0], [1, 2], r"sources\[1\] is 2.0 \(float\)"),
+        (
+            np.array([1.0, np.nan]),
+            [1, 2],
+            r"sources is 1-d float64, which a column with missing values .*astype\('int64'\)",
+        ),
         ([b"a"], [b"b"], r"sources\[0\] is b'a' \(bytes\)"),
         ([[1], [1, 2]], [1, 2], r"sources\[0\] is \[1\] \(list\)"),
         (pa.array([0.5]), pa.array([1.5]), "an Arrow array of double"),

@@ -38,3 +38,5 @@ def test_a_suffix_of_another_format_is_refused(tmp_path):
         table.to_csv(tmp_path / "t.arrow")
     with pytest.raises(ParameterError, match=r"to_ipc writes no .parquet file; call to_parquet"):
         table.to_ipc(tmp_path / "t.parquet")
+    with pytest.raises(ParameterError, match=r"^to_csv takes a path, a string or a pathlib\.Path, not NoneType$"):
+        table.to_csv(None)

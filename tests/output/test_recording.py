@@ -48,6 +48,8 @@ def test_what_is_no_trace_is_a_typed_error(tmp_path: Path, text: str) -> None:
         read_recording(tmp_path / "run.json")
     with pytest.raises(FormatError, match="no such file; did you mean"):
         read_recording(tmp_path / "rum.json")
+    with pytest.raises(FormatError, match="is a directory; name a file"):
+        read_recording(tmp_path)
 
 
 def damaged(document: Any, place: tuple[Any, ...], value: Any) -> str:

@@ -48,6 +48,10 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+READING = "format= (--format; for garaph convert, --from)"
+"""How users name the format of a file to read."""
+
+
 def has_edges_suffix(path: Path) -> bool:
     """Whether the name of a file has the suffix of a format, of one at least."""
     return any(plain_suffix(path) in format.suffixes for format in FORMATS)
@@ -75,7 +79,7 @@ def format_of(path: Path, name: str | None = None) -> Format:
     if suffix:
         known = names(FORMATS)
         raise FormatError(
-            path, f"suffix {suffix!r} belongs to no known format; name the format: format= one of {known}"
+            path, f"suffix {suffix!r} belongs to no known format; name the format: {READING} one of {known}"
         )
     with malformed(path, "not readable"), open(path, "rb") as file:
         beginning = file.read(16)
@@ -100,7 +104,7 @@ def claiming(path: Path, candidates: list[Format]) -> Format:
         if format.claims is None:
             return format
     neither = " nor ".join(f"{format.name} ({format.description})" for format in candidates)
-    raise FormatError(path, f"neither {neither}; check the file, or name its format")
+    raise FormatError(path, f"neither {neither}; check the file, or name its format: {READING}")
 
 
 def named(name: str) -> Format:
@@ -129,5 +133,5 @@ def writable(path: Path, name: str | None = None) -> Format:
         raise ParameterError(f"{path}: {chosen[0].name} files are not compressed; leave {path.suffix} out")
     if len(chosen) > 1 and all(format.claims for format in chosen):
         both = " and ".join(format.name for format in chosen)
-        raise ParameterError(f"{path}: {both} files are called {suffix}; say which it is to be: format=")
+        raise ParameterError(f"{path}: {both} files are called {suffix}; say which it is to be: format= (--to)")
     return next((format for format in chosen if format.claims is None), chosen[0])

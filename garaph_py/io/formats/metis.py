@@ -204,7 +204,9 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
         If it is directed, or has self-loops, parallel edges, or weights other than positive integers.
     """
     if graph.directed:
-        raise GraphError("the graph is directed, but METIS files are undirected; symmetrize it")
+        raise GraphError(
+            "the graph is directed, but METIS files are undirected; symmetrize it: symmetrized() (--symmetrize)"
+        )
     weights = whole_values(graph)
     if weights is not None and len(weights) and int(weights.min()) < 1:
         raise GraphError(f"an edge has weight {weights.min()}; METIS takes positive integers")
@@ -231,9 +233,13 @@ def check_simple(graph: Graph) -> None:
     with ThreadPool() as pool:
         vertices, neighbours = group.expand(graph._arrays.in_edges.offsets, pool), graph._arrays.in_edges.neighbours
     if (vertices == neighbours).any():
-        raise GraphError("the graph has self-loops, which METIS does not allow; drop them")
+        raise GraphError(
+            "the graph has self-loops, which METIS does not allow; give drop_self_loops=True (--drop-self-loops)"
+        )
     if ((vertices[1:] == vertices[:-1]) & (neighbours[1:] == neighbours[:-1])).any():
-        raise GraphError("the graph has parallel edges, which METIS does not allow; drop all but one")
+        raise GraphError(
+            "the graph has parallel edges, which METIS does not allow; give drop_parallel=True (--drop-parallel)"
+        )
 
 
 def vertex_runs(offsets: Array) -> list[tuple[int, int]]:
