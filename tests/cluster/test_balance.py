@@ -13,9 +13,10 @@ from garaph_py.checkpoint.saver import Saver
 from garaph_py.cluster import balance as balance_module
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster import worker as worker_module
-from garaph_py.cluster.balance import RECENT, Balance
+from garaph_py.cluster.balance import RECENT, Balance, costs_of
 from garaph_py.cluster.checkpoints import Checkpoints
 from garaph_py.cluster.heard import Heard
+from garaph_py.cluster.host import PartHost
 from garaph_py.cluster.part_run import Counts
 from garaph_py.cluster.partition import partition
 from garaph_py.cluster.placing import Arrangement, WorkerFacts
@@ -199,6 +200,31 @@ def quick(monkeypatch):
     monkeypatch.setattr("garaph_py.cluster.host.COPY_RATE", 1e12)
 
 
+@pytest.fixture
+def slow_workers(quick, monkeypatch):
+    """A function that makes `SlowWorkers`. The client hears that they take as long as they are to, and copies no time:
+    on a busy machine, anything may take any time."""
+    hear = Balance.hear
+    monkeypatch.setattr(
+        PartHost, "_copy_seconds", property(lambda host: 0.0, lambda host, seconds: None), raising=False
+    )
+
+    def make(count, paces, after=None):
+        def heard(balance, superstep, reports, addresses):
+            edges = balance._arrangement.edges
+            worked = [paces.get(address, USUAL) * each for address, each in zip(addresses, edges, strict=True)]
+            seconds = max(costs_of(addresses, worked).values())
+            told = [report._replace(worked=each, seconds=seconds) for report, each in zip(reports, worked, strict=True)]
+            hear(balance, superstep, told, addresses)
+
+        monkeypatch.setattr(Balance, "hear", heard)
+        return SlowWorkers(count, paces, after)
+
+    return make
+
+
+USUAL = 1e-7
+"""Seconds that a worker takes over an edge if it is not slow."""
 PROGRAMS = {
     "PageRank": (gp.apps.PageRank(stop="never"), {}, 40),
     "Mixed": (Mixed(root=5), {"weights": "int32"}, 40),
@@ -206,10 +232,10 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS])
-def test_a_move_changes_no_bit(name, quick):
+def test_a_move_changes_no_bit(name, slow_workers):
     program, how, iterations = PROGRAMS[name]
     graph = rmat(**how)
-    workers = SlowWorkers(2, {"worker 1": 1e-6})
+    workers = slow_workers(2, {"worker 1": 1e-6})
     values, records, conductor = conducted(program, graph, workers, iterations=iterations)
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=iterations).values)
     assert [record.number for record in records] == list(range(iterations))
@@ -220,7 +246,7 @@ def test_a_move_changes_no_bit(name, quick):
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_run_on_one_worker_spreads_to_one_that_joins(quick, dies):
+def test_a_run_on_one_worker_spreads_to_one_that_joins(slow_workers, dies):
     """A run whose only worker dies goes on from the state that the client has."""
 
     async def after(address, what):
@@ -230,7 +256,7 @@ def test_a_run_on_one_worker_spreads_to_one_that_joins(quick, dies):
         if dies and "take" in workers.asked and what == "news":
             workers.kill("worker 0")
 
-    workers = SlowWorkers(1, {"worker 0": 2e-7}, after)
+    workers = slow_workers(1, {"worker 0": 2e-7}, after)
     program, graph = Mixed(root=5), rmat("int32")
     values, records, conductor = conducted(program, graph, workers, iterations=60)
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=60).values)
@@ -238,7 +264,7 @@ def test_a_run_on_one_worker_spreads_to_one_that_joins(quick, dies):
     assert set(conductor.addresses) == ({"worker 1"} if dies else {"worker 0", "worker 1"})
 
 
-def test_a_worker_dies_that_was_asked_for_copies(quick):
+def test_a_worker_dies_that_was_asked_for_copies(slow_workers):
     """The client asks again when the worker that goes on is not alone any more."""
 
     async def after(address, what):
@@ -249,7 +275,7 @@ def test_a_worker_dies_that_was_asked_for_copies(quick):
             workers.kill("worker 0")
             workers.add()
 
-    workers = SlowWorkers(1, {"worker 0": 2e-7, "worker 1": 2e-7}, after)
+    workers = slow_workers(1, {"worker 0": 2e-7, "worker 1": 2e-7}, after)
     program, graph = Mixed(root=5), rmat("int32")
     values, _, conductor = conducted(program, graph, workers, iterations=80)
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=80).values)
@@ -257,14 +283,14 @@ def test_a_worker_dies_that_was_asked_for_copies(quick):
 
 
 @pytest.mark.parametrize("when", ["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"])
-def test_a_worker_dies_while_parts_move(when, quick):
+def test_a_worker_dies_while_parts_move(when, slow_workers):
     async def after(address, what):
         await asyncio.sleep(0)
         moves = workers.asked.count("take") > 0 or what in ("halt", "take")
         if moves and what == when and len(workers.hostings) == 3:
             workers.kill("worker 1")
 
-    workers = SlowWorkers(3, {"worker 2": 2e-6}, after)
+    workers = slow_workers(3, {"worker 2": 2e-6}, after)
     program, graph = gp.apps.PageRank(stop="never"), rmat()
     values, records, conductor = conducted(program, graph, workers, iterations=40)
     np.testing.assert_array_equal(values, gp.run(program, graph, iterations=40).values)
@@ -272,11 +298,11 @@ def test_a_worker_dies_while_parts_move(when, quick):
     assert "worker 1" not in conductor.addresses
 
 
-def test_parts_of_a_partition_move_whole(quick, tmp_path, monkeypatch):
+def test_parts_of_a_partition_move_whole(slow_workers, tmp_path, monkeypatch):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")
     partition(tmp_path / "g", tmp_path / "parts", 6)
-    workers, read, opens = SlowWorkers(2, {"worker 1": 1e-6}), [], PartReader._open
+    workers, read, opens = slow_workers(2, {"worker 1": 1e-6}), [], PartReader._open
 
     def noting(reader, where, *how):
         read.append((where.part, reader.address))
@@ -291,11 +317,11 @@ def test_parts_of_a_partition_move_whole(quick, tmp_path, monkeypatch):
         assert all(one != other for one, other in pairwise(readers))
 
 
-def test_a_worker_that_loses_all_parts_forgets_them(quick, tmp_path):
+def test_a_worker_that_loses_all_parts_forgets_them(slow_workers, tmp_path):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")
     partition(tmp_path / "g", tmp_path / "parts", 3)
-    workers, loaded = SlowWorkers(2, {"worker 1": 1e-4}), []
+    workers, loaded = slow_workers(2, {"worker 1": 1e-4}), []
 
     async def after(address, what):
         await asyncio.sleep(0)
@@ -308,10 +334,10 @@ def test_a_worker_that_loses_all_parts_forgets_them(quick, tmp_path):
     assert loaded[-1] == {"worker 0": {0, 1, 2}, "worker 1": set()}
 
 
-def test_a_run_with_checkpoints_moves_too(quick, tmp_path):
+def test_a_run_with_checkpoints_moves_too(slow_workers, tmp_path):
     """The last checkpoint is of the end; the newest one may be newer than the copies with which the parts move."""
     graph, program = rmat(), gp.apps.PageRank(stop="never")
-    bound, workers = bind(program, graph), SlowWorkers(2, {"worker 1": 1e-6})
+    bound, workers = bind(program, graph), slow_workers(2, {"worker 1": 1e-6})
     prepared = {"program": tuple(sent(by_numbers(program, graph))), "options": {"iterations": 40}}
     heard = Heard(lambda iteration: None, Record(None, None))
     with Saver(tmp_path, parse_every(3), False, lambda event: None) as saver:
