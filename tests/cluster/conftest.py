@@ -4,6 +4,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.cluster import worker
+from garaph_py.cluster.host import PartHost
 from garaph_py.program import bind
 
 
@@ -32,3 +33,10 @@ def no_engines_left(monkeypatch):
     yield
     for each in engines:
         each.shutdown()
+
+
+@pytest.fixture
+def free_copies(monkeypatch):
+    """A copy is made as soon as the one before is complete; on a busy machine, one may take so long that few follow."""
+    no_time = property(lambda host: 0.0, lambda host, seconds: None)
+    monkeypatch.setattr(PartHost, "_copy_seconds", no_time, raising=False)

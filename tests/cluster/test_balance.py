@@ -16,7 +16,6 @@ from garaph_py.cluster import worker as worker_module
 from garaph_py.cluster.balance import RECENT, Balance, costs_of
 from garaph_py.cluster.checkpoints import Checkpoints
 from garaph_py.cluster.heard import Heard
-from garaph_py.cluster.host import PartHost
 from garaph_py.cluster.part_run import Counts
 from garaph_py.cluster.partition import partition
 from garaph_py.cluster.placing import Arrangement, WorkerFacts
@@ -191,23 +190,19 @@ def test_too_little_memory_for_another_arrangement():
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, free_copies):
     """The client hears of every superstep soon; there are many copies, and a move is thought to cost nothing."""
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.01)
     monkeypatch.setattr(worker_module, "NEWS_SECONDS", 0.005)
     monkeypatch.setattr(balance_module, "DEARER", 4.0)
     monkeypatch.setattr(Balance, "loaded", lambda balance, seconds: None)
-    monkeypatch.setattr("garaph_py.cluster.host.COPY_RATE", 1e12)
 
 
 @pytest.fixture
 def slow_workers(quick, monkeypatch):
-    """A function that makes `SlowWorkers`. The client hears that they take as long as they are to, and copies no time:
-    on a busy machine, anything may take any time."""
+    """A function that makes `SlowWorkers`, of which the client hears that they take as long as they are to: on a busy
+    machine they may take any time."""
     hear = Balance.hear
-    monkeypatch.setattr(
-        PartHost, "_copy_seconds", property(lambda host: 0.0, lambda host, seconds: None), raising=False
-    )
 
     def make(count, paces, after=None):
         def heard(balance, superstep, reports, addresses):

@@ -18,12 +18,6 @@ SOURCES = np.concatenate([np.arange(1, N), np.arange(0, N, 7)])
 TARGETS = np.concatenate([np.arange(0, N - 1), np.arange(0, N, 7)[::-1]])
 
 
-class EagerCopies(NumpyRun):
-    """Its copies are expected to cost nothing, so that there are many."""
-
-    state_bytes = 0
-
-
 def run(workers, parts, heard=lambda superstep, reports: None, needs=0):
     """The answer, and the conductor; each part needs so many bytes."""
 
@@ -65,7 +59,7 @@ def test_arrays_are_sent_in_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_killed_workers_change_no_answer(seed, monkeypatch):
+def test_killed_workers_change_no_answer(seed, free_copies, monkeypatch):
     """Workers die at random calls; some come back under another name."""
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
     chance, left = random.Random(seed), [3]
@@ -78,13 +72,13 @@ def test_killed_workers_change_no_answer(seed, monkeypatch):
             if not workers.hostings or chance.random() < 0.5:
                 workers.add()
 
-    workers = LocalWorkers(3, EagerCopies, after)
+    workers = LocalWorkers(3, after=after)
     answer, conductor = run(workers, 4)
     np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
     assert len(conductor.failures) <= 3
 
 
-def test_the_run_goes_on_from_a_copy(monkeypatch):
+def test_the_run_goes_on_from_a_copy(free_copies, monkeypatch):
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
     heard = []
 
@@ -92,7 +86,7 @@ def test_the_run_goes_on_from_a_copy(monkeypatch):
         if what == "letter" and workers.asked.count("keep") > 8 and "worker 1" in workers.hostings:
             workers.kill("worker 1")
 
-    workers = LocalWorkers(3, EagerCopies, after)
+    workers = LocalWorkers(3, after=after)
     answer, conductor = run(workers, 3, lambda superstep, reports: heard.append(superstep))
     np.testing.assert_array_equal(answer, least(N, SOURCES, TARGETS)[0])
     assert conductor.failures == ["worker 1"]

@@ -7,7 +7,7 @@ import garaph_py as gp
 from garaph_py.cluster import client as client_module
 from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.mirrors import mirror_counts
-from garaph_py.cluster.prepare import HostedRun, places
+from garaph_py.cluster.prepare import places
 from garaph_py.graph.part import part_of
 from tests.support.local_cluster import conducted
 from tests.support.part_workers import Workers
@@ -47,9 +47,8 @@ def test_bytes_sent_are_at_most_a_tenth_more_than_those_of_the_mirrors():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_killed_workers_change_no_bit(graph, seed, monkeypatch):
+def test_killed_workers_change_no_bit(graph, seed, free_copies, monkeypatch):
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
-    monkeypatch.setattr(HostedRun, "state_bytes", 0)  # copies after nearly every superstep
     chance, left = np.random.default_rng(seed), [2]
 
     async def after(address, what):
