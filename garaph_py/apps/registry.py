@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ParameterError, did_you_mean
+from ..errors import GaraphError, ParameterError, did_you_mean
 from ..graph.ids import IdText
 from ..program import PerVertex, VertexId, VertexProgram
 from ..program.fields import hints
+from ..program.methods import failed
 from ..system.user_files import class_in_file
 
 
@@ -68,6 +69,8 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
     ------
     ParameterError
         If a parameter is unknown, missing, or not of its type.
+    ProgramError
+        If the program's check of its parameters fails.
     """
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     types = hints(kind)
@@ -78,7 +81,13 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
     for name, field in fields.items():
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in given:
             raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; {advice(name)}")
-    return kind(**{name: convert(kind, name, types[name], text) for name, text in given.items()})
+    values = {name: convert(kind, name, types[name], text) for name, text in given.items()}
+    try:
+        return kind(**values)
+    except GaraphError:
+        raise
+    except Exception as error:
+        raise failed(kind, "__post_init__", error) from error
 
 
 def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:

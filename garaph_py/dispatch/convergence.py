@@ -12,6 +12,7 @@ from ..errors import ProgramError
 from ..program import BoundProgram, VertexProgram
 from ..program.columns import STOPPED, active_name, column_of
 from ..program.fields import TRUTHS
+from ..program.methods import call_method
 
 
 class Convergence:
@@ -52,11 +53,11 @@ def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None,
     Raises
     ------
     ProgramError
-        If it does not return a truth value.
+        If it fails, or does not return a truth value.
     """
     if total is None or program.converged is None:
         return False
-    answer = program.converged(readable(total), vertices)
+    answer = call_method(program, "converged", readable(total), vertices)
     if not isinstance(answer, TRUTHS):
         raise ProgramError(
             f"{type(program).__name__}.converged returns {answer!r:.40}; return True to end the run, or else False"

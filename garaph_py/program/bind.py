@@ -20,6 +20,7 @@ from ..graph import Graph, VertexIds
 from ..graph.place import Place
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
+from .methods import call_method
 from .orientation import check_gathers
 from .vertex_data import Made, vertex_data
 from .vertex_program import VertexProgram
@@ -232,13 +233,13 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made
     GraphError
         If a vertex is not in the graph, or the program cannot run on this graph.
     """
-    given, program = program, program.for_graph(graph)
+    given, program = program, call_method(program, "for_graph", graph)
     if not isinstance(program, VertexProgram):
         raise ProgramError(
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
     bound = bind_as_is(program, graph, compiled, made)
-    program.check_graph(graph)
+    call_method(program, "check_graph", graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, hints(type(program))))
 
 

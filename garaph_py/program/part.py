@@ -24,6 +24,7 @@ from ..native import u32_at
 from .bind import BoundProgram, bind_as_is, parameters
 from .define import define
 from .fields import PerVertex, VertexId, hints
+from .methods import call_method
 from .signatures import offered
 from .vertex_data import vertex_column
 from .vertex_program import VertexProgram
@@ -106,9 +107,9 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
     ProgramError, ParameterError, GraphError
         As `bind` does.
     """
-    program = program.for_graph(graph)
+    program = call_method(program, "for_graph", graph)
     bind_as_is(program, graph)
-    program.check_graph(graph)
+    call_method(program, "check_graph", graph)
     made = copy.copy(program)  # `dataclasses.replace` cannot set a field with init=False, such as `for_graph` makes
     for each in dataclasses.fields(program):  # type: ignore[arg-type]
         hint, value = hints(type(program)).get(each.name), getattr(program, each.name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from ..errors import ParameterError
+from ..errors import ParameterError, ProgramError
 from ..graph import Graph
 from ..output.result import Result
 from ..program import VertexProgram, oriented
+from ..program.methods import REFUSALS, call_method
 from ..system.arguments import explained
 
 
@@ -19,6 +21,8 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     ------
     VerificationError
         If the answer violates a property.
+    ProgramError
+        If the verifier raises an exception of another kind, or returns something.
     ParameterError
         If the program has no verifier.
     """
@@ -33,7 +37,13 @@ def verifier_of(program: VertexProgram) -> Callable[[Graph, Result], None]:
     ParameterError
         If the program has none.
     """
-    verify: Callable[[Graph, Result], None] | None = getattr(program, "verify", None)
-    if verify is None:
+    if program.verify is None:
         raise ParameterError(f"{type(program).__name__} has no verifier; run it without verify=True (--verify)")
-    return verify
+    return partial(verified, program)
+
+
+def verified(program: VertexProgram, graph: Graph, result: Result) -> None:
+    """Call the program's `verify`, which raises an error or returns nothing."""
+    answer = call_method(program, "verify", graph, result)
+    if answer is not None:
+        raise ProgramError(f"{type(program).__name__}.verify returns {answer!r:.40}; {REFUSALS['verify']}")

@@ -5,7 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.apps.registry import build, find
-from garaph_py.errors import ParameterError, UnknownVertexError
+from garaph_py.errors import ParameterError, ProgramError, UnknownVertexError
 from garaph_py.program import bind
 
 GRAPHS = {
@@ -26,6 +26,20 @@ def test_text_becomes_an_id_of_the_graph(graph):
 def test_a_file_without_a_class_is_no_program():
     with pytest.raises(ParameterError, match=r"katz\.py is a file; name the class in it too: katz\.py:ClassName"):
         find("katz.py")
+
+
+def test_a_check_of_parameters_that_fails_names_its_line():
+    class Rate(gp.VertexProgram):
+        rate: float = 0.5
+
+        def __post_init__(self):
+            assert self.rate > 0
+
+    message = (
+        r"^Rate\.__post_init__ \(.*test_registry\.py, line \d+\): AssertionError.*; raise gp\.errors\.ParameterError"
+    )
+    with pytest.raises(ProgramError, match=message):
+        build(Rate, {"rate": "-1"})
 
 
 def test_python_gives_ids_of_their_own_type():

@@ -160,7 +160,9 @@ def test_a_malformed_program_is_refused(contents, message):
 
 
 def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
-    with pytest.raises(ProgramError, match=r"Wrong: mutable default .*list"):
+    with pytest.raises(
+        ProgramError, match=r"Wrong: mutable default .*list.*; a number for each vertex is a gp\.PerVertex"
+    ):
         derived(**parameter("weights", list, [1, 2]))
     with pytest.raises(ProgramError, match=r"Worse: non-default argument 'more' follows"):
         type("Worse", (gp.apps.PageRank,), {"__annotations__": {"more": float}})
