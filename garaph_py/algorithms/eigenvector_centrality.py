@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,20 @@ from ..apps.checks import in_sums, require_no_negative_edges, require_positive
 from ..errors import VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
+from ..output.history import History
 from ..output.result import Result
 from ..program import VertexProgram
 from ..program.monoids import add
 from ..runtime.run import run
 from ..system.arguments import explained
-from .in_memory import check_vertices
+from .edge_sums import EdgeSums
+from .in_memory import called, check_vertices
 from .norm import unit
+from .power_iteration import KERNELS, PowerIteration
+
+PLAIN = 20
+"""Iterations of the vertex program on an undirected graph. They are enough where the largest eigenvalue is far from the
+others (13 are, on an R-MAT graph with 20 M edges with tol = 1e-9), and a GPU does them all without the host."""
 
 
 @explained
@@ -60,6 +68,10 @@ def eigenvector_centrality(
     A + I, as in NetworkX: the largest eigenvalue of A + I is the only one of its absolute value, even if A is
     bipartite. A vertex's value is ``(A + I) x``, where x is the vector before it, divided by its norm.
 
+    In an undirected graph, A is symmetric. If the first 20 iterations are not enough there, the following ones go on
+    with the present and the previous vector, added up so that their Rayleigh quotient is largest, which takes fewer
+    iterations to the same vector. Over raw edges in memory, these run on all cores of the CPU.
+
     References
     ----------
     .. [1] Bonacich, P., "Power and centrality: a family of measures", American Journal of Sociology 92, 1987.
@@ -72,9 +84,28 @@ def eigenvector_centrality(
     """
     check_graph(graph, "eigenvector_centrality")
     check_vertices(graph, "eigenvector_centrality")
-    kind = WeightedEigenvector if weight and graph.edge_dtype is not None else Eigenvector
-    found = run(kind(float(tol)), graph, iterations=max_iter, threads=threads)
-    return replace(found, values=unit(found.values), program="eigenvector_centrality")
+    weighted = weight and graph.edge_dtype is not None
+    program = (WeightedEigenvector if weighted else Eigenvector)(float(tol))
+    goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
+    found = run(program, graph, iterations=PLAIN if goes_on else max_iter, threads=threads)
+    found = replace(found, values=unit(found.values), program="eigenvector_centrality")
+    return continued(found, graph, weighted, max_iter - PLAIN, tol) if goes_on and not found.stats.converged else found
+
+
+def continued(found: Result, graph: Graph, weighted: bool, most: int, tol: float) -> Result:
+    """The result after up to `most` more iterations on an undirected graph."""
+    done = found.stats
+    with called(graph, found.program, KERNELS, done.threads) as call:
+        sums = EdgeSums(call, graph, weighted)
+        norm: Any = np.linalg.norm
+        x, converged = PowerIteration(call, lambda x: x + sums(x), norm, graph.n * tol).run(found.values, most)
+    more = sums.stats(converged)
+    rows = [row._replace(number=len(done.history) + row.number) for row in more.iterations]
+    stats = replace(
+        more, history=History([*done.iterations, *rows]), seconds=done.seconds + more.seconds, why=done.why,
+        compile_seconds=done.compile_seconds + more.compile_seconds,
+    )  # fmt: skip
+    return replace(found, values=x, stats=stats)
 
 
 class Eigenvector(VertexProgram):

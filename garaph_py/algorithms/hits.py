@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..apps.checks import require_no_negative_edges
-from ..errors import ParameterError
-from ..events import Iteration
+from ..apps.checks import require_edges
+from ..errors import NumberError, ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph
-from ..output.history import History
 from ..output.result import Result
-from ..program import PerVertex, VertexProgram
-from ..program.monoids import add
-from ..runtime.run import run
 from ..system.arguments import explained
+from .edge_sums import EdgeSums
+from .in_memory import called
+from .power_iteration import KERNELS, PowerIteration
 
 Array = npt.NDArray[Any]
 
@@ -60,11 +58,15 @@ def hits(
         If an edge value is negative, or a graph on disk has edge values in one direction only.
     ParameterError
         If `tol` is not above 0, or `max_iter` not a positive integer.
+    NumberError
+        If the values become infinite.
 
     Notes
     -----
-    Two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), so the edges may be
-    on disk, and a GPU may run them. Values go back to the host in between.
+    Over raw edges in memory, it runs kernels of its own on all cores of the CPU. Over packed edges and edges on disk,
+    two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), and a GPU may run
+    them. Each iteration goes on with the hubs of the present and the previous one, added up so that their Rayleigh
+    quotient is largest. That takes fewer iterations to the same answer than going on with the present ones alone.
 
     References
     ----------
@@ -87,68 +89,32 @@ def hits(
     if not tol > 0:
         raise ParameterError(f"hits(tol={tol!r}): give a number above 0")
     weighted = weight and graph.edge_dtype is not None
-    inward, outward = (WeightedIn, WeightedOut) if weighted else (SumIn, SumOut)
-    hubs, records = np.full(graph.n, 1.0 / max(graph.n, 1)), list[Iteration]()
-    converged, seconds, compiled = False, 0.0, 0.0
-    for _ in range(max_iter):
-        before = hubs
-        # In the end, `hubs` has the hubs, and `given` the authorities that they were summed from.
-        for kind in (inward, outward):
-            given, step = hubs, run(kind(hubs), graph, iterations=1, threads=threads)
-            hubs = scaled(step.values if graph.m else np.zeros(graph.n), by_sum=False)  # without edges, nothing is done
-            seconds, compiled = seconds + step.stats.seconds, compiled + step.stats.compile_seconds
-            records += [row._replace(number=len(records)) for row in step.stats.iterations]
-        converged = bool(np.abs(hubs - before).sum() < tol)
-        if converged:
-            break
+    if weighted:
+        require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
+    with called(graph, "hits", KERNELS, threads) as call:
+        sums, authorities = EdgeSums(call, graph, weighted), np.zeros(graph.n)
+
+        def multiply(hubs: Array) -> Array:
+            nonlocal authorities
+            authorities = sums(hubs)
+            return sums(authorities / largest(authorities), outward=True)
+
+        hubs, converged = PowerIteration(call, multiply, largest, tol).run(np.ones(graph.n), max_iter)
     values = np.empty(graph.n, [("hub", np.float64), ("authority", np.float64)])
-    values["hub"], values["authority"] = scaled(hubs, normalized), scaled(given, normalized)
-    stats = replace(
-        step.stats, history=History(records), converged=converged, seconds=seconds, compile_seconds=compiled
-    )
-    return replace(step, values=values, stats=stats, program="hits")
+    for name, found in ("hub", hubs), ("authority", authorities):
+        values[name] = found / ((found.sum() if normalized else largest(found)) or 1.0)
+    return Result(values, graph.ids, sums.stats(converged), "hits")
 
 
-def scaled(values: Array, by_sum: bool) -> Array:
-    """The values divided by their sum, or by the largest; as they are if all are 0."""
-    return values / ((values.sum() if by_sum else values.max(initial=0)) or 1.0)
+def largest(values: Array) -> float:
+    """The largest of the values; 1 if all are 0.
 
-
-class SumIn(VertexProgram):
-    """The sum over in-edges of what `given` says."""
-
-    given: PerVertex
-
-    value = np.float64
-    sum = add
-
-    def init(self, given):
-        return given
-
-    def gather(self, src):
-        return src
-
-    def apply(self, acc):
-        return acc
-
-
-class SumOut(SumIn):
-    """The same over out-edges."""
-
-    gathers = "out"
-
-
-class WeightedIn(SumIn):
-    """The sum over in-edges of what `given` says times the edge value."""
-
-    def gather(self, src, edge):
-        return src * edge
-
-    def check_graph(self, graph):
-        require_no_negative_edges(self, graph)
-
-
-class WeightedOut(WeightedIn):
-    """The same over out-edges."""
-
-    gathers = "out"
+    Raises
+    ------
+    NumberError
+        If one is infinite.
+    """
+    found = float(values.max(initial=0))
+    if not math.isfinite(found):
+        raise NumberError("hits: the values have become infinite; give smaller edge values, or weight=False")
+    return found or 1.0

@@ -107,7 +107,7 @@ CALLS = {
 vertices, which in an undirected graph is the sum of the 64 vertices' own."""
 
 PROGRAMS = (
-    "katz_centrality", "hits", "eigenvector_centrality", "maximal_independent_set", "closeness_centrality",
+    "katz_centrality", "eigenvector_centrality", "maximal_independent_set", "closeness_centrality",
     "shortest_path_tree", "multi_source_dijkstra_path_length",
 )  # fmt: skip
 """The functions that run a vertex program, by `garaph_py.run`, which chooses the device."""

@@ -53,3 +53,35 @@ def test_bad_arguments():
         gp.algorithms.eigenvector_centrality(gp.from_edges([], []))
     with pytest.raises(gp.errors.ParameterError, match="give a number above 0"):
         gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=-1)
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed", "disk"])
+def test_an_undirected_path_takes_few_iterations(tmp_path, encoding):
+    n = 40
+    graph = gp.from_edges(np.arange(n - 1), np.arange(1, n), directed=False)
+    graph = on_disk(graph, tmp_path / "g") if encoding == "disk" else graph._encoded(encoding, None)
+    found = gp.algorithms.eigenvector_centrality(graph, max_iter=400, tol=1e-9)
+    expected = np.sin(np.arange(1, n + 1) * np.pi / (n + 1))
+    np.testing.assert_allclose(found.values, expected / np.linalg.norm(expected), atol=1e-6)
+    assert found.stats.converged
+    assert [row.number for row in found.stats.iterations] == list(range(len(found.stats.history)))
+    assert found.stats.edges == len(found.stats.history) * graph.m
+
+
+def test_undirected_weights_are_those_of_the_matrix():
+    rng = np.random.default_rng(3)
+    u, v, w = np.arange(30), (np.arange(30) + 1) % 30, rng.integers(1, 9, 30)
+    matrix = np.zeros((30, 30))
+    np.add.at(matrix, (np.append(u, v), np.append(v, u)), np.append(w, w))
+    graph = gp.from_edges(u, v, w, vertices=range(30), directed=False)
+    found = gp.algorithms.eigenvector_centrality(graph, max_iter=2000, tol=1e-12)
+    np.testing.assert_allclose(found.values, np.abs(np.linalg.eigh(matrix)[1][:, -1]), atol=1e-7)
+
+
+@pytest.mark.parametrize("most", [1, 20, 21, 25])
+def test_no_more_iterations_than_are_allowed(most):
+    graph = gp.from_edges(np.arange(99), np.arange(1, 100), directed=False)
+    found = gp.algorithms.eigenvector_centrality(graph, max_iter=most, tol=1e-12)
+    assert len(found.stats.history) == most
+    assert not found.stats.converged
+    assert np.linalg.norm(found.values) == pytest.approx(1)

@@ -66,3 +66,26 @@ def test_bad_arguments():
         gp.algorithms.hits(graph, max_iter=0)
     with pytest.raises(gp.errors.ParameterError, match=r"hits\(tol=nan\)"):
         gp.algorithms.hits(graph, tol=float("nan"))
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_infinite_values_are_an_error(encoding):
+    graph = gp.from_edges([0, 1, 1], [1, 0, 1], [1e308, 1e308, 1e308])._encoded(encoding, None)
+    with pytest.raises(gp.errors.NumberError):
+        gp.algorithms.hits(graph)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("directed", [True, False])
+def test_parallel_edges_and_self_loops_add_up(kind, directed, threads):
+    ends, values = [(0, 0), (0, 1), (0, 1), (2, 1), (3, 2)], [2, 1, 3, 1, 4]
+    matrix = np.zeros((4, 4))
+    for (u, v), value in zip(ends, values, strict=True):
+        matrix[u, v] += value
+        if not directed and u != v:
+            matrix[v, u] += value
+    graph = gp.from_edges(*zip(*ends, strict=True), np.array(values, kind), directed=directed)
+    found = gp.algorithms.hits(graph, tol=1e-13, max_iter=3000, normalized=False, threads=threads)
+    left, _, right = np.linalg.svd(matrix)
+    for name, vector in (("hub", left[:, 0]), ("authority", right[0])):
+        np.testing.assert_allclose(found.column(name), np.abs(vector) / np.abs(vector).max(), atol=1e-8)

@@ -1,0 +1,154 @@
+"""A product of the adjacency matrix and a vector: each vertex's sum over its edges of what the other ends are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.arrays import RAW
+from ..events import Iteration
+from ..graph import Graph
+from ..native import Kernel, prepare
+from ..native.kernel import kind_of
+from ..output.history import History
+from ..output.stats import Stats
+from ..program import PerVertex, VertexProgram
+from ..program.monoids import add
+from ..runtime.run import run
+from .in_memory import KERNEL, Call
+
+Array = npt.NDArray[Any]
+
+
+def sum_edges(first, last, offsets, others, given, sums):
+    """Add up what the vertices in each list of [first, last) are given."""
+    for v in range(first, last):
+        total = np.float64(0)
+        for e in range(offsets[v], offsets[v + 1]):
+            total += given[others[e]]
+        sums[v] = total
+    return 0
+
+
+def sum_weighted_edges(first, last, offsets, others, given, sums, weights):
+    """The same, with what each vertex is given multiplied by the edge's weight."""
+    for v in range(first, last):
+        total = np.float64(0)
+        for e in range(offsets[v], offsets[v + 1]):
+            total += given[others[e]] * np.float64(weights[e])
+        sums[v] = total
+    return 0
+
+
+@cache
+def kernel_for(weights: np.dtype[Any] | None) -> Kernel:
+    """The kernel for weights of this type, or for none."""
+    signature = "i64 i64 i64* u32* f64* f64*"
+    return Kernel(signature, sum_edges) if weights is None else Kernel(
+        f"{signature} {kind_of(weights)}", sum_weighted_edges
+    )  # fmt: skip
+
+
+class SumIn(VertexProgram):
+    """The sum over in-edges of what `given` says."""
+
+    given: PerVertex
+
+    value = np.float64
+    sum = add
+
+    def init(self, given):
+        return given
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc
+
+
+class SumOut(SumIn):
+    """The same over out-edges."""
+
+    gathers = "out"
+
+
+class WeightedIn(SumIn):
+    """The sum over in-edges of what `given` says times the edge value."""
+
+    def gather(self, src, edge):
+        return src * edge
+
+
+class WeightedOut(WeightedIn):
+    """The same over out-edges."""
+
+    gathers = "out"
+
+
+class EdgeSums:
+    """Sums over the in-edges or the out-edges of all vertices, a pass over all edges at a time.
+
+    A kernel of its own reads raw edges in memory. A vertex program reads all others, one run for each pass.
+
+    Parameters
+    ----------
+    call : Call
+    graph : Graph
+    weighted : bool
+        Whether edge values are weights.
+    """
+
+    def __init__(self, call: Call, graph: Graph, weighted: bool) -> None:
+        self._call, self._graph, self._weighted = call, graph, weighted
+        self._is_raw = graph.encoding == RAW and not graph.on_disk
+        self._records, self._seconds = list[Iteration](), 0.0
+        self._last: Stats | None = None
+        if self._is_raw:
+            self._kernel = kernel_for(graph.edge_dtype if weighted else None)
+            began = perf_counter()
+            prepare([self._kernel])
+            call.compile_seconds += perf_counter() - began
+
+    def __call__(self, given: Array, outward: bool = False) -> Array:
+        """The sums over in-edges, or over out-edges if `outward`: float64, shape (n,)."""
+        if not self._graph.m:
+            return np.zeros(self._graph.n)
+        return self._of_raw(given, outward) if self._is_raw else self._by_run(given, outward)
+
+    def _of_raw(self, given: Array, outward: bool) -> Array:
+        call, arrays, began = self._call, self._graph._arrays, perf_counter()
+        side = arrays.out_edges if outward else arrays.in_edges
+        if self._weighted and outward:
+            side = arrays.valued_out_edges(call.pool)
+        sums = np.empty(self._graph.n)
+        weights = [side.values] if self._weighted else []
+        call.on_vertices(self._kernel, side.offsets, side.neighbours, given, sums, *weights, offsets=side.offsets)
+        seconds = perf_counter() - began
+        number, why = len(self._records), "an algorithm with kernels of its own"
+        self._records.append(
+            Iteration(number, KERNEL, 1.0, self._graph.n, self._graph.m, 0, 0, seconds, started=self._seconds, why=why)
+        )
+        self._seconds += seconds
+        return sums
+
+    def _by_run(self, given: Array, outward: bool) -> Array:
+        kinds = (WeightedIn, WeightedOut) if self._weighted else (SumIn, SumOut)
+        step = run(kinds[outward](given), self._graph, iterations=1, threads=self._call.pool.size)
+        self._records += [row._replace(number=len(self._records)) for row in step.stats.iterations]
+        self._seconds, self._last = self._seconds + step.stats.seconds, step.stats
+        self._call.compile_seconds += step.stats.compile_seconds
+        return step.values
+
+    def stats(self, converged: bool) -> Stats:
+        """The statistics of all passes; those of a run say on which device they were."""
+        last = self._last or Stats(History([]), False, 0.0, self._call.pool.size, encoding=self._graph.encoding)
+        return replace(
+            last, history=History(self._records), converged=converged, seconds=self._seconds,
+            compile_seconds=self._call.compile_seconds,
+        )  # fmt: skip
