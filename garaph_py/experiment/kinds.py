@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import events
 from ..errors import ParameterError
+from ..executor.cpu.nearby import has_nearby_sources
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.gather import REPLICATED
 from ..executor.modes import GPU
@@ -239,6 +240,7 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
         "threads_used": stats.threads,
         "encoding_used": stats.encoding,
         **{f"graph_{name}": value for name, value in asdict(prepared.shape).items()},
+        "graph_nearby": has_nearby_sources(graph._arrays),
         "source": ", ".join(source.vertex for source in starts) or None,
         "source_edges": sum(source.edges for source in starts) if starts else None,
         "note": "; ".join(filter(None, notes)) or None,
@@ -336,7 +338,8 @@ KINDS = {
             "graph_edges": int, "graph_weighted": bool, "edges": int, "edges_per_second": float, "to_device": int,
             "transfer_over_edges": float, "from_device": int, "from_disk": int, "gpu_memory_used": int,
             "device_used": str, "threads_used": int, "encoding_used": str,
-            "graph_lists": int, "graph_turns": int, "graph_near": float, "graph_far": float,
+            "graph_lists": int, "graph_turns": int, "graph_near": float, "graph_far": float, "graph_irregular": float,
+            "graph_nearby": bool,
             "source": str, "source_edges": int, "note": str, "error": str,
         },
         prepare_run,

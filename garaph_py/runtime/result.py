@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ..executor.cpu.nearby import has_nearby_sources
 from ..graph import Graph, VertexIds
 from ..graph.shape import Shape
 from ..output.result import Result
@@ -59,6 +60,7 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous
         "graph": str(graph)[len("<Graph: ") : -1],
         "options": options_of(options),
         **{f"graph_{name}": value for name, value in asdict(Shape.of(graph._arrays.in_edges)).items()},
+        "graph_nearby": has_nearby_sources(graph._arrays),
     }
 
 

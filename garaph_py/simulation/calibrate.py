@@ -45,7 +45,7 @@ ROUNDS = 20
 """Number of rounds in which `fit` finds its weights."""
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
-SHAPED = ("near", "far", "turn", "notified", "active", "graph")
+SHAPED = ("near", "far", "fetched", "turn", "irregular", "notified", "active", "graph")
 """The parts of a `Demand` that differ between graphs of one size."""
 
 

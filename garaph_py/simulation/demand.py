@@ -36,10 +36,14 @@ class Demand:
         Those that miss a small and a large cache (`graph.shape.Shape`).
     gathered, notified : float
         In notify-pull: edges that are gathered, and vertices that gather.
+    fetched : float
+        In a pull: edges for which the value of a source further on is prefetched, which are all or none.
     vertex : float
         Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones.
     turn : float
         Vertices that gather, and have another number of edges than the one before.
+    irregular : float
+        In a chain: vertices whose list is not that of the vertex before with all ids one larger (`Shape.irregular`).
     active : float
         In a pull of a relaxation: edges of active vertices, which may change values.
     graph : float
@@ -67,6 +71,8 @@ class Demand:
     notified: float = 0.0
     waited: int = 0
     first: int = 0
+    fetched: float = 0.0
+    irregular: float = 0.0
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
@@ -91,7 +97,8 @@ def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> De
     share, graph = edges / cores, workload.vertices * calls
     return Demand(
         mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
-        calls=calls, waited=activity.waited if mode == CHAIN else 0,
+        calls=calls, waited=0 if calls else activity.waited,
+        irregular=0.0 if calls else activity.active * shape.irregular,
     )  # fmt: skip
 
 
@@ -122,6 +129,7 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
     return Demand(
         mode, edges, share, share * shape.near, share * shape.far, vertex=lists / cores, turn=turns / cores,
         active=active / cores, graph=workload.vertices / cores,
+        fetched=share if mode == PULL and not workload.nearby else 0.0,
     )  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..experiment import toml
-from ..graph.shape import Shape
 from ..runtime.options import RunOptions
 from .assess import extrapolations
 from .machine import Machine
@@ -168,7 +167,7 @@ def part_of(workload: Workload, parts: int, mirrors: float) -> Workload:
     """The workload of one part: an equal share of the edges, of which active vertices have an equal share."""
     edges, vertices = math.ceil(workload.edges / parts), math.ceil(workload.vertices / parts + mirrors)
     whole = workload.shape
-    shape = Shape(math.ceil(whole.lists / parts), math.ceil(whole.turns / parts), whole.near, whole.far)
+    shape = replace(whole, lists=math.ceil(whole.lists / parts), turns=math.ceil(whole.turns / parts))
     return replace(
         workload, vertices=vertices, edges=edges, offsets=even_offsets(vertices, edges), kernels=None,
         activities=tuple(scaled(workload.activities, 1 / parts, 1 / parts)), known_shape=shape,

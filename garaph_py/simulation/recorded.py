@@ -198,7 +198,8 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
         tuple(activities_of(rows, m)),
         4.0 + traits.edge_value_bytes,
         width,
-        known_shape=shape_in(result),
+        known_shape=shape_in(result, n, m),
+        known_nearby=result.get("graph_nearby"),
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
@@ -230,10 +231,14 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     return run
 
 
-def shape_in(facts: Record) -> Shape | None:
-    """The shape of the graph's lists, in a row of a table or in a trace's facts; None in those of earlier versions."""
-    known: list[Any] = [facts.get(f"graph_{item.name}") for item in fields(Shape)]
-    return None if None in known else Shape(*known)
+def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
+    """The shape of the graph's lists, in a row of a table or in a trace's facts; None in those of earlier versions.
+
+    What versions did not write that knew of shapes is taken to be as in a random graph.
+    """
+    found = {item.name: facts.get(f"graph_{item.name}") for item in fields(Shape)}
+    known: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
+    return replace(Shape.expected(vertices, edges), **known) if known else None
 
 
 def traced(facts: Record, events: list[Record]) -> RecordedRun:
@@ -255,7 +260,8 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
-        pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts),
+        pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts, n, m),
+        known_nearby=facts.get("graph_nearby"),
     )  # fmt: skip
     device = device_of(facts["device"], rows)
     memory = facts["gpu_memory"]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import RAW
+from ..executor.cpu.nearby import NEARBY, SHARE, has_nearby_sources
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
@@ -139,6 +140,8 @@ class Workload:
         the number of edges of average cost that take as long. None if all edges cost the same.
     known_shape : Shape or None
         The shape of the graph's lists; None if the graph is not at hand.
+    known_nearby : bool or None
+        Whether sources are nearby (`executor.cpu.nearby`), so that pulls do not prefetch values; None if not known.
     """
 
     traits: Traits
@@ -154,11 +157,19 @@ class Workload:
     pushes: bool = True
     kernels: tuple[Array, Array] | None = None
     known_shape: Shape | None = None
+    known_nearby: bool | None = None
 
     @cached_property
     def shape(self) -> Shape:
         """The shape of the graph's lists; that of a random graph of its size if it is not known."""
         return self.known_shape or Shape.expected(self.vertices, self.edges)
+
+    @property
+    def nearby(self) -> bool:
+        """Whether sources are nearby; as in a random graph of its size if that is not known."""
+        if self.known_nearby is None:
+            return 1 - max(1 - NEARBY / max(self.vertices, 1), 0.0) ** 2 >= SHARE
+        return self.known_nearby
 
     @property
     def vertex_data(self) -> int:
@@ -308,10 +319,10 @@ def workload_of(
 
     `directed` applies to the second case only.
     """
-    shape = None
+    shape = nearby = None
     if isinstance(graph, Graph):
         vertices, edges, offsets, directed = graph.n, graph.m, graph._arrays.in_edges.offsets, graph.directed
-        shape = Shape.of(graph._arrays.in_edges)
+        shape, nearby = Shape.of(graph._arrays.in_edges), has_nearby_sources(graph._arrays)
     else:
         (vertices, edges), offsets = graph, even_offsets(*graph)
     traits = Traits.of(bound, synchronous)
@@ -322,7 +333,7 @@ def workload_of(
         vertex_bytes = device_bytes(bound, vertices, edges, directed, synchronous)
     return Workload(
         traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, layout.on_disks, layout.keep,
-        layout.page_edges, known_shape=shape,
+        layout.page_edges, known_shape=shape, known_nearby=nearby,
     )  # fmt: skip
 
 

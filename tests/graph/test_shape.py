@@ -8,7 +8,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.codec.format import RUN
 from garaph_py.graph.adjacency import Adjacency
-from garaph_py.graph.shape import LINE, SAMPLES, Shape, equal_lengths, lost, since_last
+from garaph_py.graph.shape import LINE, SAMPLES, Shape, equal_lengths, irregular, lost, since_last
 
 
 def lists_of(*lists: list[int]) -> Adjacency:
@@ -20,6 +20,23 @@ def test_a_shape_by_hand() -> None:
     found = Shape.of(lists_of([1, 2], [0, 3], [], [16]))
     assert (found.lists, found.turns) == (3, 2)
     assert found.near == found.far == 2 / 5  # two lines, each read for the first time once
+    assert found.irregular == 1
+
+
+def test_lists_that_are_those_before_with_all_ids_one_larger() -> None:
+    lists = lists_of([1, 4], [2, 5], [3, 6], [3, 7], [], [], [9], [10], [11, 12])
+    assert irregular(lists) == 1 - 3 / 6  # the first list has none before it
+    assert irregular(lists_of([], [5])) == 1
+    assert irregular(lists_of(list(range(1, 40_000)), [7])) == 1  # the second sample has only a part of a list
+
+
+def test_only_the_border_of_a_grid_is_irregular() -> None:
+    numbers = np.arange(100 * 100).reshape(100, 100)
+    pairs = (numbers[:, :-1], numbers[:, 1:]), (numbers[:-1], numbers[1:])
+    ends = [np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1)]
+    grid = gp.from_edges(*ends, vertices=np.arange(numbers.size), directed=False)
+    assert Shape.of(grid._arrays.in_edges).irregular == pytest.approx(0.03, abs=0.01)
+    assert Shape.of(gp.uniform(12, 4, seed=1)._arrays.in_edges).irregular > 0.99
 
 
 def test_no_edges() -> None:

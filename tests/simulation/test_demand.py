@@ -17,7 +17,7 @@ from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
-from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, supersteps
+from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, supersteps
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, activities_of, even_offsets, in_order, workload_of
@@ -25,7 +25,7 @@ from garaph_py.simulation.workload import Traits, activities_of, even_offsets, i
 from ..support.runs import run_with
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
-SHAPE = Shape(lists=60_000, turns=30_000, near=0.5, far=0.25)
+SHAPE = Shape(lists=60_000, turns=30_000, near=0.5, far=0.25, irregular=0.75)
 LABELS = Traits("Labels", 4, is_relaxation=True)
 
 
@@ -44,6 +44,19 @@ def test_a_pull_by_hand() -> None:
     assert (by_all.mode, by_all.active) == (PULL, 0)
 
 
+def test_a_pull_prefetches_unless_sources_are_nearby() -> None:
+    activity, distant = Activity(10, 20_000), replace(work_of(), known_nearby=False)
+    assert demand_of(distant, activity, PULL, AUTO, 2) == replace(
+        demand_of(work_of(), activity, PULL, AUTO, 2), fetched=320_000
+    )
+    assert demand_of(distant, replace(activity, active_edges=10), PULL, AUTO, 2).fetched == 0  # from active ones alone
+
+
+def test_in_a_random_graph_sources_are_nearby_if_it_is_small() -> None:
+    """Of 2^16 / 0.75 vertices, 15 in 16 pairs are at most 2^16 apart."""
+    assert [replace(work_of(), vertices=n).nearby for n in (0, 87_381, 87_382)] == [True, True, False]
+
+
 def test_a_pull_that_ends_early_by_hand() -> None:
     ends = work_of(traits=replace(LABELS, ends_early=True))
     known = demand_of(ends, Activity(10, 64_000, visited=70_000, reached=45_000), PULL, AUTO, 2)
@@ -59,6 +72,8 @@ def test_a_pull_that_ends_early_by_hand() -> None:
 def test_a_push_and_a_notification_by_hand() -> None:
     push = demand_of(work_of(), Activity(1_000, 8_000), PUSH, AUTO, 2)
     assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=500, graph=80_000)
+    in_chain = of_push(work_of(), Activity(1_000, 8_000, waited=7), CHAIN, 1)
+    assert in_chain == Demand(CHAIN, 8_000, 8_000, 4_000, 2_000, vertex=1_000, calls=0, waited=7, irregular=750)
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
     assert (small.edge, small.vertex) == (4_000, 96)
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
@@ -126,10 +141,10 @@ def test_costs_by_hand_and_in_a_file() -> None:
     work = WorkCost(
         CPU, "Labels", PULL, UnitCost(1.0), UnitCost(2.0), iteration=3.0, engine="garaph", sync=True, near=5.0,
         far=UnitCost(7.0, 1.5), gathered=11.0, turn=13.0, active=17.0, graph=19.0, call=23.0, notified=29.0,
-        waited=31.0, first=37.0, locality=(0.1, 0.9),
+        waited=31.0, first=37.0, fetched=41.0, irregular=43.0, locality=(0.1, 0.9),
     )  # fmt: skip
-    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 10**8, 1e9, 10**10, 10**11)
-    expected = 1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8 + 29e9 + 31e10 + 37e11
+    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 10**8, 1e9, 10**10, 10**11, 1e12, 1e13)
+    expected = 1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8 + 29e9 + 31e10 + 37e11 + 41e12 + 43e13
     assert work.of(demand, 0) == pytest.approx(expected, abs=0.1)
     assert work.of(demand, 4 << 20) == pytest.approx(expected + 2 * 150, abs=0.1)
     assert replace(work, gathered=None).of(demand, 0) == pytest.approx(expected - 10e3, abs=0.1)
@@ -152,14 +167,14 @@ def test_the_costs_of_shapes_are_found_again() -> None:
     truth = Machine(2, (
         WorkCost(
             CPU, "Labels", PULL, UnitCost(1e-9), UnitCost(4e-9), near=3e-9, far=UnitCost(5e-9), turn=1e-8, graph=2e-9,
-            iteration=1e-4, first=2e-4,
+            iteration=1e-4, first=2e-4, fetched=2e-9,
         ),
         WorkCost(CPU, "Labels", PUSH, UnitCost(4e-9), UnitCost(2e-8), near=6e-9, iteration=1e-4, graph=1e-10),
-        WorkCost(CPU, "Labels", CHAIN, UnitCost(2e-9), UnitCost(1e-8), iteration=1e-7, call=1e-4),
+        WorkCost(CPU, "Labels", CHAIN, UnitCost(2e-9), UnitCost(1e-8), irregular=3e-8, iteration=1e-7, call=1e-4),
     ))  # fmt: skip
     random = np.random.default_rng(1)
     shapes = [
-        (Shape(int(size * 1000 * random.random()), int(size * 500 * random.random()), *random.random(2)), size)
+        (Shape(int(size * 1000 * random.random()), int(size * 500 * random.random()), *random.random(3)), size)
         for size in (64, 96, 128, 160, 192, 224, 250, 256)
     ]
     runs = [recorded(shape, size, truth) for shape, size in shapes]

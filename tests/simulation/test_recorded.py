@@ -53,6 +53,13 @@ def test_the_memory_that_a_run_used_counts(result):
 
 
 def test_the_shape_of_the_graph_is_in_the_table(result):
-    shape = {"graph_lists": 1000, "graph_turns": 900, "graph_near": 0.5, "graph_far": 0.25}
-    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25)
+    earlier = {"graph_lists": 1000, "graph_turns": 900, "graph_near": 0.5, "graph_far": 0.25}
+    shape = earlier | {"graph_irregular": 0.75}
+    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 0.75)
+    assert recorded_of(result | earlier, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 1.0)
     assert recorded_of(result, [], None).workload.shape == Shape.expected(100, 10)
+
+
+def test_whether_sources_are_nearby_is_in_the_table(result):
+    found = [recorded_of(result | {"graph_nearby": one}, [], None).workload.nearby for one in (True, False, None)]
+    assert found == [True, False, True]  # the graph has 100 vertices
