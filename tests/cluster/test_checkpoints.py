@@ -26,6 +26,7 @@ from garaph_py.output.record import Record
 from garaph_py.program import bind
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
+from garaph_py.system import interrupts
 from tests.support.part_workers import Workers
 
 RANKS = gp.apps.PageRank()
@@ -50,11 +51,16 @@ def quick(monkeypatch):
 
 
 class Slow(Workers):
-    """Workers whose letters take a moment; after a checkpoint of so many iterations, all die, and some may come."""
+    """Workers whose letters take a moment; after a checkpoint of so many iterations, all die, and some may come.
 
-    def __init__(self, count, dies=None, comes=0):
+    Letters are held up once the client takes copies, until an event, if there is one.
+    """
+
+    def __init__(self, count, dies=None, comes=0, until=None):
         async def after(address, what):
             await asyncio.sleep(0.01 if what == "letter" else 0)
+            while until is not None and what == "letter" and "take" in self.asked and not until.is_set():
+                await asyncio.sleep(0.01)
             if self.dies is not None and self.kept >= self.dies:
                 self.dies = None
                 self.hostings.clear()
@@ -140,26 +146,36 @@ def test_a_run_over_a_partition_resumes_on_other_workers(graph, ranks, tmp_path)
     assert before >= 2
 
 
-def listen(checkpoints, thread):
+def listen(checkpoints, thread, listened):
+    """Listen, and tell when the checkpoints have heard of a signal."""
     while thread.is_alive():
+        is_signalled = interrupts.pending()
         checkpoints.listen()
+        if is_signalled:
+            listened.set()
         time.sleep(0.001)
 
 
-def test_an_interrupt_waits_for_a_checkpoint(graph, ranks, tmp_path):
-    """The run is in another thread, as with Dask."""
-    workers, heard = Slow(2), []
+def test_an_interrupt_waits_for_a_checkpoint(graph, ranks, tmp_path, free_copies):
+    """The run is in another thread, as with Dask. It does not end before this one is interrupted."""
+    listened, ended = threading.Event(), threading.Event()
+    workers, heard = Slow(2, until=ended), []
+
+    def interrupt(iteration):
+        if iteration.number == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert listened.wait(30)
+
     prepared = {"program": tuple(sent(by_numbers(RANKS, graph))), "options": {}}
     with Saver(tmp_path, parse_every("1h"), False, heard.append) as saver, signals_held():
         checkpoints = Checkpoints.open(saver, bind(RANKS, graph), graph, None)
-        hears = Heard(
-            lambda iteration: iteration.number == 2 and os.kill(os.getpid(), signal.SIGINT), Record(None, None)
-        )
+        hears = Heard(interrupt, Record(None, None))
         work = conduct(workers, bind(RANKS, graph), graph, prepared, hears, checkpoints)
         thread = threading.Thread(target=asyncio.run, args=(work,))
         thread.start()
         with pytest.raises(KeyboardInterrupt) as ending:
-            listen(checkpoints, thread)
+            listen(checkpoints, thread, listened)
+        ended.set()
         thread.join()
     (kept, *_) = heard
     assert ending.value.__notes__ == [f"interrupted after {kept.iterations} iterations; {tmp_path} has a checkpoint"]
