@@ -25,10 +25,15 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str, similarity: fl
 
     The `similarity` of the two, `difflib`'s ratio, is at least so much; by default as much as `difflib` suggests.
     """
+    near = nearest(word, known, similarity)
+    return otherwise if near is None else f"did you mean {near}?"
+
+
+def nearest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """The nearest to `word` of the `known` words; None if none is near, see `did_you_mean`."""
     import difflib  # takes milliseconds to import
 
-    near = difflib.get_close_matches(word, known, 1, similarity)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return next(iter(difflib.get_close_matches(word, known, 1, similarity)), None)
 
 
 class GaraphError(Exception):

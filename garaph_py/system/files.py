@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from ..errors import ParameterError, did_you_mean
+from ..errors import ParameterError, nearest
 
 REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
@@ -70,13 +70,20 @@ def check_distinct(places: Mapping[str, str | os.PathLike[str]]) -> None:
 
 
 def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:
-    """Advice for a message about a missing file: the file beside it with the nearest name, or else `otherwise`."""
+    """Advice for a message about a missing file: the file beside it with the nearest name, or else `otherwise`.
+
+    Suffixes do not make names near: whoever writes ``nowhere.tsv`` does not mean ``one.tsv``.
+    """
+    stem, suffix = os.path.splitext(os.path.basename(path))
     try:
         with os.scandir(os.path.dirname(path) or ".") as beside:
             names = [entry.name for entry in itertools.islice(beside, MOST_COMPARED)]
     except (OSError, ValueError):  # ValueError: a name with a null byte
         return otherwise
-    return did_you_mean(os.path.basename(path), names, otherwise)
+    names.sort(key=lambda name: name.endswith(suffix))  # of several with one stem, the last counts
+    by_stem = {os.path.splitext(name)[0]: name for name in names}
+    near = nearest(stem, by_stem)
+    return otherwise if near is None else f"did you mean {by_stem[near]}?"
 
 
 def no_such_file(path: str | os.PathLike[str], otherwise: str) -> str:

@@ -7,8 +7,24 @@ import os
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.files import try_lock, write_whole
+from garaph_py.system.files import did_you_mean_file, try_lock, write_whole
 from tests.support.crashes import CALLS, Crash, calls_of
+
+
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        ("edge.csv", "edges.csv"),
+        ("web.csv", "web.tsv.gz"),
+        ("nowhere.csv", None),
+        ("x.parquet", None),
+        ("katz", "katz.py"),
+    ],
+)
+def test_the_nearest_name_of_a_file(tmp_path, wanted, near):
+    for name in ("edges.csv", "edges.tsv", "web.tsv.gz", "one.csv", "katz.py"):
+        (tmp_path / name).touch()
+    assert did_you_mean_file(tmp_path / wanted, "look") == (f"did you mean {near}?" if near else "look")
 
 
 def test_a_process_that_dies_at_any_call_leaves_the_file(tmp_path, monkeypatch):
