@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -27,6 +28,8 @@ from ..runtime.plan import is_synchronous
 from ..system.files import no_such_file
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
+
+log = logging.getLogger("garaph_py")
 
 Array = npt.NDArray[Any]
 Record = Mapping[str, Any]
@@ -123,6 +126,13 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
         raise ParameterError(
             f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components"
         )
+    completed = sum(row["error"] is None for row in results)
+    if len(found) < completed:
+        log.warning(
+            "%s: %s of %s runs left out, with packed edges or components found in one iteration; measure them with "
+            "encoding = 'raw' or sync = false",
+            folder, completed - len(found), completed,
+        )  # fmt: skip
     return found
 
 

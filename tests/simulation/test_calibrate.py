@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 
 import garaph_py as gp
@@ -161,7 +162,7 @@ def test_a_damaged_description_is_a_typed_error(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):
+def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys, caplog):
     experiment = """repeats = 2
 [[runs]]
 program = { name = "PageRank", dtype = "float32", stop = "never" }
@@ -198,6 +199,12 @@ engine = ["auto", "garaph"]
     for run in fastest(runs):
         again = simulate(run.workload, known, run.options)
         assert [row.mode for row in again.iterations] == [row["mode"] for row in run.rows]
+    assert "left out" not in caplog.text
+    table = parquet.read_table(folder / "results.parquet")
+    encodings = table.schema.get_field_index("encoding_used"), "encoding_used", [["packed"] + ["raw"] * 11]
+    parquet.write_table(table.set_column(*encodings), folder / "results.parquet")
+    assert len(read_results(folder)) == 11
+    assert "1 of 12 runs left out, with packed edges or components" in caplog.text
     graph = tmp_path / "graph"
     assert garaph(monkeypatch, "generate", "rmat", graph, "--scale", "10", "--undirected", "-q") == 0
     assert garaph(monkeypatch, "run", "SSSP", graph, "--source", 5, "--trace", trace, "-q", "--device", "cpu") == 0
