@@ -16,7 +16,7 @@ from garaph_py import events
 from garaph_py.cluster.arrangement import GraphParts
 from garaph_py.cluster.local import run_parts
 from garaph_py.cluster.part_run import PartRun
-from garaph_py.errors import ClusterError, DeviceError, FormatError, ParameterError
+from garaph_py.errors import DeviceError, FormatError, ParameterError, ProgramError
 from garaph_py.output.recording import read_recording
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
@@ -221,7 +221,7 @@ def test_what_a_worker_raises_comes_here(client, graph, kind):
         def converged(self, total, n):
             raise kind("no answer today")
 
-    with pytest.raises(ClusterError, match=f"{kind.__name__}: no answer today"):
+    with pytest.raises(ProgramError, match=rf"Fails\.converged \(.*\): {kind.__name__}: no answer today"):
         gp.run(Fails(start=5), graph, cluster=client)
     assert runs_left(client) == 0
 
