@@ -35,6 +35,9 @@ Array = npt.NDArray[Any]
 
 CACHED = 1 << 20
 """Vertices whose values, of 8 bytes, a last-level cache holds beside what a push reads once."""
+CACHED_PACKED = 1 << 18
+"""Vertices up to which a push along packed edges prefetches no values. They are fewer, because the processor reads no
+value while it unpacks a list (docs/results/cpu.md, "Packed edges")."""
 FETCHED = 1 << 12
 """The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
@@ -60,9 +63,9 @@ def make_relax(f: Functions):
     return relax
 
 
-def make_push_along(f: Functions, priorities: bool):
+def make_push_along(f: Functions, priorities: bool, cached: int):
     """Push from one vertex along some of its out-edges. `acc` is a tuple: the number of vertices that become active,
-    their out-edges, and how many of them may change again."""
+    their out-edges, and how many of them may change again. With more than `cached` vertices, values are prefetched."""
     relax, send, priority, edge = make_relax(f), f.send, f.priority, f.edge_at
     done, identity = f.done, f.identity
 
@@ -70,7 +73,7 @@ def make_push_along(f: Functions, priorities: bool):
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
         t, v, source = context
         count, count_edges, changeable = acc
-        if t.n > CACHED:
+        if t.n > cached:
             for e in range(begin, min(end, begin + FETCHED)):
                 prefetch_kept(t.next_values, source_of(targets, e - base, before))
         for e in range(begin, end):
@@ -131,7 +134,8 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
     `acc` is a tuple: the number of edges followed, of vertices that became active, of their out-edges, and how many of
     them may change again. With `priorities`, changed vertices above the open bucket go to `pending`.
     """
-    walk, fetch_ahead = reader.walk(make_push_along(f, priorities), WHOLE_LISTS), make_fetch_ahead(reader)
+    push_along = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED)
+    walk, fetch_ahead = reader.walk(push_along, WHOLE_LISTS), make_fetch_ahead(reader)
     of_source = f.of_source
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.executor.cpu import chain
-from garaph_py.executor.cpu.push import CACHED, FETCHED
+from garaph_py.executor.cpu.push import CACHED, CACHED_PACKED, FETCHED
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.graph import transpose
 from garaph_py.graph.build import from_numbered_edges
@@ -273,7 +273,7 @@ def test_distances_and_widths_for_any_weights(n, triples):
 @pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 def test_a_long_list_in_a_graph_larger_than_the_cache(packed):
-    n = CACHED + 2 * FETCHED
+    n = (CACHED_PACKED if packed else CACHED) + 2 * FETCHED
     graph = gp.from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), np.arange(1, n) % 7 + 1)
     run = run_with(gp.apps.SSSP(0), graph.packed() if packed else graph, mode="push")
     assert (run.values == np.append(0, np.arange(1, n) % 7 + 1)).all()
