@@ -1,5 +1,7 @@
 """k-trusses beside NetworkX's."""
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import k_truss
+from tests.support import twins
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 
 
@@ -49,3 +52,41 @@ def test_bad_arguments_are_refused(tmp_path):
         k_truss(gp.from_edges([1], [2]), k=3)
     with pytest.raises(gp.errors.GraphError, match="k_truss needs edges in memory"):
         k_truss(on_disk(undirected, tmp_path / "g"), k=3)
+
+
+@pytest.fixture(params=[0, 2])
+def recounted(request, monkeypatch):
+    """The share of edges from which on all are counted again: each round, or none."""
+    monkeypatch.setattr(sys.modules["garaph_py.algorithms.k_truss"], "RECOUNTED", request.param)
+
+
+@pytest.mark.usefixtures("recounted")
+@pytest.mark.parametrize("k", [3, 5, 9, 14])
+def test_edges_that_have_lost_triangles_are_counted_again(k, threads):
+    """Random edges leave in many rounds."""
+    edges = twins.skewed(4, 300, 4000)
+    graph = gp.from_edges(edges.sources, edges.targets, directed=False)
+    ours, theirs = k_truss(graph, k=k, threads=threads), nx.Graph(edges_of(graph))
+    theirs.remove_edges_from(list(nx.selfloop_edges(theirs)))
+    assert edges_of(ours) == {tuple(sorted(edge)) for edge in nx.k_truss(theirs, k).edges}
+
+
+def test_the_first_of_parallel_edges_is_kept_with_its_value_at_both_ends():
+    sources, targets, values = [2, 1, 0, 2, 0, 1, 1], [1, 0, 2, 0, 1, 2, 1], [7, 4, 9, 3, 5, 6, 8]
+    graph = gp.from_edges(sources, targets, values, directed=False)
+    found = k_truss(graph, k=3)
+    arrays, given = found._arrays.in_edges, graph._arrays.in_edges
+    owners = np.repeat(np.arange(3), np.diff(arrays.offsets))
+    kept = dict(zip(zip(owners.tolist(), arrays.neighbours.tolist(), strict=True), arrays.values.tolist(), strict=True))
+    assert set(kept) == {(u, v) for u in range(3) for v in range(3) if u != v}
+    for (u, v), value in kept.items():
+        at = given.offsets[u] + np.searchsorted(given.neighbours[given.offsets[u] : given.offsets[u + 1]], v)
+        assert value == given.values[at]
+        assert value == kept[v, u]
+
+
+@pytest.mark.parametrize("k", [-1, 0, 2, 3])
+def test_graphs_without_triangles(k):
+    graph = gp.from_edges([0, 1, 1, 5], [1, 2, 2, 5], vertices=range(7), directed=False)
+    assert edges_of(k_truss(graph, k=k)) == (set() if k > 2 else {(0, 1), (1, 2)})
+    assert k_truss(gp.from_edges([], [], directed=False), k=k).n == 0
