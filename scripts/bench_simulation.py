@@ -16,7 +16,7 @@ repeats the fastest counts; "spread" is the median over it, and "again" the fast
 the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
 vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
 says that it extrapolates. The last lines are for machines that were calibrated without any run of the program that is
-simulated: its costs are those of another one, times what it took longer over two more graphs (`COMPARE`).
+simulated: its costs are those of another one, adapted to what it took over a few small graphs (`COMPARE`).
 
 Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
 has rounds, only those that it lacks are measured.
@@ -33,18 +33,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-import garaph_py as gp
 from garaph_py import experiment
 from garaph_py.errors import DeviceMemoryError, ParameterError
-from garaph_py.graph.build import from_numbered_edges, without_values
+from garaph_py.graph.build import without_values
 from garaph_py.io.write import write
 from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
 from garaph_py.simulation.assess import extrapolations
 from garaph_py.simulation.calibrate import calibrate, room_of
 from garaph_py.simulation.compare import most_alike, with_costs
+from garaph_py.simulation.graphs import cube, grid, maze, world
 from garaph_py.simulation.machine import Machine
 from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
 from garaph_py.simulation.simulate import Simulation
@@ -70,7 +68,10 @@ PREDICT = [
     *(f"{one}{WEIGHTED}" for one in ("rmat:17:4", "rmat:17:16", "uniform:17:4")),
     *(f"{DATA / name}.npz{symmetric}" for name, symmetric in REAL.items() if (DATA / f"{name}.npz").exists()),
 ]  # fmt: skip
-COMPARE = [f"rmat:15:8{WEIGHTED}", f"uniform:15:4{WEIGHTED}"]
+COMPARE = [
+    *(f"{one}{WEIGHTED}" for one in ("rmat:15:8", "rmat:14:8", "rmat:12:16", "uniform:15:4", "uniform:14:2")),
+    "cube:24", "maze:150", "world:14:8",
+]  # fmt: skip
 """The graphs over which `garaph simulate` compares a program that was not calibrated with one that was."""
 PROGRAMS = {
     "PageRank": '{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }',
@@ -97,21 +98,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("simulation"))
     options = parser.parse_args()
     options.out.mkdir(exist_ok=True)
-    known, held = ([place(name, options.out) for name in names] for names in (options.calibrate, options.predict))
+    known, held, compare = (
+        [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, COMPARE)
+    )
     tutorial = policy_of_tutorial(options.out)
     engines = {name: tutorial if name == "tutorial" else name for name in options.engines}
-    text = spec_text([*known, *held, *COMPARE], options.programs, engines, options.device, options.gpu_memory)
+    graphs = list(dict.fromkeys([*known, *held, *compare]))
+    text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory)
     rounds = [measured(options.out / f"round-{number}", text) for number in range(options.rounds)]
     best = fastest(itertools.chain.from_iterable(rounds))
-    seen, unseen = ([run for run in best if run.graph in names] for names in (known, held))
-    two = [run for run in best if run.graph in COMPARE]
+    seen, unseen, small = ([run for run in best if run.graph in names] for names in (known, held, compare))
     machine = calibrate(seen)
     write_machine(machine, options.out / "machine.toml", f"Calibrated on {', '.join(options.calibrate)}.")
     names = {path: name for name, path in engines.items()}
     rows = [row for run in unseen if (row := Row.of(run, rounds, machine, names)) is not None]
     show(rows)
     others = [
-        row for program in options.programs for row in without(program, (seen, two, unseen), rounds, names)
+        row for program in options.programs for row in without(program, (seen, small, unseen), rounds, names)
     ]  # fmt: skip
     if others:
         print(f"\nPrograms that were not calibrated: {good(row.ratio for row in others)}.")
@@ -129,36 +132,7 @@ def place(name: str, folder: Path) -> str:
     return str(path)
 
 
-def grid(side: int, dimensions: int = 2, kept: float = 1.0) -> gp.Graph:
-    """A grid with random weights, and with this share of its edges."""
-    numbers = np.arange(side**dimensions).reshape((side,) * dimensions)
-    pairs = [(np.delete(numbers, -1, axis), np.delete(numbers, 0, axis)) for axis in range(dimensions)]
-    sources, targets = (np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1))
-    stay = np.random.default_rng(3).random(len(sources)) < kept
-    return undirected(sources[stay], targets[stay], numbers.size)
-
-
-def world(scale: int, edge_factor: int) -> gp.Graph:
-    """A ring, with 1 to 2 `edge_factor` - 1 edges from each vertex to those behind it; a tenth goes anywhere."""
-    random, count = np.random.default_rng(2), 1 << scale
-    degrees = random.integers(1, 2 * edge_factor, count)
-    sources = np.repeat(np.arange(count), degrees)
-    steps = np.arange(len(sources)) - np.repeat(np.cumsum(degrees) - degrees, degrees) + 1
-    anywhere = random.random(len(sources)) < 0.1
-    targets = np.where(anywhere, random.integers(0, count, len(sources)), (sources + steps) % count)
-    differ = sources != targets
-    return undirected(sources[differ], targets[differ], count)
-
-
-def undirected(sources: np.ndarray, targets: np.ndarray, count: int) -> gp.Graph:
-    """An undirected graph whose edges have random weights from 1 to 255."""
-    weights = np.random.default_rng(1).integers(1, 256, len(sources)).astype(np.int32)
-    return from_numbered_edges(sources, targets, count, weights, directed=False)
-
-
-MAKERS = {
-    "grid": grid, "cube": lambda side: grid(side, 3), "maze": lambda side: grid(side, kept=2 / 3), "world": world,
-}  # fmt: skip
+MAKERS = {"grid": grid, "cube": cube, "maze": maze, "world": world}
 
 
 def policy_of_tutorial(folder: Path) -> str:
@@ -264,16 +238,16 @@ def without(
 ) -> list[Row]:
     """The unseen runs of a program, on a machine that is calibrated with the others it has seen.
 
-    The program's costs are those of one that is like it, times how much longer it took over the graphs to compare.
+    The program's costs are those of one that is like it, adapted to what it took over the graphs to compare.
     """
-    seen, two, unseen = runs
+    seen, small, unseen = runs
     others = [run for run in seen if run.workload.traits.name != program]
     own = [run for run in unseen if run.workload.traits.name == program]
     if not others or not own or any(run.options.device != "cpu" for run in seen):
         return []
     machine = calibrate(others)
     if (other := most_alike(own[0].workload.traits, machine)) is not None:
-        machine = with_costs(machine, program, type(other).__name__, two)
+        machine = with_costs(machine, program, type(other).__name__, small)
     return [row for run in own if (row := Row.of(run, rounds, machine, names)) is not None]
 
 

@@ -119,7 +119,7 @@ def other_costs(work: WorkCost, traits: Traits, ways: Collection[str], engine: s
     if work.program == ANY:
         yield "not measured; it has the costs of any program"
     elif work.like is not None:
-        yield f"not measured; it has the costs of {work.like}, times how much longer it took in a comparison here"
+        yield f"not measured; it has the costs of {work.like}, adapted to a comparison here"
     elif work.mode not in ways:
         yield f"not measured; it has the costs of {work.mode}"
     elif work.values not in (None, values):

@@ -1,8 +1,8 @@
-"""The costs of a program that was not measured on a machine: those of one that was, times how much longer it takes.
+"""The costs of a program that was not measured on a machine: those of one that was, adapted to how long it takes here.
 
-How much longer is measured here, over two small graphs: both programs run in turns, and for each mode the measured
-times are divided by those that the costs of the other program predict. The machine may be another one. What an
-iteration or a call costs by itself is Python's and the threads' time, and so the same for all programs.
+Both programs run here in turns, over small graphs. For each mode, the measured times of the other program, divided by
+those that its costs predict, say how much longer everything takes here than on the machine, which may be another one.
+The times of the program, divided by that, are those to which the costs are fitted, starting from the other program's.
 """
 
 from __future__ import annotations
@@ -18,26 +18,33 @@ from ..apps import registry as programs
 from ..errors import GaraphError
 from ..executor.modes import CPU
 from ..graph import Graph
+from ..graph.build import without_values
 from ..graph.generate import rmat, uniform
 from ..program import VertexProgram, bind
 from ..program.sources import vertices_of
 from ..runtime.options import RunOptions
 from ..runtime.run import execute
-from .calibrate import samples
+from .calibrate import Sample, fit, samples
+from .demand import CHAIN
 from .executor import costs_of
+from .graphs import cube, maze, world
 from .machine import AMOUNTS, Machine, UnitCost, WorkCost
 from .recorded import RecordedRun, fastest
 from .workload import Traits, activities_of, bind_for_types, workload_of
 
 REPEATS = 5
 """Runs of each program over each graph, after one that may compile; of each set the fastest counts."""
-SCALE, GRAPHS = 15, ((rmat, 8), (uniform, 4))
-"""The graphs: 2^15 vertices, and these multiples of that number of edges, in both directions. Edges take most of an
-iteration, and all runs together take less than a second."""
+RANDOM = (rmat, 15, 8), (rmat, 14, 8), (rmat, 12, 16), (uniform, 15, 4), (uniform, 14, 2)
+OTHERS = (cube, 24), (maze, 150), (world, 14, 8)
+"""The graphs: up to 2^15 vertices. They are as different as those that `scripts/bench_simulation.py` calibrates on."""
 ITERATIONS = 10
 """Iterations of a program that is no relaxation, which may never end."""
+UNITS = ("edge", "vertex", "far")
+"""Costs that grow with the vertex data."""
+COSTS = (*UNITS, "gathered", "iteration", *AMOUNTS)
+"""The costs of an iteration of the CPU."""
 FIXED = ("first", "call")
-"""Costs that do not depend on the program, beside `iteration`."""
+"""Costs that are expected not to depend on the program, beside `iteration`."""
 
 
 def compared(machine: Machine, program: VertexProgram, traits: Traits, engine: str) -> Machine:
@@ -102,11 +109,13 @@ def built(name: str) -> tuple[VertexProgram, Traits] | None:
 def measured(together: Sequence[VertexProgram], engine: str, weighted: bool) -> list[RecordedRun]:
     """The fastest runs of programs over each of the graphs, on the CPU, in supersteps."""
     runs = list[RecordedRun]()
-    for make, edge_factor in GRAPHS:
-        graph = make(SCALE, edge_factor, directed=False, weights=(1, 255) if weighted else None)
+    graphs = [make(*sizes, directed=False, weights=(1, 255)) for make, *sizes in RANDOM]
+    graphs += [make(*sizes) for make, *sizes in OTHERS]
+    for number, graph in enumerate(graphs):
+        graph = graph if weighted else without_values(graph)
         own = [started(program, graph) for program in together]
         for repeat in range(-1, REPEATS):
-            found = [recorded_here(program, graph, make.__name__, engine) for program in own]
+            found = [recorded_here(program, graph, str(number), engine) for program in own]
             runs += found if repeat >= 0 else []
     return fastest(runs)
 
@@ -129,37 +138,53 @@ def recorded_here(program: VertexProgram, graph: Graph, name: str, engine: str) 
 
 
 def with_costs(machine: Machine, program: str, other: str, runs: Iterable[RecordedRun]) -> Machine:
-    """`machine`, with costs of `program`: those of `other`, times how much longer it takes in `runs` of both.
+    """`machine`, with costs of `program`: those of `other`, adapted to `runs` of both.
 
     A mode in which one of them has not run costs as much as that of `other`.
     """
     both = list(runs)
     own, known = (
-        slowness(machine, other, [run for run in both if run.workload.traits.name == name]) for name in (program, other)
+        by_costs(machine, other, [run for run in both if run.workload.traits.name == name]) for name in (program, other)
     )
-    factors = {key: own[key] / known[key] for key in own.keys() & known.keys()}
-    likewise = (
-        times(work, program, factors.get((work.mode, work.engine), 1.0))
-        for work in machine.work
-        if work.processor == CPU and work.program == other
-    )
+    paces = {kind: slowness(found) for kind, found in grouped(known).items()}
+    factors = {kind: slowness(found) / paces[kind] for kind, found in grouped(own).items() if kind in paces}
+    likewise = []
+    for work in machine.work:
+        if work.processor == CPU and work.program == other:
+            kind = work.mode, work.engine
+            alike = times(work, program, factors.get(kind, 1.0))
+            likewise.append(adapted(alike, own[work], paces[kind]) if work in own and kind in paces else alike)
     return replace(machine, work=(*machine.work, *likewise))
 
 
-def slowness(machine: Machine, program: str, runs: Iterable[RecordedRun]) -> dict[tuple[str, str], float]:
-    """How much longer iterations took than they do with the costs of `program`, by the mode and engine of these costs.
-
-    A short run counts as much as a long one, as it does when a machine is fitted.
-    """
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+def by_costs(machine: Machine, program: str, runs: Iterable[RecordedRun]) -> dict[WorkCost, list[Sample]]:
+    """The iterations of `runs`, by the costs of `program` that they would have."""
+    found: dict[WorkCost, list[Sample]] = defaultdict(list)
     for run in runs:
         workload = replace(run.workload, traits=replace(run.workload.traits, name=program))
         for sample in samples(run):
-            work = costs_of(machine, workload, run.options.policy, sample.demand.mode)
-            total = sums[work.mode, work.engine]
-            total[0] += sample.seconds / run.seconds
-            total[1] += work.of(sample.demand, workload.vertex_data) / run.seconds
-    return {key: seconds / predicted for key, (seconds, predicted) in sums.items() if seconds and predicted}
+            found[costs_of(machine, workload, run.options.policy, sample.demand.mode)].append(sample)
+    return found
+
+
+def grouped(found: dict[WorkCost, list[Sample]]) -> dict[tuple[str, str], list[tuple[WorkCost, Sample]]]:
+    """The iterations with their costs, by the mode and engine of these."""
+    groups: dict[tuple[str, str], list[tuple[WorkCost, Sample]]] = defaultdict(list)
+    for work, own in found.items():
+        groups[work.mode, work.engine] += [(work, sample) for sample in own]
+    return groups
+
+
+def slowness(found: Iterable[tuple[WorkCost, Sample]]) -> float:
+    """How much longer iterations took than they do with these costs.
+
+    A short run counts as much as a long one, as it does when a machine is fitted.
+    """
+    seconds = predicted = 0.0
+    for work, sample in found:
+        seconds += sample.seconds / sample.run.seconds
+        predicted += work.of(sample.demand, sample.run.workload.vertex_data) / sample.run.seconds
+    return seconds / predicted if seconds and predicted else 1.0
 
 
 def times(work: WorkCost, program: str, factor: float) -> WorkCost:
@@ -172,3 +197,36 @@ def times(work: WorkCost, program: str, factor: float) -> WorkCost:
     amounts = {name: factor * getattr(work, name) for name in AMOUNTS if name not in FIXED}
     gathered = None if work.gathered is None else factor * work.gathered
     return replace(work, program=program, like=work.program, gathered=gathered, **units, **amounts)
+
+
+def adapted(work: WorkCost, found: Sequence[Sample], pace: float) -> WorkCost:
+    """`work`, adapted to what iterations took on a machine where everything takes `pace` times as long.
+
+    How costs grow with the vertex data stays the same, because the data of these graphs is small.
+    """
+    columns = {name: np.array([count_of(sample, name) for sample in found], float) for name in COSTS}
+    if work.mode != CHAIN:
+        del columns["call"]  # it would be another cost of each iteration
+    columns = {name: column for name, column in columns.items() if column.any()}
+    known = {name: getattr(work, name) for name in columns}
+    if known.get("gathered", 0.0) is None:
+        known["gathered"] = work.edge
+    expected = {name: one.base if isinstance(one, UnitCost) else one for name, one in known.items()}
+    seconds = []
+    for sample in found:
+        data = sample.run.workload.vertex_data
+        seconds.append(sample.seconds / pace - work.of(sample.demand, data) + work.of(sample.demand, 0.0))
+    wholes = [sample.run.seconds / pace for sample in found]
+    fitted = fit(list(columns.values()), seconds, wholes, list(expected.values()))
+    costs: dict[str, Any] = dict(zip(columns, fitted, strict=True))
+    for name in UNITS:
+        if name in costs:
+            costs[name] = UnitCost(costs[name], getattr(work, name).doubling)
+    return replace(work, **costs)
+
+
+def count_of(sample: Sample, cost: str) -> float:
+    """What is multiplied by a cost in the time of an iteration."""
+    if cost == "iteration":
+        return 1.0
+    return float(getattr(sample.demand, "calls" if cost == "call" else cost))

@@ -79,8 +79,7 @@ def test_extrapolations_are_noticed() -> None:
         "PageRank on the CPU, pull: not measured in synchronous runs; it has the costs of asynchronous ones"
     ]
     assert beyond(Machine(1, (replace(costs, like="BFS"),))) == [
-        "PageRank on the CPU, pull: not measured; it has the costs of BFS, times how much longer it took in a "
-        "comparison here"
+        "PageRank on the CPU, pull: not measured; it has the costs of BFS, adapted to a comparison here"
     ]
     assert beyond(KNOWN, far) == []  # nothing of it was measured
 

@@ -58,6 +58,16 @@ def test_fitted_seconds_add_up_to_those_measured():
     assert (slope * edges + constant).sum() == pytest.approx(seconds.sum(), rel=1e-3)
 
 
+def test_what_columns_do_not_tell_apart_stays_as_expected():
+    edges = np.arange(1.0, 50.0)
+    first, second = fit([edges, edges], 9 * edges, expected=[6.0, 3.0])
+    assert (first, second) == (pytest.approx(6), pytest.approx(3))
+    first, second = fit([edges, edges], 12 * edges, expected=[6.0, 3.0])
+    assert first + second == pytest.approx(12, rel=0.02)
+    assert first - second == pytest.approx(3, rel=0.02)
+    assert fit([edges], 8 * edges, expected=[0.0]) == [pytest.approx(8, rel=0.05)]
+
+
 def test_calibration_needs_what_it_fits():
     with pytest.raises(ParameterError, match="no iteration"):
         calibrate([])
