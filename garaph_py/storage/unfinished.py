@@ -38,6 +38,11 @@ def temporary_name(directory: Path, suffix: str) -> Path:
     return directory.with_name(f".{directory.name}{suffix}")
 
 
+def final_name(path: str | os.PathLike[str]) -> str:
+    """The name that a path with a temporary name in it will have, for messages."""
+    return re.sub(rf"\.([^/]+){SUFFIX}", r"\1", os.fspath(path))
+
+
 def writer_of(target: Path) -> Path | None:
     """The locked directory into which a graph with the name of `target` is being written; None if there is none."""
     for directory, _ in unfinished(target, ()):

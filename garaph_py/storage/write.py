@@ -27,7 +27,7 @@ from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .parts import records_of
 from .progress import Progress
 from .sectors import sums
-from .unfinished import new_suffix, sweep, temporary_name, writer_of
+from .unfinished import final_name, new_suffix, sweep, temporary_name, writer_of
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -356,7 +356,7 @@ def writing(path: PathLike) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         room = "free space there or " if isinstance(error, OSError) and error.errno in FULL else ""
-        problem = f"{path}: cannot be written ({reason(error)}); {room}choose another directory"
+        problem = f"{final_name(path)}: cannot be written ({reason(error)}); {room}choose another directory"
         raise ParameterError(problem) from error
 
 

@@ -236,7 +236,7 @@ def test_a_file_size_limit_is_a_named_error(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(ParameterError, match=r"in_sources\.data: cannot be written"):
+        with pytest.raises(ParameterError, match=r"/graph/in_sources\.data: cannot be written"):
             store.save(graph, tmp_path / "graph")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
