@@ -6,6 +6,7 @@ others have left behind; they have kernels of their own, which run in memory, on
 
 from typing import Any
 
+from .. import apps
 from ..errors import did_you_mean
 from .average_clustering import average_clustering
 from .betweenness_centrality import betweenness_centrality
@@ -77,5 +78,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    advice = did_you_mean(name, __all__, "it has " + ", ".join(__all__))
+    programs = {program.lower(): program for program in apps.__all__}
+    program = programs.get(name.replace("_", "").lower())
+    advice = f"write gp.apps.{program}" if program else did_you_mean(name, __all__, "it has " + ", ".join(__all__))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {advice}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..apps.checks import in_sums, require_positive
-from ..errors import ParameterError, VerificationError
+from ..errors import NumberError, ParameterError, VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
@@ -79,7 +79,12 @@ def katz_centrality(
     if isinstance(beta, Mapping) and len(beta) < graph.n:
         raise ParameterError(f"katz_centrality(beta=...) has {len(beta)} of {graph.n} vertices; give it all of them")
     kind = WeightedKatz if weight and graph.edge_dtype is not None else Katz
-    found = run(kind(float(alpha), float(tol), beta), graph, iterations=max_iter, threads=threads)
+    try:
+        found = run(kind(float(alpha), float(tol), beta), graph, iterations=max_iter, threads=threads)
+    except NumberError as error:
+        problem = f"katz_centrality(alpha={alpha}): the values become infinite or NaN"
+        advice = "give an alpha below 1 / the largest eigenvalue of the adjacency matrix, and finite weights and beta"
+        raise NumberError(f"{problem}; {advice}") from error
     values = unit(found.values) if normalized else found.values
     return replace(found, values=values, program="katz_centrality")
 

@@ -49,7 +49,9 @@ def test_weights_and_own_centrality_are_networkx_s(tmp_path, weight):
 def test_too_large_an_alpha_does_not_converge():
     graph = random_pair(1, 30, 300, directed=True).ours
     assert not gp.algorithms.katz_centrality(graph, alpha=0.5, max_iter=20).stats.converged
-    with pytest.raises(gp.errors.NumberError):
+    with pytest.raises(
+        gp.errors.NumberError, match=r"^katz_centrality\(alpha=1e\+100\): .*; give an alpha below 1 / the"
+    ):
         gp.algorithms.katz_centrality(graph, alpha=1e100)
 
 

@@ -324,6 +324,9 @@ def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
         (gp, "Option", r"; did you mean Options\?"),
         (gp, "pagerank", ""),
         (gp.apps, "Pagerank", r"; did you mean PageRank\?"),
+        (gp.algorithms, "pagerank", r"; write gp\.apps\.PageRank"),
+        (gp.algorithms, "connected_components", r"; write gp\.apps\.ConnectedComponents"),
+        (gp.algorithms, "core_numbers", r"; did you mean core_number\?"),
         (gp.apps, "Colouring", r"; it has BFS, .*PageRank.*"),
     ],
 )
