@@ -225,7 +225,8 @@ def global_names(source: str) -> set[str]:
 
 def where_of(value: Any, name: str) -> tuple[str, str] | None:
     """The module and the name under which `value` can be imported; None if there is none."""
-    candidates = [(getattr(value, "__module__", None), getattr(value, "__name__", name))]
+    module = getattr(value, "__module__", None)
+    candidates = [(module, getattr(value, own, name)) for own in ("__name__", "__qualname__")]  # an app may rename one
     if isinstance(value, np.ufunc):
         candidates.append(("numpy", value.__name__))
     if is_library(type(value).__module__) or "Annotated" in type(value).__name__:

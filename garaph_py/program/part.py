@@ -100,7 +100,8 @@ def with_fields(record: Any, more: dict[str, Any]) -> Any:
 def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
     """`program` as it is bound to the parts of `graph`: after `for_graph`, with vertices given by their numbers.
 
-    `graph` is the undivided one. A `PerVertex` parameter becomes an array with a number for each vertex, or one number.
+    `graph` is the undivided one. A `PerVertex` parameter becomes an array with a number for each vertex, or one number;
+    if no function asks for it, it becomes its default or None.
 
     Raises
     ------
@@ -108,13 +109,15 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
         As `bind` does.
     """
     program = call_method(program, "for_graph", graph)
-    bind_as_is(program, graph)
+    asked_for = bind_as_is(program, graph).vertex_fields
     call_method(program, "check_graph", graph)
     made = copy.copy(program)  # `dataclasses.replace` cannot set a field with init=False, such as `for_graph` makes
     for each in dataclasses.fields(program):  # type: ignore[arg-type]
         hint, value = hints(type(program)).get(each.name), getattr(program, each.name)
         if hint == VertexId:
             object.__setattr__(made, each.name, graph.ids.index(value))
+        elif hint == PerVertex and each.name not in asked_for:
+            object.__setattr__(made, each.name, None if each.default is dataclasses.MISSING else each.default)
         elif hint == PerVertex:
             column = vertex_column(value, each.default, graph)
             object.__setattr__(made, each.name, column if column.shape else column.item())

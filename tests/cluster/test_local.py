@@ -90,6 +90,14 @@ def test_programs_with_one_answer(case, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+@pytest.mark.parametrize("jumps", [None, {3: 1.0}, {3: 1.0, 5: 2.0}], ids=["everywhere", "to one", "to two"])
+def test_ranks_by_weights_and_personalization(kind, jumps):
+    graph, _ = rmat("float64")
+    assert_same(kind(personalization=jumps), graph, "pull", 6, numbers=(3,))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "DeltaPageRank", "HeatSimulation"))
 def test_float_programs(case):
     """But from disk, where pages end elsewhere, so that totals have other last bits."""

@@ -11,6 +11,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.cluster.source import SentProgram, received, sent
 from garaph_py.errors import ClusterError, ProgramError
+from garaph_py.program.part import by_numbers
 
 HALF = np.float32(0.5)
 FAR = math.inf
@@ -44,6 +45,17 @@ class Mine(Base):
 def again(program):
     """The program as a process gets it that has none of the names of this module."""
     return received(sent(program))
+
+
+@pytest.mark.parametrize("personalization", [None, {"a": 1.0}, {"a": 1.0, "b": 2.0}])
+@pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+@pytest.mark.parametrize("weights", [None, [2.0, 0.5]])
+def test_what_a_program_becomes_for_a_graph_is_imported(kind, personalization, weights):
+    program = by_numbers(kind(personalization=personalization), gp.from_edges(["a", "b"], ["b", "c"], weights))
+    made = again(program)
+    assert type(made) is type(program)
+    for field in dataclasses.fields(program):
+        assert np.array_equal(getattr(made, field.name), getattr(program, field.name))
 
 
 @pytest.mark.parametrize("make", [

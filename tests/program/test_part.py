@@ -35,6 +35,12 @@ def test_one_number_for_all_vertices_stays_one():
     assert by_numbers(Weighted(root="a"), GRAPH).weight == 1.5
 
 
+def test_numbers_for_which_no_function_asks_are_left_out():
+    program = by_numbers(gp.apps.PageRank(personalization={"a": 1.0}), GRAPH)
+    assert program.personalization is None
+    assert program.root == GRAPH.ids.index("a")
+
+
 def test_an_unknown_vertex_is_refused():
     with pytest.raises(UnknownVertexError):
         by_numbers(Weighted(root="x"), GRAPH)
