@@ -33,7 +33,7 @@ class Demand:
     edge : float
         Edges that are gathered in a pull, or followed to notify or to push.
     near, far : float
-        Those that miss a small and a large cache (`graph.shape.Shape`).
+        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`).
     gathered, notified : float
         In notify-pull: edges that are gathered, and vertices that gather.
     fetched : float
@@ -107,8 +107,9 @@ def of_notify_pull(workload: Workload, activity: Activity, cores: int) -> Demand
     shape, followed, gathered = workload.shape, activity.active_edges, workload.gathered(activity)
     share, sharing = followed / threads(RANDOM_ACCESS_EDGES * followed, cores), threads(gathered, cores)
     lists = min(shape.lists * gathered / max(workload.edges, 1), followed) / sharing
+    read = share + gathered / sharing
     return Demand(
-        NOTIFY_PULL, followed + gathered, share, share * shape.near, share * shape.far, gathered / sharing,
+        NOTIFY_PULL, followed + gathered, share, read * shape.near, read * shape.far, gathered / sharing,
         activity.active / cores, lists * shape.turns / max(shape.lists, 1), graph=workload.vertices, notified=lists,
     )  # fmt: skip
 

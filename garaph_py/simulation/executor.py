@@ -180,7 +180,8 @@ class SimulatedCpu:
         work, data = self.costs_of(mode), self.workload.vertex_data
         demand = demand_of(self.workload, activity, mode, self.policy, self.cores)
         if mode == NOTIFY_PULL:
-            demand = Demand(mode, 0, 0.0, 0.0, 0.0, demand.gathered)
+            shape, gathered = self.workload.shape, demand.gathered
+            demand = Demand(mode, 0, 0.0, gathered * shape.near, gathered * shape.far, gathered)
         seconds = (work.of(demand, data) - work.iteration - work.call) / max(self.workload.edges, 1)
         return lambda page: seconds * page.edges + work.page
 
@@ -210,7 +211,8 @@ class SimulatedCpu:
 
     def notify_demand(self, activity: Activity) -> Demand:
         """The demand of notifying, without gathering."""
-        return replace(demand_of(self.workload, activity, NOTIFY_PULL, self.policy, self.cores), gathered=0.0)
+        shape, demand = self.workload.shape, demand_of(self.workload, activity, NOTIFY_PULL, self.policy, self.cores)
+        return replace(demand, near=demand.edge * shape.near, far=demand.edge * shape.far, gathered=0.0)
 
     def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
         """Seconds to notify for a GPU that processes `pages`, and to make its new values the current ones."""

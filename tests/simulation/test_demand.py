@@ -79,7 +79,7 @@ def test_a_push_and_a_notification_by_hand() -> None:
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
     lists = 60_000 * 9_000 / 640_000 / 2  # of average length, half of which turn
     assert notify == Demand(
-        NOTIFY_PULL, 10_000, 500, 250, 125, gathered=4_500, vertex=50, turn=lists / 2, graph=80_000, notified=lists
+        NOTIFY_PULL, 10_000, 500, 2_500, 1_250, gathered=4_500, vertex=50, turn=lists / 2, graph=80_000, notified=lists
     )
     few = demand_of(work_of(), Activity(1, 2, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
     assert few.notified == 1  # two edges notify two vertices at most
