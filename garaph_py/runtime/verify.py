@@ -7,10 +7,12 @@ from functools import partial
 
 from ..errors import ParameterError, ProgramError
 from ..graph import Graph
+from ..graph.arguments import check_graph, kind_of
 from ..output.result import Result
 from ..program import VertexProgram, oriented
 from ..program.methods import REFUSALS, call_method
 from ..system.arguments import explained
+from ..system.sizes import counted
 
 
 @explained
@@ -24,8 +26,14 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     ProgramError
         If the verifier raises an exception of another kind, or returns something.
     ParameterError
-        If the program has no verifier.
+        If the program has no verifier, or `result` is not that of a run on such a graph.
     """
+    check_graph(graph, "check")
+    if not isinstance(result, Result):
+        raise ParameterError(f"check takes the Result of a run, not {kind_of(result)}")
+    if len(result) != graph.n:
+        sizes = counted(len(result), "value"), counted(graph.n, "vertex", "vertices")
+        raise ParameterError(f"the result has {sizes[0]}, but the graph has {sizes[1]}; give the graph of the run")
     verifier_of(program)(oriented(program, graph), result)
 
 
