@@ -92,12 +92,13 @@ def hits(
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
     with called(graph, "hits", KERNELS, threads) as call:
-        sums, authorities = EdgeSums(call, graph, weighted), np.zeros(graph.n)
+        sums, authorities, size = EdgeSums(call, graph, weighted), np.zeros(graph.n), 0.0
 
         def multiply(hubs: Array) -> Array:
-            nonlocal authorities
+            nonlocal authorities, size
             authorities = sums(hubs)
-            return sums(authorities / largest(authorities), outward=True)
+            size = size or largest(authorities)  # the first, or else this would be no product with one matrix
+            return sums(authorities / size, outward=True)
 
         hubs, converged = PowerIteration(call, multiply, largest, tol).run(np.ones(graph.n), max_iter)
     values = np.empty(graph.n, [("hub", np.float64), ("authority", np.float64)])

@@ -42,6 +42,16 @@ def test_they_are_singular_vectors(tmp_path, weight):
             np.testing.assert_allclose(found.column(name), np.abs(vector) / np.abs(vector).max(), atol=1e-8)
 
 
+def test_close_eigenvalues_do_not_lead_away_from_the_answer():
+    """On a path, the largest eigenvalue is there twice, for the vertices of even and of odd numbers."""
+    n = 100
+    graph = gp.from_edges(np.arange(n - 1), np.arange(1, n), directed=False)
+    found = gp.algorithms.hits(graph, tol=1e-10, max_iter=2000, normalized=False)
+    expected = np.sin(np.arange(1, n + 1) * np.pi / (n + 1))
+    assert found.stats.converged
+    np.testing.assert_allclose(found.column("hub"), expected / expected.max(), atol=1e-7)
+
+
 def test_stats_have_two_iterations_for_each():
     graph = gp.from_edges([0, 0, 1], [2, 3, 2])
     found = gp.algorithms.hits(graph, max_iter=3, tol=1e-15)
