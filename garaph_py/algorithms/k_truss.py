@@ -242,7 +242,7 @@ def k_truss(graph: Graph, *, k: int, threads: int | None = None) -> Graph:
         ends, others, kept = np.empty(core.n, np.int64), np.empty_like(given), np.empty(core.m, np.uint8)
         call.on_vertices(COPY_SIMPLE, offsets, given, others, ends, offsets=offsets)
         if k > 2:
-            remove_outside(call, offsets, ends, others, k - 2)
+            remove_outside(call, offsets, ends, others, min(k - 2, core.n))  # none is in n triangles
         call.on_vertices(FIND_KEPT, offsets, ends, others, given, kept, offsets=offsets)
         return of_kept(core, edges, kept.view(np.bool_), ends - offsets[:-1])
 
