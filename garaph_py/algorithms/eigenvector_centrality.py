@@ -69,7 +69,7 @@ def eigenvector_centrality(
     bipartite. A vertex's value is ``(A + I) x``, where x is the vector before it, divided by its norm.
 
     In an undirected graph, A is symmetric. If the first 20 iterations are not enough there, the following ones go on
-    with the present and the previous vector, added up so that their Rayleigh quotient is largest, which takes fewer
+    with the combination of the present and the previous vector that has the largest Rayleigh quotient. That takes fewer
     iterations to the same vector. Over raw edges in memory, these run on all cores of the CPU.
 
     References

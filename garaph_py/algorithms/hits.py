@@ -65,8 +65,8 @@ def hits(
     -----
     Over raw edges in memory, it runs kernels of its own on all cores of the CPU. Over packed edges and edges on disk,
     two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), and a GPU may run
-    them. Each iteration goes on with the hubs of the present and the previous one, added up so that their Rayleigh
-    quotient is largest. That takes fewer iterations to the same answer than going on with the present ones alone.
+    them. Each iteration goes on with the combination of the present and the previous hubs that has the largest Rayleigh
+    quotient. That takes fewer iterations to the same answer than going on with the present hubs alone.
 
     References
     ----------

@@ -66,9 +66,9 @@ def copy_simple(first, last, offsets, all_others, others, ends):
 def find_leaving(cuts, pieces, taken, offsets, ends, others, least, counts, leaves, waiting, changed, near):
     """Count the triangles of edges that may have too few, and note those that leave; threads take pieces in turn.
 
-    These are the edges of a vertex u that is `waiting` to others whose lists are no longer, if their count is below
-    `least`. The members of the other list are looked up in the set of u's neighbours, until there are enough, and as
-    many to spare. Returns how many edges leave; ``changed[u]`` says whether some do.
+    These are the edges from a vertex u that is `waiting` to those whose lists are at most as long, if their count is
+    below `least`. The members of the other list are looked up in the set of u's neighbours, until twice as many as
+    needed, and `SPARE` more, are found. Returns how many edges leave; ``changed[u]`` says whether some do.
     """
     found, enough = np.int64(0), 2 * least + SPARE
     piece = atomic_add(taken, 0, 1)
@@ -103,8 +103,8 @@ def find_leaving(cuts, pieces, taken, offsets, ends, others, least, counts, leav
 
 # wide: a compiled function takes its arrays one by one.
 def take_triangle(offsets, ends, others, least, counts, waiting, u, e, w):
-    """Take a triangle from the count of the edge between u and w, whose end with the longer list then waits if it has
-    too few. In the list of u, it has the place e."""
+    """Take a triangle from the count of the edge between u and w, which is at place e in the list of u. If too few are
+    left, its end with the longer list waits."""
     owner = u
     if not is_longer(offsets, u, w):
         owner, e = w, place_of(others, offsets[w], ends[w], u)
@@ -144,7 +144,7 @@ def take_triangles(cuts, pieces, taken, offsets, ends, others, least, counts, le
 
 # wide: a compiled function takes its arrays one by one.
 def tell_others(first, last, offsets, ends, others, leaves, changed):
-    """Note of each edge of [first, last) that leaves, that it does so in the list of its other end, too."""
+    """Mark each edge of [first, last) that leaves in the list of its other end, too."""
     for u in range(first, last):
         if changed[u]:
             for e in range(offsets[u], ends[u]):
@@ -270,8 +270,7 @@ def remove_outside(call: Call, offsets: Array, ends: Array, others: Array, least
 
 
 def of_kept(graph: Graph, edges: Adjacency, kept: Array, degrees: Array) -> Graph:
-    """The graph of those `edges` of `graph` that are `kept`, so many of each vertex, and of the vertices that have
-    some."""
+    """The graph of those `edges` of `graph` that are `kept`, and of their ends; each vertex has `degrees` of them."""
     members, numbers = np.flatnonzero(degrees), np.empty(graph.n, np.uint32)
     numbers[members] = np.arange(len(members), dtype=np.uint32)
     values = None if edges.values is None else edges.values[kept]

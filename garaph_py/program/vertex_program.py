@@ -145,7 +145,8 @@ class VertexProgram:
             raise ProgramError(f"{cls.__name__}: {error}") from None
         except ValueError as error:  # a list, a dict or an array as default
             problem = str(error).partition(":")[0]
-            raise ProgramError(f"{cls.__name__}: {problem}; a number for each vertex is a gp.PerVertex") from None
+            advice = "leave the default out; a number for each vertex is a gp.PerVertex"
+            raise ProgramError(f"{cls.__name__}: {problem}; {advice}") from None
         cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:

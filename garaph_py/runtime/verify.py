@@ -30,7 +30,7 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     """
     check_graph(graph, "check")
     if not isinstance(result, Result):
-        raise ParameterError(f"check takes the Result of a run, not {kind_of(result)}")
+        raise ParameterError(f"check takes the Result of a run, not {kind_of(result)}; give what gp.run returned")
     if len(result) != graph.n:
         sizes = counted(len(result), "value"), counted(graph.n, "vertex", "vertices")
         raise ParameterError(f"the result has {sizes[0]}, but the graph has {sizes[1]}; give the graph of the run")

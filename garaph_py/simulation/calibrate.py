@@ -104,7 +104,7 @@ def fit(
     Weighted least squares: the weight of each square is one over the fitted value, found in a few rounds. With these
     weights, the fitted values have the same sum as `seconds`. If the `wholes` are given, of which each of the `seconds`
     is a part, it is the shares of these that have the same sum. If coefficients are `expected`, those that the
-    columns do not tell apart stay near them: a deviation counts as one of the fitted values, times `TRUST`.
+    columns do not tell apart stay near them: a deviation weighs `TRUST` times as much as one from the `seconds`.
     """
     measured = np.asarray(seconds, float)
     parts = np.ones(len(measured)) if wholes is None else np.asarray(wholes, float)

@@ -242,9 +242,9 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
 
 
 def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
-    """The shape of the graph's lists, in a row of a table or in a trace's facts; None in those of earlier versions.
+    """The shape of the graph's lists, in a row of a table or in a trace's facts; None if none of it was recorded.
 
-    What versions did not write that knew of shapes is taken to be as in a random graph.
+    What an earlier version did not record yet is taken to be as in a random graph.
     """
     found = {item.name: facts.get(f"graph_{item.name}") for item in fields(Shape)}
     known: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
