@@ -56,7 +56,7 @@ def test_bad_arguments_are_refused(tmp_path):
 
 @pytest.fixture(params=[0, 2])
 def recounted(request, monkeypatch):
-    """The share of edges from which on all are counted again: each round, or none."""
+    """Count all edges again after each round that removes some, or after none."""
     monkeypatch.setattr(sys.modules["garaph_py.algorithms.k_truss"], "RECOUNTED", request.param)
 
 

@@ -200,8 +200,8 @@ def quick(monkeypatch, free_copies):
 
 @pytest.fixture
 def slow_workers(quick, monkeypatch):
-    """A function that makes `SlowWorkers`, of which the client hears that they take as long as they are to: on a busy
-    machine they may take any time."""
+    """A function that makes `SlowWorkers`. The client hears the times that they pretend to take, whatever they take
+    on a busy machine."""
     hear = Balance.hear
 
     def make(count, paces, after=None):

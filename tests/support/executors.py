@@ -30,8 +30,7 @@ PAGE_EDGES = 3000
 
 
 class Kind(NamedTuple):
-    """Whether a host takes part in the devices' iterations, how many GPUs there are, and how many parts of a cluster's
-    workers, if any."""
+    """Whether a host takes part in the devices' iterations, and how many GPUs, and parts of a cluster, there are."""
 
     helps: bool = False
     gpus: int = 0
