@@ -78,9 +78,7 @@ def format_of(path: Path, name: str | None = None) -> Format:
         return claiming(path, candidates)
     if suffix:
         known = names(FORMATS)
-        raise FormatError(
-            path, f"suffix {suffix!r} belongs to no known format; name the format: {READING} one of {known}"
-        )
+        raise FormatError(path, f"suffix {suffix!r} belongs to no known format; name one of {known}: {READING}")
     with malformed(path, "not readable"), open(path, "rb") as file:
         beginning = file.read(16)
     return next((format for format in FORMATS if format.magic and beginning.startswith(format.magic)), text.FORMAT)

@@ -209,7 +209,10 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
         )
     weights = whole_values(graph)
     if weights is not None and len(weights) and int(weights.min()) < 1:
-        raise GraphError(f"an edge has weight {weights.min()}; METIS takes positive integers")
+        raise GraphError(
+            f"an edge has weight {weights.min()}, but METIS takes positive integers; change it, or leave all weights "
+            "out (--no-weights)"
+        )
     check_simple(graph)
     edges = graph._arrays.in_edges
     offsets, neighbours = edges.offsets, edges.neighbours
