@@ -70,7 +70,8 @@ def eigenvector_centrality(
 
     In an undirected graph, A is symmetric. If the first 20 iterations are not enough there, the following ones go on
     with the combination of the present and the previous vector that has the largest Rayleigh quotient. That takes fewer
-    iterations to the same vector. Over raw edges in memory, these run on all cores of the CPU.
+    iterations to the same vector or, if components have equal eigenvalues, to another one that fulfils the definition.
+    Over raw edges in memory, these run on all cores of the CPU.
 
     References
     ----------

@@ -66,7 +66,8 @@ def hits(
     Over raw edges in memory, it runs kernels of its own on all cores of the CPU. Over packed edges and edges on disk,
     two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), and a GPU may run
     them. Each iteration goes on with the combination of the present and the previous hubs that has the largest Rayleigh
-    quotient. That takes fewer iterations to the same answer than going on with the present hubs alone.
+    quotient, which takes fewer iterations than going on with the present hubs alone. Where several answers fulfil the
+    definition, as in a connected undirected graph that is bipartite, it may find another one of them.
 
     References
     ----------

@@ -60,8 +60,8 @@ class PowerIteration:
 
     The power iteration goes on from x with Ax. This one goes on with A (x + t (x - y)), where y is the vector before,
     and t the number for which the Rayleigh quotient of x + t (x - y) is largest. The images of x and y are known, so a
-    step takes one product, too. As x and y are combinations of powers of A times the first vector, so is the limit, and
-    it is the same.
+    step takes one product, too. Elements below 0 become 0. The limit is the same if the largest eigenvalue has one
+    eigenvector; if it has several, the limit may be another one.
 
     Parameters
     ----------
