@@ -20,7 +20,7 @@ from ..output.stats import Stats
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
 from ..runtime.run import run
-from .in_memory import KERNEL, Call
+from .in_memory import Call
 
 Array = npt.NDArray[Any]
 
@@ -130,10 +130,7 @@ class EdgeSums:
         weights = [side.values] if self._weighted else []
         call.on_vertices(self._kernel, side.offsets, side.neighbours, given, sums, *weights, offsets=side.offsets)
         seconds = perf_counter() - began
-        number, why = len(self._records), "an algorithm with kernels of its own"
-        self._records.append(
-            Iteration(number, KERNEL, 1.0, self._graph.n, self._graph.m, 0, 0, seconds, started=self._seconds, why=why)
-        )
+        self._records.append(call.record(len(self._records), self._graph.m, seconds, self._seconds))
         self._seconds += seconds
         return sums
 

@@ -124,12 +124,16 @@ class Call:
         self.started += result.stats.compile_seconds
         return result
 
+    def record(self, number: int, edges: int, seconds: float, started: float = 0.0) -> Iteration:
+        """The record of a pass of kernels that have visited so many edges, `started` seconds after the first one."""
+        why = "an algorithm with kernels of its own"
+        return Iteration(number, KERNEL, 1.0, self.graph.n, edges, 0, 0, seconds, started=started, why=why)
+
     def result(self, values: Array, edges: int, vertex_fields: tuple[str, ...] = ()) -> Result:
         """The answer; `edges` is how many edges the kernels have visited."""
         graph, seconds = self.graph, perf_counter() - self.started
-        record = Iteration(0, KERNEL, 1.0, graph.n, edges, 0, 0, seconds, why="an algorithm with kernels of its own")
         stats = Stats(
-            History([record]), True, seconds, self.pool.size, encoding=graph.encoding,
+            History([self.record(0, edges, seconds)]), True, seconds, self.pool.size, encoding=graph.encoding,
             compile_seconds=self.compile_seconds,
         )  # fmt: skip
         return Result(values, graph.ids, stats, self.function, vertex_fields)
