@@ -102,10 +102,12 @@ class EdgeSums:
     graph : Graph
     weighted : bool
         Whether edge values are weights.
+    threads : int or None
+        What the user asked for. With None, a run with a GPU leaves some cores to the threads that serve it.
     """
 
-    def __init__(self, call: Call, graph: Graph, weighted: bool) -> None:
-        self._call, self._graph, self._weighted = call, graph, weighted
+    def __init__(self, call: Call, graph: Graph, weighted: bool, threads: int | None) -> None:
+        self._call, self._graph, self._weighted, self._threads = call, graph, weighted, threads
         self._is_raw = graph.encoding == RAW and not graph.on_disk
         self._records, self._seconds = list[Iteration](), 0.0
         self._last: Stats | None = None
@@ -136,7 +138,7 @@ class EdgeSums:
 
     def _by_run(self, given: Array, outward: bool) -> Array:
         kinds = (WeightedIn, WeightedOut) if self._weighted else (SumIn, SumOut)
-        step = run(kinds[outward](given), self._graph, iterations=1, threads=self._call.pool.size)
+        step = run(kinds[outward](given), self._graph, iterations=1, threads=self._threads)
         self._records += [row._replace(number=len(self._records)) for row in step.stats.iterations]
         self._seconds, self._last = self._seconds + step.stats.seconds, step.stats
         self._call.compile_seconds += step.stats.compile_seconds

@@ -90,14 +90,18 @@ def eigenvector_centrality(
     goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
     found = run(program, graph, iterations=PLAIN if goes_on else max_iter, threads=threads)
     found = replace(found, values=unit(found.values), program="eigenvector_centrality")
-    return continued(found, graph, weighted, max_iter - PLAIN, tol) if goes_on and not found.stats.converged else found
+    if not goes_on or found.stats.converged:
+        return found
+    return continued(found, graph, weighted, max_iter - PLAIN, tol, threads)
 
 
-def continued(found: Result, graph: Graph, weighted: bool, most: int, tol: float) -> Result:
+def continued(
+    found: Result, graph: Graph, weighted: bool, most: int, tol: float, threads: int | None
+) -> Result:  # fmt: skip
     """The result after up to `most` more iterations on an undirected graph."""
     done = found.stats
-    with called(graph, found.program, KERNELS, done.threads) as call:
-        sums = EdgeSums(call, graph, weighted)
+    with called(graph, found.program, KERNELS, threads) as call:
+        sums = EdgeSums(call, graph, weighted, threads)
         norm: Any = np.linalg.norm
         x, converged = PowerIteration(call, lambda x: x + sums(x), norm, graph.n * tol).run(found.values, most)
     more = sums.stats(converged)

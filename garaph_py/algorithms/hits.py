@@ -93,7 +93,7 @@ def hits(
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
     with called(graph, "hits", KERNELS, threads) as call:
-        sums, authorities, size = EdgeSums(call, graph, weighted), np.zeros(graph.n), 0.0
+        sums, authorities, size = EdgeSums(call, graph, weighted, threads), np.zeros(graph.n), 0.0
 
         def multiply(hubs: Array) -> Array:
             nonlocal authorities, size

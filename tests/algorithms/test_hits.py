@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.algorithms import edge_sums
 from tests.support.networkx_graphs import on_disk
 
 
@@ -50,6 +51,17 @@ def test_close_eigenvalues_do_not_lead_away_from_the_answer():
     expected = np.sin(np.arange(1, n + 1) * np.pi / (n + 1))
     assert found.stats.converged
     np.testing.assert_allclose(found.column("hub"), expected / expected.max(), atol=1e-7)
+
+
+@pytest.mark.parametrize("threads", [None, 1])
+def test_each_run_gets_the_threads_that_were_asked_for(monkeypatch, threads):
+    """Without any, a run leaves cores to the threads of a GPU."""
+    given, run = [], edge_sums.run
+    monkeypatch.setattr(
+        edge_sums, "run", lambda *values, **named: given.append(named["threads"]) or run(*values, **named)
+    )
+    gp.algorithms.hits(gp.from_edges([0, 0, 1], [2, 3, 2]).packed(), max_iter=1, threads=threads)
+    assert given == [threads, threads]
 
 
 def test_stats_have_two_iterations_for_each():
