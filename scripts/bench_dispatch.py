@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_hybrid import quarter
+from bench_gpus import memory_of
 from graphs import grid, load
 
 import garaph_py as gp
@@ -57,7 +57,7 @@ def busy(names: list[str], repeats: int) -> None:
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
     for name in names:
         graph = load(name)
-        memory = quarter(program, graph)
+        memory = memory_of("1/4", program, graph)
         for gather in ("segmented", "packed"):
             for device in ("gpu", "hybrid"):
                 shares, times = [], []
@@ -93,7 +93,7 @@ def overhead(repeats: int) -> None:
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
     options = gp.Options(gather="segmented", mode="pull")
     table("device", "pages that are copied", "us an iteration", "us a page")
-    memory, counts, times = quarter(program, graph), [], []
+    memory, counts, times = memory_of("1/4", program, graph), [], []
     for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
         parts = replace(options, gpu_memory=memory, page_edges=page_edges)
         cut = {"iterations": 20, "device": "gpu", "options": parts}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from fractions import Fraction
 
 import numpy as np
 from graphs import hub, load
@@ -51,7 +52,7 @@ def memory_of(share: str, program: VertexProgram, graph: gp.Graph) -> int | None
         return None
     with GpuExecutor(bind(program, graph), graph, devices.find(), Settings(gather="segmented")) as kernel:
         kernel.initialize(True)
-        return int(kernel.residency.used - (1 - float(share)) * graph.m * kernel.edges.arrays.width)
+        return int(kernel.residency.used - (1 - Fraction(share)) * graph.m * kernel.edges.arrays.width)
 
 
 def main() -> None:

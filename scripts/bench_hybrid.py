@@ -1,95 +1,117 @@
 """Does it pay to use CPU and GPU together? Times all iterations of a run on the CPU, on the GPU, and on both.
 
-    python scripts/bench_hybrid.py rmat:24:16:symmetric rmat:24:16 [linux-symrefs.npz ...] [--programs SSSP ...]
+    python scripts/bench_hybrid.py rmat:24:16:symmetric linux-symrefs.npz [--programs SSSP ...] [--memory all 1/4 1/64]
 
-A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. It runs with all
-edges on the GPU, and with device memory for a quarter of them. PageRank has ten iterations. SSSP (integer lengths
-from 1 to 255) and ConnectedComponents (on the graph with every edge in both directions) run until they converge. The
-script prints a Markdown table with medians of `--repeats` warm runs, made in turns. The last column is the time of
-"hybrid auto" divided by the better of CPU and GPU.
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. ``--memory`` is the
+share of the raw edges for which each GPU has room. PageRank and DeltaPageRank are of float32. PageRank has ten
+iterations. BFS and SSSP (integer lengths from 1 to 255) begin at the vertex with the most edges; with
+ConnectedComponents (on the graph with every edge in both directions) and DeltaPageRank (tolerance 0.01) they run until
+they converge. With several GPUs there is a column for all of them. The answers of all ways are compared.
+
+The script prints a Markdown table with medians of `--repeats` warm runs, made in turns, in milliseconds. The last two
+columns are the times of a hybrid run and of ``device="auto"``, each divided by the best of CPU and GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import statistics
 
 import numpy as np
+from bench_gpus import memory_of
+from bench_gpus import program_of as of_gpus
 from graphs import load
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
-from garaph_py.executor.gpu.executor import GpuExecutor
-from garaph_py.executor.gpu.settings import Settings
-from garaph_py.program import VertexProgram, bind
+from garaph_py.program import VertexProgram
 
-WAYS = {
-    "CPU": {"device": "cpu"},
-    "GPU": {"device": "gpu"},
-    "hybrid garaph": {"device": "hybrid", "engine": "garaph"},
-    "hybrid auto": {"device": "hybrid"},
-}
+PROGRAMS = "PageRank", "SSSP", "ConnectedComponents", "BFS", "DeltaPageRank"
 WARM = 2
 """Runs that do not count: a second hybrid run may take other decisions than the first, and compile kernels for them."""
-PROGRAMS = ("PageRank", "SSSP", "ConnectedComponents")
+CPU_RUNS = 3
+"""Warm runs on the CPU, which takes long."""
+RANKS_DIFFER = 0.05
+"""How much ranks may differ, relative to them: a million float32 terms in any order, and a tolerance of 0.01."""
 
 
-def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] | None:
-    """The program and its number of iterations (None: until it converges); None if it cannot run on the graph."""
-    if name == "PageRank":
-        return gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10
-    if name == "SSSP":
-        source = int(graph.out_degrees.argmax())
-        return (gp.apps.SSSP(graph.ids.take(np.array([source]))[0]), None) if graph.edge_dtype is not None else None
-    return gp.apps.ConnectedComponents(), None
+def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:
+    """The program and its number of iterations (None: until it converges)."""
+    if name == "DeltaPageRank":
+        return gp.apps.DeltaPageRank(tolerance=0.01, weighted=False, dtype="float32"), None
+    return of_gpus(name, graph)
 
 
 def check(result: gp.Result, first: gp.Result, called: str) -> None:
     """Check that the answer is the same on any device."""
-    if called == "PageRank":
-        np.testing.assert_allclose(result.values, first.values, rtol=1e-2)  # a million float32 terms, in any order
+    if "PageRank" in called:
+        np.testing.assert_allclose(result.values, first.values, rtol=RANKS_DIFFER)
     else:
         np.testing.assert_array_equal(result.values, first.values)
 
 
-def quarter(program: VertexProgram, graph: gp.Graph) -> int:
-    """Bytes of device memory with room for a quarter of the raw edges."""
-    with GpuExecutor(bind(program, graph), graph, devices.find(), Settings(gather="segmented")) as kernel:
-        kernel.initialize(True)
-        return int(kernel.residency.used - 0.75 * graph.m * kernel.edges.arrays.width)
+def ways() -> dict[str, dict[str, object]]:
+    """The ways to run a program, by their names in the table."""
+    count = devices.count()
+    several = {f"{count} GPUs": {"device": "gpu", "gpus": count}} if count > 1 else {}
+    alone = {"CPU": {"device": "cpu"}, "GPU": {"device": "gpu", "gpus": 1}} | several
+    return alone | {"hybrid": {"device": "hybrid"}, "auto": {"device": "auto"}}
+
+
+def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tuple[dict[str, float], str | None]:
+    """The median seconds of each way, and why ``"auto"`` decided as it did."""
+    program, limit = program_of(name, graph)
+    times: dict[str, list[float]] = {way: [] for way in ways()}
+    first, why = None, None
+    for turn in range(repeats + WARM):
+        for way, how in ways().items():
+            if way == "CPU" and turn >= CPU_RUNS + WARM:
+                continue
+            options = gp.Options(gpu_memory=None if way == "CPU" else memory)
+            result = gp.run(program, graph, iterations=limit, options=options, **how)
+            assert result.stats.note is None or "short" in result.stats.note, result.stats.note
+            times[way].append(result.stats.seconds)
+            first = first or result
+            check(result, first, name)
+            why = result.stats.why if way == "auto" else why
+    return {way: statistics.median(taken[WARM:]) for way, taken in times.items()}, why
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
+    parser.add_argument("--memory", nargs="+", default=["all", "1/4"])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--why", action="store_true", help="Also print why device='auto' decided as it did.")
     options = parser.parse_args()
-    print(f"| graph | program | memory | {' | '.join(WAYS)} | auto / better |\n{'|---' * (len(WAYS) + 4)}|")
+    logging.getLogger("garaph_py").setLevel(logging.ERROR)  # memory is short on purpose
+    heads = " | ".join(ways())
+    print(f"| graph | program | room | {heads} | hybrid / best | auto / best |\n{'|---' * (len(ways()) + 5)}|")
     ratios = []
     for name in options.graphs:
-        graph, answers = load(name, weighted=True), {}
+        given = load(name, weighted=True)
         for called in options.programs:
-            if called == "ConnectedComponents" and graph.directed:
-                graph = graph.symmetrized()
-            made = program_of(called, graph)
-            if made is None:
-                continue
-            for memory in (None, quarter(made[0], graph)):
-                times: dict[str, list[float]] = {way: [] for way in WAYS}
-                for _ in range(options.repeats + WARM):
-                    for way, how in WAYS.items():
-                        given = gp.Options(gpu_memory=None if way == "CPU" else memory)
-                        result = gp.run(made[0], graph, iterations=made[1], options=given, **how)
-                        assert result.stats.note is None or "short" in result.stats.note, result.stats.note
-                        times[way].append(result.stats.seconds)
-                        check(result, answers.setdefault(called, result), called)
-                middle = {way: statistics.median(taken[WARM:]) for way, taken in times.items()}
-                ratio = middle["hybrid auto"] / min(middle["CPU"], middle["GPU"])
-                ratios += [ratio] if memory else []
-                cells = " | ".join(f"{seconds * 1e3:.1f} ms" for seconds in middle.values())
-                print(f"| {name} | {called} | {'quarter' if memory else 'all'} | {cells} | {ratio:.3f} |", flush=True)
-    print(f"\nGeometric mean where the GPU streams: {statistics.geometric_mean(ratios):.3f}")
+            graph = given.symmetrized() if called == "ConnectedComponents" and given.directed else given
+            for share in options.memory:
+                memory = memory_of(share, program_of(called, graph)[0], graph)
+                try:
+                    middle, why = measured(called, graph, memory, options.repeats)
+                except gp.DeviceMemoryError as error:
+                    print(f"| {name} | {called} | {share} | {error} |", flush=True)
+                    continue
+                best = min(seconds for way, seconds in middle.items() if way not in ("hybrid", "auto"))
+                ratios.append(middle["auto"] / best)
+                cells = " | ".join(f"{seconds * 1e3:.1f}" for seconds in middle.values())
+                hybrid = middle["hybrid"] / best
+                print(f"| {name} | {called} | {share} | {cells} | {hybrid:.2f} | {ratios[-1]:.2f} |", flush=True)
+                if options.why:
+                    print(f"({why})", flush=True)
+            if graph is not given:
+                graph.release()
+        given.release()
+    print(f"\nGeometric mean of auto / best: {statistics.geometric_mean(ratios):.3f}")
 
 
 if __name__ == "__main__":

@@ -162,13 +162,10 @@ class History:
     ----------
     lost : float
         Seconds that calls have lost by using the CPU, since the graph last was on the GPU.
-    edge_bytes : float or None
-        Bytes of an edge in the layout that the GPU has last been given.
     """
 
     def __init__(self) -> None:
         self.lost = 0.0
-        self.edge_bytes: float | None = None
         self._kinds: dict[str, Calls] = {}
 
     @classmethod
@@ -197,7 +194,6 @@ class History:
                 self.lost = 0.0
             else:
                 calls.gpu.append(measured.seconds)
-            self.edge_bytes = call.edge_bytes
         else:
             model = replace(call, past=Past(iterations=measured.iterations), reverses=False)
             beyond = cpu_seconds(model, rates) - cpu_iterating(model, rates)

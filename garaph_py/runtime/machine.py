@@ -11,14 +11,14 @@ from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu import peers
 from ..executor.gpu.compiler import is_compiled
-from ..executor.gpu.device_graph import held_bytes
+from ..executor.gpu.device_graph import held_bytes, last_edges
 from ..executor.gpu.memory_plan import FREE_SHARE
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..program import BoundProgram
 from . import learned, speeds
 from .options import RunOptions
-from .reckoning import OnDevice, Past, Rates, edge_bytes
+from .reckoning import OnDevice, Past, Rates
 from .several import Gpus
 
 
@@ -92,11 +92,13 @@ def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevic
         return OnDevice(
             is_compiled=architecture is not None and is_compiled(bound, architecture), room=options.gpu_bytes
         )
-    layout = learned.History.of(arrays).edge_bytes
-    is_same = layout in (None, edge_bytes(bound, graph))
+    last = last_edges(arrays, found)
+    if last is not None and last.with_values is not bound.reads_edge_values:  # they lie in another layout
+        last = None
     return OnDevice(
         has_context=True,
         is_compiled=is_compiled(bound, found.architecture),
-        nbytes=held_bytes(arrays, found) if is_same else 0,
+        nbytes=held_bytes(arrays, found) if last else 0,
         room=int(FREE_SHARE * found.memory) if options.gpu_bytes is None else options.gpu_bytes,
+        edge_bytes=None if last is None else last.width,
     )

@@ -183,8 +183,8 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
         return GPU, verdict
     if graph.on_disk and bound.updates_all_vertices:  # the disk is the limit; what a host needs to help holds edges
         return GPU, verdict
-    needs_no_help = gpu_pushes(bound, graph, options) and there_of(bound, graph, options, machine).holds(verdict.call)
-    return (GPU if needs_no_help else HYBRID), verdict
+    has_lists = not graph.on_disk or there_of(bound, graph, options, machine).holds(verdict.call)
+    return (GPU if has_lists and gpu_pushes(bound, graph, options) else HYBRID), verdict
 
 
 def gpus_of(
@@ -236,7 +236,9 @@ def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether the GPU alone does every iteration well, those with few active vertices too.
 
-    It pushes then, several iterations in a launch. A hybrid run never pushes deltas.
+    It pushes then, several iterations in a launch. A hybrid run never pushes deltas. Nor does the CPU help if the GPU
+    has room for few edges, and reads lists in the host's memory: SSSP over R-MAT 24 with a quarter of the edges took 40
+    ms on an H200 and 55 on both (docs/results/gpu.md, "CPU and GPU on one job").
     """
     chains = bound.is_relaxation and may_chain(options)
     return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)

@@ -86,9 +86,9 @@ class Rates:
         Per thread: PageRank 3.2 G/s on 16 threads, SSSP 0.63 (and ConnectedComponents in supersteps 1.04), BFS 4.2,
         ConnectedComponents by union-find 4.7 (2026-11-24).
     gpu_all, gpu_frontier, gpu_search, gpu_search_both, gpu_union : float
-        In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 (and ConnectedComponents in
-        supersteps 23), BFS in an undirected graph 190, ConnectedComponents by union-find 220 (2026-11-24). In a
-        directed graph, BFS pushes and pulls with the kernels of SSSP: its rate is that of SSSP, and not measured.
+        With all edges in the GPU's memory: PageRank 94 G/s, BFS in an undirected graph 190, ConnectedComponents by
+        union-find 220 (2026-11-24); SSSP 30 (R-MAT 22 and 24 on an H100, without the fixed time of iterations,
+        2026-11-28). BFS in a directed graph has not been measured.
     start : float
         Seconds to find the GPU and to make its context.
     compile : float
@@ -115,7 +115,7 @@ class Rates:
     cpu_search_both: float = 2.6e8
     cpu_union: float = 3.0e8
     gpu_all: float = 9.4e10
-    gpu_frontier: float = 1.7e10
+    gpu_frontier: float = 2.9e10
     gpu_search: float = 1.7e10
     gpu_search_both: float = 1.9e11
     gpu_union: float = 2.0e11
@@ -258,12 +258,15 @@ class OnDevice:
         Bytes of the graph in the GPU's memory, in the layout that the call needs.
     room : int or None
         Bytes of the GPU's memory that the call may use; None if not known.
+    edge_bytes : float or None
+        Mean bytes of an edge, with its value, as the last call kept edges, raw or packed; None if not known.
     """
 
     has_context: bool = False
     is_compiled: bool = False
     nbytes: int = 0
     room: int | None = None
+    edge_bytes: float | None = None
 
     def staying(self, call: Call) -> float:
         """Bytes of the graph that stay in the GPU's memory once they are there."""

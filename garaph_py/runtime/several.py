@@ -1,7 +1,8 @@
 """Estimates how many GPUs a run should use. Pure: callers state the facts.
 
-Several GPUs pull: each iteration goes over all edges, each GPU over those of its part. One GPU alone also pushes, ends
-pulls early, and finds components, all without the host; if it has room for the graph, several rarely do these faster.
+Several GPUs divide the edges. In an undirected graph they push, too, as long as their memory has room for all lists;
+otherwise each iteration pulls, and goes over all edges. One GPU alone also ends pulls early, does several iterations in
+a launch, and finds components, all without the host: several do none of these faster.
 """
 
 from __future__ import annotations
@@ -46,8 +47,10 @@ def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -
 
     The time to make the contexts of further GPUs counts as a part of the call.
     """
+    if there.edge_bytes is not None:
+        call = replace(call, edge_bytes=there.edge_bytes)
     one, least = gpu_iterating(call, there, rates), 1
-    seconds = {count: pulling(call, there, rates, gpus, count) for count in range(2, most + 1)}
+    seconds = {count: iterating(call, there, rates, gpus, count) for count in range(2, most + 1)}
     best = min(seconds, key=lambda count: seconds[count])
     if seconds[best] <= WORTH * one:
         least = best
@@ -55,14 +58,15 @@ def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -
     return least, f"{least} of {most} GPUs: {told}"
 
 
-def pulling(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
+def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
     """The time of all iterations on `count` GPUs, and of making the contexts of those that have none."""
     is_usual = call.kind == ALL or call.past.iterations is not None
     iterations = call.iterations if is_usual else EXPECTED[FRONTIER]
-    part = replace(
-        call, kind=ALL, edges=call.edges // count, vertices=call.vertices, in_place=False, chains=False,
-        past=replace(call.past, iterations=iterations),
-    )  # fmt: skip
+    past = replace(call.past, iterations=iterations)
+    part = replace(call, edges=call.edges // count, in_place=False, chains=False, past=past)
+    pushes = call.kind == FRONTIER and call.chains and not call.out_edge_bytes and there.holds(part)
+    if not pushes:
+        part = replace(part, kind=ALL)
     received = call.vertices * call.value_bytes * (count - 1) / count
     link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there
     starting = rates.start * max(count - 1 - gpus.more, 0)

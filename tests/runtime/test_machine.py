@@ -5,10 +5,11 @@ import pytest
 import garaph_py as gp
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.compiler import cubin_key
+from garaph_py.executor.gpu.device_graph import DeviceGraph, LastEdges
 from garaph_py.native import cache
 from garaph_py.program import bind
 from garaph_py.runtime import learned
-from garaph_py.runtime.learned import History, Learned
+from garaph_py.runtime.learned import Learned
 from garaph_py.runtime.machine import on_device
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
@@ -42,8 +43,11 @@ def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
     gp.run(program, graph, device="gpu")
     there = on_device(bound, graph, RunOptions())
     assert there.nbytes > 4 * graph.m
-    History.of(graph._arrays).edge_bytes = 8.0  # the last run read edge values, which lie beside the sources
+    assert there.edge_bytes == 4
+    kept = DeviceGraph.of(graph._arrays, device.find())
+    kept.last = LastEdges(with_values=True, width=8.0)  # which lie beside the sources
     assert on_device(bound, graph, RunOptions()).nbytes == 0
+    assert on_device(bound, graph, RunOptions()).edge_bytes is None
     graph.release()
     assert on_device(bound, graph, RunOptions()).nbytes == 0
     monkeypatch.setattr(device, "_broken", {0: "lost"})

@@ -58,8 +58,8 @@ def test_the_executor_that_begins_a_run(monkeypatch, graph, wins, has_gpu, optio
     ("program", "options", "room", "executor"),
     [
         (gp.apps.BFS(0), {}, 10_000, "gpu"),
-        (gp.apps.BFS(0), {}, 1_000, "hybrid"),  # parts of the graph would come over the link
-        (gp.apps.BFS(0), {}, None, "hybrid"),
+        (gp.apps.BFS(0), {}, 1_000, "gpu"),  # it reads the other lists in the host's memory
+        (gp.apps.BFS(0), {}, None, "gpu"),
         (gp.apps.BFS(0), {"mode": "pull"}, 10_000, "hybrid"),
         (gp.apps.BFS(0), {"iterations": 3}, 10_000, "hybrid"),  # each superstep is a launch
         (gp.apps.PageRank(), {}, 10_000, "hybrid"),
@@ -68,7 +68,7 @@ def test_the_executor_that_begins_a_run(monkeypatch, graph, wins, has_gpu, optio
     ],
     ids=str,
 )
-def test_a_gpu_that_holds_the_graph_and_pushes_gets_no_help(monkeypatch, graph, program, options, room, executor):
+def test_a_gpu_that_pushes_gets_no_help(monkeypatch, graph, program, options, room, executor):
     bound, options = bind(program, graph), RunOptions(**options)
     call = Call(FRONTIER, graph.n, graph.m, out_edge_bytes=4)
     monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))

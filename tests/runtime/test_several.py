@@ -27,9 +27,29 @@ def test_a_large_graph_is_divided_if_every_iteration_goes_over_all_edges():
     assert (count, why[:22]) == (2, "2 of 2 GPUs: expected ")
 
 
-@pytest.mark.parametrize("kind", [FRONTIER, SEARCH_BOTH, UNION])
+SSSP = replace(LARGE, kind=FRONTIER, value_bytes=4, edge_bytes=8.0, past=Past(iterations=11), chains=True)
+
+
+@pytest.mark.parametrize("kind", [SEARCH_BOTH, UNION])
 def test_what_one_gpu_does_without_all_edges_stays_there(kind):
     assert taken(replace(LARGE, kind=kind, past=Past(), chains=True), gpus=Gpus(2, 1)) == 1
+
+
+def test_a_relaxation_is_divided_if_several_gpus_push_and_supersteps_are_few():
+    two = Gpus(2, 1)
+    assert taken(SSSP, gpus=two) == 2
+    assert taken(replace(SSSP, vertices=1 << 22, edges=1 << 27), gpus=two) == 1
+    assert taken(replace(SSSP, past=Past(iterations=900)), gpus=two) == 1
+    assert taken(replace(SSSP, out_edge_bytes=8), gpus=two) == 1  # several GPUs only pull in a directed graph
+    assert taken(replace(SSSP, chains=False), gpus=two) == 1  # they may not push
+
+
+def test_a_relaxation_is_divided_if_the_lists_fit_packed():
+    room = 1_400 << 20
+    raw, packed = replace(READY, room=room), replace(READY, room=room, edge_bytes=3.2)
+    assert taken(SSSP, raw, Gpus(2, 1)) == 1
+    assert taken(SSSP, packed, Gpus(2, 1)) == 2
+    assert taken(SSSP, replace(packed, room=room // 3), Gpus(2, 1)) == 1
 
 
 def test_a_small_graph_stays_on_one():

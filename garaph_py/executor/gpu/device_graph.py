@@ -13,7 +13,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
@@ -43,6 +43,21 @@ _lock = threading.Lock()
 _recent: list[weakref.ref[DeviceGraph]] = []  # those that may be found again, the least recently used first
 
 
+class LastEdges(NamedTuple):
+    """How edges lay in a device's memory in a graph's last run.
+
+    Attributes
+    ----------
+    with_values : bool
+        The run read edge values, which lie beside the sources.
+    width : float
+        Mean bytes of an edge, with its value.
+    """
+
+    with_values: bool
+    width: float
+
+
 class DeviceGraph:
     """Device memory of one graph, and of the run that uses it.
 
@@ -60,6 +75,8 @@ class DeviceGraph:
         Bytes that the run has found, of what it needs.
     lists : KeptLists
         Edge lists of runs that only push.
+    last : LastEdges or None
+        The edges of the last run; None before the first.
     ordering : Ordering
         What is known about the graph's hub order.
     """
@@ -73,6 +90,7 @@ class DeviceGraph:
         self._mapped: dict[tuple[str, str, bool], MappedEdges | None] = {}
         self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
+        self.last: LastEdges | None = None
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
         weakref.finalize(self, free, device, self.memory, self.pinned, self.lists, self.handles).atexit = False
 
@@ -217,6 +235,12 @@ def held_bytes(arrays: GraphArrays, device: Device) -> int:
     """Bytes that a graph keeps in the device's memory."""
     kept = DeviceGraph.existing(arrays, device)
     return 0 if kept is None else kept.memory.used
+
+
+def last_edges(arrays: GraphArrays, device: Device) -> LastEdges | None:
+    """How edges lay in the device's memory in the graph's last run; None if there was none."""
+    kept = DeviceGraph.existing(arrays, device)
+    return None if kept is None else kept.last
 
 
 def is_in_use(arrays: GraphArrays, device: Device) -> bool:

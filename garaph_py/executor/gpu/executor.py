@@ -30,7 +30,7 @@ from .chain import Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
-from .device_graph import DeviceGraph, budget_of, make_room
+from .device_graph import DeviceGraph, LastEdges, budget_of, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
@@ -223,6 +223,7 @@ class GpuExecutor(StepByParts):
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
             self._kept.make_room(self._placed.contents(self._hub), self.residency.used, budget)
+            self._kept.last = LastEdges(bound.reads_edge_values, self.edges.arrays.width)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
