@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import GaraphError, ParameterError
 from ..events import Event, Step
 from ..output import Progress
 from ..system.sizes import counted, show_seconds
@@ -59,7 +59,8 @@ def experiment(
 ) -> None:
     """Measure every combination of the settings in a spec.
 
-    The command measures each combination several times, and writes Parquet tables and plots.
+    The command measures each combination several times, and writes Parquet tables and plots. If some measurements fail,
+    it says why, and goes on; the exit status is 1 if all fail.
 
     Examples:
 
@@ -75,11 +76,11 @@ def experiment(
         if resume or without:
             raise ParameterError(f"--join measures nothing; leave --{'resume' if resume else 'without'} out")
         chosen, folder = experiments.read(spec), Path(spec.stem) if out is None else out
-        report(found(chosen, experiments.join(chosen, join, folder), folder), as_json)
+        finish(found(chosen, experiments.join(chosen, join, folder), folder), as_json)
         return
     if not spec.is_dir():
         folder = Path(spec.stem) if out is None else out
-        report(measured(experiments.read(spec), folder, resume, quiet, without or ()), as_json, resume)
+        finish(measured(experiments.read(spec), folder, resume, quiet, without or ()), as_json, resume)
         return
     if without:
         raise ParameterError("--without leaves out graphs of one spec; name a spec, not a folder")
@@ -91,9 +92,10 @@ def experiment(
     for folder, chosen in chosen_of.items():
         documents.append(measured(chosen, folder, folder in begun, quiet))
         if not as_json:
-            report(documents[-1], False, folder in begun)
+            report(documents[-1], folder in begun)
     if as_json:
-        print_json({"experiments": documents})
+        print_json({"experiments": [printed(document) for document in documents]})
+    check_some(documents)
 
 
 def specs_in(folder: Path) -> list[Path]:
@@ -122,34 +124,54 @@ def measured(spec: Spec, folder: Path, resume: bool, quiet: bool, without: Colle
 
 
 def found(spec: Spec, rows: list[Row], folder: Path) -> dict[str, Any]:
-    """What is in the results of an experiment, as JSON has it."""
+    """What is in the results of an experiment, as JSON has it, and the `reasons` of failures."""
     from .. import experiment as experiments
 
     failed = sum(row["error"] is not None for row in rows)
     return {
         "folder": folder, "measurements": len(rows), "failed": failed,
-        "combinations": list(experiments.summary(spec, rows)),
+        "combinations": list(experiments.summary(spec, rows)), "reasons": experiments.failures(spec, rows),
     }  # fmt: skip
 
 
-def report(document: dict[str, Any], as_json: bool, resumed: bool = False) -> None:
-    """Print what an experiment has found; for people, a line for each combination of settings."""
-    made = document.pop("made", None)
+def printed(document: dict[str, Any]) -> dict[str, Any]:
+    """The fields of JSON."""
+    return {name: value for name, value in document.items() if name not in ("made", "reasons")}
+
+
+def finish(document: dict[str, Any], as_json: bool, resumed: bool = False) -> None:
+    """Print what an experiment has found; raise an error if all its measurements failed."""
     if as_json:
-        print_json(document)
-        return
+        print_json(printed(document))
+    else:
+        report(document, resumed)
+    check_some([document])
+
+
+def check_some(documents: list[dict[str, Any]]) -> None:
+    """Raise an error if all measurements failed."""
+    failed = sum(document["failed"] for document in documents)
+    if failed and failed == sum(document["measurements"] for document in documents):
+        reasons = dict.fromkeys(reason for document in documents for reason in document["reasons"])
+        raise GaraphError(f"all measurements failed: {'; '.join(reasons)}")
+
+
+def report(document: dict[str, Any], resumed: bool = False) -> None:
+    """Print for people what an experiment has found: a line for each combination of settings, and for each failure."""
     for one in document["combinations"]:
+        if one["error"] is not None:
+            continue
         settings = one["settings"].items()
         what = " ".join(f"{name}={value}" for name, value in settings if value not in (None, "")) or "all"
-        if one["error"] is not None:
-            say(f"{what}: {one['error']}")
-        elif one["seconds"] is None:
+        if one["seconds"] is None:
             say(f"{what}: counted")
         else:
             middle, least, most = map(show_seconds, one["seconds"].values())
             over = f" over {one['sources']} sources" * (one["sources"] > 1)
             notes = "".join(f"; {note}" for note in one["notes"])
             say(f"{what}: {middle} ({least} to {most}){over}{notes}")
-    new = ", 0 of them new" * (resumed and made == 0)
+    for reason in document["reasons"]:
+        say(f"failed: {reason}")
+    new = ", 0 of them new" * (resumed and document["made"] == 0)
     failed = f", {document['failed']} of them failed" * bool(document["failed"])
     say(f"{document['folder']}: {counted(document['measurements'], 'measurement')}{new}{failed}")

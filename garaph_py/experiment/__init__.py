@@ -3,6 +3,6 @@
 from .join import join
 from .measure import check_free, is_begun, run
 from .spec import Spec, read
-from .summary import summary
+from .summary import failures, summary
 
-__all__ = ["Spec", "check_free", "is_begun", "join", "read", "run", "summary"]
+__all__ = ["Spec", "check_free", "failures", "is_begun", "join", "read", "run", "summary"]

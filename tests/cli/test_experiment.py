@@ -1,4 +1,4 @@
-"""``garaph experiment`` over a folder of specs."""
+"""``garaph experiment``: over a folder of specs, and with measurements that fail."""
 
 from __future__ import annotations
 
@@ -52,3 +52,35 @@ def test_nothing_runs_if_a_spec_is_wrong(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "empty: has no spec, NAME.toml; name a spec" in shell("experiment", "empty")[2]
     assert {path.name for path in tmp_path.iterdir()} == {"specs", "empty"}
+
+
+NOBODY = "program = {name = 'BFS', source = 999}"
+
+
+def test_it_fails_if_all_measurements_fail(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "one.toml").write_text(SPEC.replace("program = 'PageRank'", NOBODY))
+    status, out, err = shell("experiment", "specs/one.toml", "-q")
+    assert (status, err.count("\n")) == (1, 1)
+    assert err.startswith("error: all measurements failed: ") and "999" in err
+    assert out.endswith("\none: 1 measurement, 1 of them failed\n")
+    assert {"results.parquet", "spec.toml"} <= {path.name for path in (tmp_path / "one").iterdir()}
+    assert shell("experiment", "specs/one.toml", "--resume", "-q")[0] == 1
+    status, out, _ = shell("experiment", "specs/one.toml", "--out", "again", "-q", "--json")
+    assert (status, json.loads(out)["failed"]) == (1, 1)
+    assert shell("experiment", "specs/one.toml", "--join", "one", "--out", "joined")[0] == 1
+
+
+def test_it_succeeds_if_some_measurements_do_and_says_why_the_others_failed(shell: Shell, tmp_path: Path) -> None:
+    spec = SPEC.replace("program = 'PageRank'", "program = ['PageRank', {name = 'BFS', source = 999}]")
+    (tmp_path / "specs" / "one.toml").write_text(spec)
+    status, out, _ = shell("experiment", "specs/one.toml", "-q")
+    lines = out.splitlines()
+    assert (status, len(lines), lines[2]) == (0, 3, "one: 2 measurements, 1 of them failed")
+    assert lines[0].startswith("program=PageRank") and lines[1].startswith("failed: program=BFS") and "999" in lines[1]
+
+
+def test_a_folder_fails_only_if_all_measurements_of_all_specs_do(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "one.toml").write_text(SPEC.replace("program = 'PageRank'", NOBODY))
+    assert shell("experiment", "specs", "--out", "some", "-q")[0] == 0
+    (tmp_path / "specs" / "two.toml").unlink()
+    assert shell("experiment", "specs", "--out", "none", "-q")[0] == 1
