@@ -28,7 +28,7 @@ def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:
         times = {"median": statistics.median(took), "least": min(took), "most": max(took)} if took else None
         yield {
             "settings": dict(zip(names, key, strict=True)),
-            "sources": max(len({row["combination"] for row in own} & picked), 1),
+            "sources": max(len({row["combination"] for row in done or own} & picked), 1),
             "seconds": times,
             "notes": list(dict.fromkeys(row["note"] for row in own if row.get("note"))),
             "error": None if done else own[0]["error"],

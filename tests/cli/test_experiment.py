@@ -61,7 +61,8 @@ def test_it_fails_if_all_measurements_fail(shell: Shell, tmp_path: Path) -> None
     (tmp_path / "specs" / "one.toml").write_text(SPEC.replace("program = 'PageRank'", NOBODY))
     status, out, err = shell("experiment", "specs/one.toml", "-q")
     assert (status, err.count("\n")) == (1, 1)
-    assert err.startswith("error: all measurements failed: ") and "999" in err
+    assert err.startswith("error: all measurements failed: ")
+    assert "999" in err
     assert out.endswith("\none: 1 measurement, 1 of them failed\n")
     assert {"results.parquet", "spec.toml"} <= {path.name for path in (tmp_path / "one").iterdir()}
     assert shell("experiment", "specs/one.toml", "--resume", "-q")[0] == 1
@@ -76,7 +77,9 @@ def test_it_succeeds_if_some_measurements_do_and_says_why_the_others_failed(shel
     status, out, _ = shell("experiment", "specs/one.toml", "-q")
     lines = out.splitlines()
     assert (status, len(lines), lines[2]) == (0, 3, "one: 2 measurements, 1 of them failed")
-    assert lines[0].startswith("program=PageRank") and lines[1].startswith("failed: program=BFS") and "999" in lines[1]
+    assert lines[0].startswith("program=PageRank")
+    assert lines[1].startswith("failed: program=BFS")
+    assert "999" in lines[1]
 
 
 def test_a_folder_fails_only_if_all_measurements_of_all_specs_do(shell: Shell, tmp_path: Path) -> None:
