@@ -84,7 +84,14 @@ def experiment(
         return
     if without:
         raise ParameterError("--without leaves out graphs of one spec; name a spec, not a folder")
-    chosen_of = {(out or Path()) / path.stem: experiments.read(path) for path in specs_in(spec)}
+    finish_all(spec, out or Path(), resume, as_json, quiet)
+
+
+def finish_all(specs: Path, out: Path, resume: bool, as_json: bool, quiet: bool) -> None:
+    """Run the specs in a folder, and print what each has found; raise an error if all measurements of all failed."""
+    from .. import experiment as experiments
+
+    chosen_of = {out / path.stem: experiments.read(path) for path in specs_in(specs)}
     begun = {folder for folder in chosen_of if resume and experiments.is_begun(folder)}
     for folder in chosen_of.keys() - begun:
         experiments.check_free(folder)
