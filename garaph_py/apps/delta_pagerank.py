@@ -38,6 +38,12 @@ class DeltaPageRank(RankProgram):
     value : `dtype`
         r_v, the rank.
 
+    Notes
+    -----
+    A vertex starts with the rank p_v, as in `PageRank`; without in-edges, with its final rank ``(1 - d) * p_v``. [1]_
+    and [2]_ start all vertices with the latter. Then all ranks together are 1 - d at first, and in an undirected graph
+    an iteration adds only 1 - d of what they lack, most of it at hubs.
+
     References
     ----------
     .. [1] Whang, J., A. Lenharth, I. Dhillon, K. Pingali, "Scalable data-driven PageRank", Euro-Par 2015.
@@ -62,8 +68,8 @@ class DeltaPageRank(RankProgram):
     def accumulator(self, edge):
         return self.dtype
 
-    def init(self, n, out_degree):
-        rank = (float(1) - self.damping) / n
+    def init(self, n, in_degree, out_degree):
+        rank = first_share(self.damping, in_degree) / n
         return rank, rank / max(out_degree, float(1))
 
     def gather(self, src):
@@ -105,8 +111,8 @@ class DeltaPageRank(RankProgram):
 class PersonalizedDeltaPageRank(DeltaPageRank):
     """`DeltaPageRank` with ``personalization``, divided by its sum, and ``out_weight`` as numbers for each vertex."""
 
-    def init(self, personalization, out_weight):
-        rank = (float(1) - self.damping) * personalization
+    def init(self, personalization, in_degree, out_weight):
+        rank = first_share(self.damping, in_degree) * personalization
         return rank, rank / divisor(out_weight)
 
     def apply(self, old, acc, n, personalization, out_weight):
@@ -124,6 +130,11 @@ class WeightedDeltaPageRank(PersonalizedDeltaPageRank):
 
     def delta(self, new, old, edge):
         return (new.released - old.released) * edge
+
+
+def first_share(damping, in_degree):
+    """The first rank of a vertex, in multiples of p_v."""
+    return float(1) if in_degree > 0 else float(1) - damping
 
 
 PersonalizedDeltaPageRank.__name__ = WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__  # as users know it

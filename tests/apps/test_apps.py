@@ -237,6 +237,23 @@ def test_delta_pagerank_is_as_near_as_it_promises(graph_of, flows, weighted, per
     assert 0 < error <= 1e-3 * 0.85 / 0.15
 
 
+@pytest.mark.parametrize("weights", [None, [2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
+def test_delta_pagerank_of_vertices_that_nobody_notifies(mode, weights):
+    graph = gp.from_edges([0, 1, 3], [1, 2, 2], weights, vertices=range(5))
+    program = gp.apps.DeltaPageRank(tolerance=1e-9)
+    found = gp.run(program, graph, device="cpu", verify=True, options=gp.Options(mode=mode))
+    np.testing.assert_allclose(found.column(), np.array([0.15, 0.2775, 0.513375, 0.15, 0.15]) / 5, rtol=1e-8)
+
+
+def test_delta_pagerank_starts_with_what_jumps_give():
+    """All ranks of an undirected graph without isolated vertices add up to 1 from the beginning."""
+    graph = gp.rmat(10, 16, directed=False)
+    one = gp.run(gp.apps.DeltaPageRank(), graph, iterations=1).column()
+    isolated = graph.in_degrees == 0
+    assert one.sum() == pytest.approx(1 - 0.85 * isolated.mean())
+
+
 # Against other libraries, on whatever graphs hypothesis thinks of.
 
 VERTICES = 12

@@ -104,7 +104,7 @@ def pagerank_iterations(edges, tolerance, stop):
 
 
 def delta_pagerank(edges, iterations, damping=0.85, tolerance=1e-4):
-    rank = np.full(edges.n, (1 - damping) / edges.n)
+    rank = np.where(edges.in_degrees > 0, 1.0, 1 - damping) / edges.n
     degree = np.maximum(edges.out_degrees, 1)
     released = rank / degree
     for _ in range(iterations):
