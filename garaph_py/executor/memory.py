@@ -10,7 +10,7 @@ from functools import partial
 
 from ..graph import Graph
 from ..graph.arrays import OUT_WEIGHTS
-from ..graph.tiles import BITS, GRANULE_BITS, destination_bounds
+from ..graph.tiles import BITS, PIECES, destination_bounds, granule_bits_of
 from ..graph.vertex_set import BLOCK, WORD
 from ..pages.memory import MemoryNeeds
 from ..program import BoundProgram
@@ -23,7 +23,8 @@ VERTEX_SETS = 4
 PARENT_BYTES = 4
 """Bytes of a vertex's parent: in a tree of connected vertices, or for the result."""
 TILE_TABLES = 3
-"""Number of int64 tables with one entry per tile that exist at once while tiles are made."""
+"""Number of int64 tables with an entry for each piece of the out-edges and block of destinations that exist at once
+while tiles are made."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,9 @@ def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the tiles, of the tables needed to make them, and of the sums in a pull by tiles."""
     values = graph.edge_dtype if bound.reads_edge_values else None
     per_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
-    tiles = (len(destination_bounds(graph._arrays.in_edges.offsets)) - 1) * blocks
-    tables = 8 * (TILE_TABLES * tiles + 1) + 4 * (graph.n >> GRANULE_BITS)
+    bounds = destination_bounds(graph._arrays.in_edges.offsets)
+    per_row = TILE_TABLES * (blocks + PIECES) + blocks
+    tables = 8 * ((len(bounds) - 1) * per_row + 1) + 4 * (graph.n >> granule_bits_of(bounds))
     return graph.m * per_edge + tables + sum_bytes(bound, graph)
 
 

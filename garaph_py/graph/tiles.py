@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel, PerCall
+from ..native import Kernel, PerCall, prefetch
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 
@@ -30,8 +30,17 @@ SHARE = 1 / 128
 7 %, if they take the largest blocks first (docs/results/cpu.md)."""
 FEW_EDGES = 1 << 16
 """Edges of a block of destinations up to which it is not divided: some 60 microseconds of work."""
-GRANULE_BITS = 4
-"""A block of destinations begins at a multiple of 16 vertices."""
+LEAST_GRANULE_BITS, MOST_GRANULE_BITS = 4, 13
+"""A block of destinations begins at a multiple of 16 vertices, or of a larger power of two up to 8,192."""
+GRANULES = 8
+"""Granules that every block of destinations has at least, if these are larger than 16 vertices. The table from granules
+to blocks is then so small that it stays in a core's first-level cache."""
+PIECES = 128
+"""Pieces of equally many out-edges into which the edges are divided for the threads that sort them."""
+LANES = 4
+"""Counters for each block of destinations, used in turn: an addition need not wait for the one before it."""
+AHEAD = 32
+"""How many places ahead of an edge the memory is prefetched that it is written to: two cache lines."""
 Lists = Iterable[tuple[int, int, Array, Array | None]]
 """Out-edges in parts. Each part is ``(first, last, targets, values)`` for the vertices [first, last); the values may be
 None."""
@@ -74,16 +83,18 @@ class Tiles:
 
 
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
-def count_tiles(targets, start, stop, block_of, counts):
-    """Count the edges [start, stop) by the block of their target."""
+def count_tiles(targets, start, stop, granule_bits, block_of, counts):
+    """Count the edges [start, stop) by the block of their target, in `LANES` counters for each block."""
     for e in range(start, stop):
-        counts[np.int64(block_of[targets[e] >> GRANULE_BITS])] += 1
+        counts[np.int64(block_of[targets[e] >> granule_bits]) * LANES + (e & (LANES - 1))] += np.uint32(1)
     return 0
 
 
 def make_place_tiles(has_values: bool):
     # wide: a compiled function takes its arrays one by one.
-    def place_tiles(offsets, base, targets, values, first, last, block_of, bounds, cursor, edges, out_values):
+    def place_tiles(
+        offsets, base, targets, values, first, last, granule_bits, block_of, bounds, cursor, edges, out_values
+    ):
         """Write the out-edges of the vertices [first, last) to their tiles; `targets` begins with edge `base`.
 
         `cursor` holds the next place in each tile of this block of sources.
@@ -92,37 +103,69 @@ def make_place_tiles(has_values: bool):
             low = np.uint32(u & ((1 << BITS) - 1))
             for e in range(offsets[u] - base, offsets[u + 1] - base):
                 target = np.int64(targets[e])
-                block = np.int64(block_of[target >> GRANULE_BITS])
+                block = np.int64(block_of[target >> granule_bits])
                 place = cursor[block]
                 cursor[block] = place + 1
+                prefetch(edges, place + AHEAD)
                 edges[place] = np.uint32((target - bounds[block]) << BITS) | low
                 if has_values:
+                    prefetch(out_values, place + AHEAD)
                     out_values[place] = values[e]
         return 0
 
     return place_tiles
 
 
-COUNT_TILES = Kernel("u32* i64 i64 u32* i64*", count_tiles)
+COUNT_TILES = Kernel("u32* i64 i64 i64 u32* u32*", count_tiles)
 
 
 @cache
 def place_tiles_kernel(width: int) -> Kernel:
     """`make_place_tiles` for edge values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    return Kernel(f"i64* i64 u32* {value} i64 i64 u32* i64* i64* u32* {value}", make_place_tiles(width > 0))
+    return Kernel(f"i64* i64 u32* {value} i64 i64 i64 u32* i64* i64* u32* {value}", make_place_tiles(width > 0))
 
 
 def destination_bounds(in_offsets: Array) -> Array:
-    """The bounds of the blocks of destinations, from the offsets of the in-edges."""
-    n, bounds, granule = len(in_offsets) - 1, [0], 1 << GRANULE_BITS
-    most = max(int(in_offsets[-1] * SHARE), FEW_EDGES)
+    """The bounds of the blocks of destinations, from the offsets of the in-edges: multiples of the largest granule of
+    which every block has `GRANULES`."""
+    for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS, -1):
+        if (bounds := bounds_in(in_offsets, bits, GRANULES)) is not None:
+            return bounds
+    bounds = bounds_in(in_offsets, LEAST_GRANULE_BITS, 0)
+    assert bounds is not None
+    return bounds
+
+
+def bounds_in(in_offsets: Array, bits: int, least: int) -> Array | None:
+    """The bounds of the blocks of destinations, multiples of ``1 << bits``; None if a block other than the last would
+    have fewer than `least` of these granules."""
+    n, bounds, most = len(in_offsets) - 1, [0], max(int(in_offsets[-1] * SHARE), FEW_EDGES)
     while (first := bounds[-1]) < n:
         ends = in_offsets[first + 1 : first + (1 << BITS) + 1]
-        whole = int(np.searchsorted(ends, in_offsets[first] + most, side="right"))
-        size = whole if whole == len(ends) else max(whole // granule, 1) * granule
+        size = int(np.searchsorted(ends, in_offsets[first] + most, side="right"))
+        if first + size < n:
+            granules = size >> bits
+            if granules < least:
+                return None
+            size = max(granules, 1) << bits
         bounds.append(min(first + size, n))
     return np.array(bounds)
+
+
+def granule_bits_of(bounds: Array) -> int:
+    """The bits of the largest granule of which all `bounds` but the last are multiples, up to a block."""
+    together = int(np.bitwise_or.reduce(bounds[:-1], initial=1 << BITS))
+    return (together & -together).bit_length() - 1
+
+
+def piece_bounds(offsets: Array) -> Array:
+    """The first vertices of the pieces that threads sort, and the number of vertices. A piece lies in one block of
+    sources, and has at most a `PIECES`-th of the edges, or those of one vertex."""
+    n, m = len(offsets) - 1, int(offsets[-1])
+    most = max(m // PIECES, FEW_EDGES)
+    equal = np.searchsorted(offsets, np.arange(most, m, most), side="right") - 1
+    return np.unique(np.concatenate([np.arange(0, n, 1 << BITS), equal, [n]]))
 
 
 # wide: a graph's offsets by source and by destination, and its lists
@@ -131,8 +174,8 @@ def make_tiles(
 ) -> Tiles:
     """Sort a graph's edges into tiles, in two passes over its out-edges: the first counts, the second places them.
 
-    Only one part of the out-edges has to be in memory at a time. Each thread takes blocks of sources, so that no two
-    threads write to the same tile.
+    Only one part of the out-edges has to be in memory at a time. Each thread takes pieces of the out-edges, and each
+    piece has places of its own in each tile, so that no two threads write to the same place.
 
     Parameters
     ----------
@@ -151,32 +194,42 @@ def make_tiles(
     GraphError
         If there is not enough memory.
     """
-    n, m = len(offsets) - 1, int(offsets[-1])
-    blocks, bounds = -(-n >> BITS), destination_bounds(in_offsets)
+    m, bounds, pieces = int(offsets[-1]), destination_bounds(in_offsets), piece_bounds(offsets)
     rows, place = len(bounds) - 1, place_tiles_kernel(0 if dtype is None else dtype.itemsize)
+    bits = granule_bits_of(bounds)
     with enough_memory("tiles"):
-        block_of = np.repeat(np.arange(rows, dtype=np.uint32), -(-np.diff(bounds) >> GRANULE_BITS))
-        cursor = np.zeros((blocks, rows), np.int64)  # a row for each block of sources
-        starts, edges = np.zeros(rows * blocks + 1, np.int64), np.empty(m, np.uint32)
+        block_of = np.repeat(np.arange(rows, dtype=np.uint32), -(-np.diff(bounds) >> bits))
+        counts = np.zeros((len(pieces) - 1, rows * LANES), np.uint32)
+        edges = np.empty(m, np.uint32)
         values = None if dtype is None else np.empty(m, dtype)
     for first, last, targets, _ in lists(False):
-        parts, own = by_block(first, last, cursor)
+        parts, own = pieces_of(first, last, pieces, counts)
         at = offsets[parts] - offsets[first]
-        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], block_of, PerCall(own)))
-    np.cumsum(cursor.T.ravel(), out=starts[1:])
-    cursor[:] = starts[:-1].reshape(rows, blocks).T
+        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], bits, block_of, PerCall(own)))
+    with enough_memory("tiles"):
+        blocks, starts, cursor = places(pieces, counts.reshape(-1, rows, LANES).sum(2, dtype=np.int64))
+        del counts
     for first, last, targets, given in lists(dtype is not None):
-        parts, own = by_block(first, last, cursor)
-        where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], block_of, bounds
+        parts, own = pieces_of(first, last, pieces, cursor)
+        where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], bits, block_of, bounds
         pool.launch(place.rows(len(own), *where, PerCall(own), edges, bits_of(values)))
     return Tiles(blocks, bounds, starts, edges, values)
 
 
-def by_block(first: int, last: int, rows: Array) -> tuple[Array, Array]:
-    """The bounds that divide the vertices [first, last) into blocks of sources, and the rows of these blocks."""
-    block = first >> BITS
-    bounds = np.array([first, *range((block + 1) << BITS, last, 1 << BITS), last])
-    return bounds, rows[block : block + len(bounds) - 1]
+def places(pieces: Array, counts: Array) -> tuple[int, Array, Array]:
+    """The number of blocks of sources, the first place of each tile, and of each piece's edges in each block of
+    destinations, from how many there are."""
+    blocks = -(-int(pieces[-1]) >> BITS)
+    ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape)
+    cursor = np.ascontiguousarray(ends.T) - counts
+    begins = np.searchsorted(pieces, np.arange(blocks) << BITS)
+    return blocks, np.append(cursor[begins].T.ravel(), counts.sum()), cursor
+
+
+def pieces_of(first: int, last: int, pieces: Array, rows: Array) -> tuple[Array, Array]:
+    """The bounds that divide the vertices [first, last) into `pieces`, and the `rows` of these pieces."""
+    begin, end = int(np.searchsorted(pieces, first, side="right")) - 1, int(np.searchsorted(pieces, last))
+    return np.clip(pieces[begin : end + 1], first, last), rows[begin:end]
 
 
 def bits_of(values: Array | None) -> Array | None:

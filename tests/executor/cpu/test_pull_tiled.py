@@ -37,7 +37,21 @@ def test_blocks_of_destinations_have_few_edges_or_few_vertices(degrees, scale):
     assert (sizes > 0).all()
     assert (sizes <= 1 << 16).all()
     assert ((edges <= most) | (sizes <= 16)).all()
-    assert (bounds[:-1] % 16 == 0).all()
+    granule = 1 << making_tiles.granule_bits_of(bounds)
+    assert granule >= 16
+    assert (bounds[:-1] % granule == 0).all()
+    assert granule == 16 or (sizes[:-1] >= 8 * granule).all()
+
+
+@given(degrees=st.lists(st.integers(0, 3000), max_size=300), scale=st.sampled_from([1, 64, 400]))
+def test_pieces_have_few_edges_and_lie_in_one_block_of_sources(degrees, scale):
+    offsets = np.append(0, np.cumsum(np.repeat(degrees, scale))).astype(np.int64)
+    pieces = making_tiles.piece_bounds(offsets)
+    most = max(offsets[-1] // making_tiles.PIECES, making_tiles.FEW_EDGES)
+    assert (pieces[0], pieces[-1]) == (0, len(offsets) - 1)
+    assert (np.diff(pieces) > 0).all()
+    assert (pieces[:-1] >> 16 == pieces[1:] - 1 >> 16).all()
+    assert ((np.diff(offsets[pieces]) <= most + np.diff(offsets).max(initial=0)) | (np.diff(pieces) == 1)).all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", [("a", "f4"), ("b", "f8")]], ids=str)
