@@ -47,7 +47,7 @@ class Observation:
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool
-        The graph has tiles, and they suit the program.
+        The graph has tiles, or the run makes them, and they suit the program.
     components : bool
         The answer is the sum over each connected component, and one iteration may find it by union-find.
     in_buckets : bool

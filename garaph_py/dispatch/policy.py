@@ -386,7 +386,7 @@ def above(seen: Observation, threshold: float) -> str:
 
 
 def dense(seen: Observation, why: str) -> Decision:
-    """Decide for pull; by tiles if the graph has tiles and most edges lead from active vertices."""
+    """Decide for pull; by tiles if there are some and most edges lead from active vertices."""
     if seen.tiles and seen.f > 1 / 2:
         return Decision(PULL_TILED, f"{why}, and there are tiles", seen.device)
     return Decision(PULL, why, seen.device)

@@ -46,7 +46,7 @@ class Schedule:
     mode : str or None
         The direction of every iteration; None leaves it to the policy.
     tiles : bool
-        The graph has tiles, and they suit the program.
+        The graph has tiles, or the run makes them, and they suit the program.
     k : float
         Sequential over random read speed of the storage that holds the edges.
     components : bool

@@ -16,6 +16,7 @@ from ..executor.gpu.memory_plan import FREE_SHARE
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..program import BoundProgram
+from ..system.memory import total_memory
 from . import learned, speeds
 from .options import RunOptions
 from .reckoning import OnDevice, Past, Rates
@@ -45,6 +46,8 @@ class Machine:
         ``speeds(threads)``: what the hardware does, if that can be measured.
     gpus : callable
         What is known about the GPUs beyond the first.
+    memory : callable
+        The bytes of memory that this process may use.
     """
 
     cores: int
@@ -55,13 +58,15 @@ class Machine:
     on_device: Callable[[BoundProgram, Graph, RunOptions], OnDevice] = lambda *_: OnDevice()
     speeds: Callable[[int], Speeds | None] = lambda threads: None
     gpus: Callable[[], Gpus] = Gpus
+    memory: Callable[[], int] = lambda: 0
 
     @classmethod
     def here(cls) -> Machine:
         """The machine that this process runs on."""
         return cls(
-            available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured, gpus
-        )
+            available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured, gpus,
+            total_memory,
+        )  # fmt: skip
 
 
 def has_gpu() -> bool:

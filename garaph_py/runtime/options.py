@@ -83,12 +83,12 @@ class Options:
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
         (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
         ``dst``: it is several times faster if many iterations update all vertices. Its tiles take 4 more bytes per
-        edge, plus a copy of the edge values if the program reads them. The graph keeps the tiles, and later runs with
-        ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
-        and are freed after the run. Push and pull-tiled run on the CPU if you ask for them. ``"components"`` finds the
-        connected components by union-find, in one iteration. It is for relaxations over integers whose `gather` returns
-        ``src`` as it is, without `done` and `priority`, and for undirected graphs; ``engine="auto"`` uses it there
-        unless `sync`, a limit of iterations or another mode is given.
+        edge, plus a copy of the edge values if the program reads them. The graph keeps them for later runs with
+        ``"auto"``; long runs over large graphs make them unasked. If the edges stay on disk, the tiles must fit in the
+        memory that the graph was opened with, and are freed after the run. Push and pull-tiled run on the CPU if you
+        ask for them. ``"components"`` finds the connected components by union-find, in one iteration. It is for
+        relaxations over integers whose `gather` returns ``src`` as it is, without `done` and `priority`, and for
+        undirected graphs; ``"auto"`` uses it there unless `sync`, a limit of iterations or another mode is given.
     sync : bool, optional
         True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
         timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the

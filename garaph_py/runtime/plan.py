@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..codec.arrays import PACKED
+import numpy as np
+
+from ..codec.arrays import PACKED, RAW
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..errors import ParameterError
+from ..executor.cpu.nearby import has_nearby_sources
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
 from ..executor.gpu.settings import GIVEN, ListPush, Settings
-from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
+from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
+from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
@@ -47,6 +51,13 @@ asks for no mode: more memory for edges saves more."""
 MAX_TILE_SKEW = 1.5
 """Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
 time that all threads take for all edges."""
+LEAST_TILED_ITERATIONS = 5
+"""Iterations over all edges from which on a run makes tiles unasked: making them takes about two iterations, and each
+iteration is then about half as long (docs/results/cpu.md)."""
+LEAST_TILED_EDGES = 1 << 24
+"""Stored edges of a graph from which on a run makes tiles unasked. An iteration over fewer takes a few milliseconds."""
+TILES_SHARE = 1 / 16
+"""Most that tiles made unasked may take of the memory that the process may use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +161,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
             graph,
             options,
             synchronous,
-            threads or machine.cores,
+            has_tiles(bound, graph, options, machine, executor),
             pass_bytes,
             speeds_of(options, executor, machine, threads or machine.cores),
         ),
@@ -333,7 +344,7 @@ def reverses(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def schedule_of(
-    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int, pass_bytes: int,
+    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, tiles: bool, pass_bytes: int,
     speeds: Speeds | None,
 ) -> Schedule:  # fmt: skip
     """The run's policy and the limits of its decisions."""
@@ -341,7 +352,7 @@ def schedule_of(
         policy=options.policy,
         iterations=options.iterations,
         mode=options.forced_mode,
-        tiles=synchronous and bound.tiles and suits_tiles(graph._arrays, bound.reads_edge_values, threads),
+        tiles=synchronous and bound.tiles and tiles,
         k=graph._arrays.in_edges.k,
         components=finds_components(bound, options),
         ends_early="done" in bound.arguments,
@@ -426,7 +437,39 @@ def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
     return SEGMENTED if gather == REPLICATED and not can_replicate(bound) else gather
 
 
+def has_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str) -> bool:
+    """Whether the graph has tiles that suit the run's threads, or the run should make them."""
+    threads = options.threads or machine.cores
+    if graph._arrays.has_tiles(bound.reads_edge_values):
+        return suits_tiles(graph._arrays, bound.reads_edge_values, threads)
+    return executor == CPU and bound.tiles and pays_tiles(bound, graph, options, machine, threads)
+
+
+def pays_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, threads: int) -> bool:
+    """Whether a run on the CPU makes tiles unasked.
+
+    It does if it is long, if all its iterations visit all edges, and if these are many, raw, and not in an order that
+    keeps the values in the cache anyway. It does not if the user bounds the memory, or asks that the answer depend on
+    nothing but the graph.
+    """
+    arrays = graph._arrays
+    is_short = options.iterations is not None and options.iterations < LEAST_TILED_ITERATIONS
+    if is_short or options.deterministic or not bound.updates_all_vertices or graph.m < LEAST_TILED_EDGES:
+        return False
+    if graph.memory is not None or graph.on_disk or graph.encoding != RAW or reverses(bound, graph):
+        return False
+    if has_nearby_sources(arrays) or tile_bytes(bound, graph) > TILES_SHARE * machine.memory():
+        return False
+    offsets = arrays.in_edges.offsets
+    return is_even(int(np.diff(offsets[destination_bounds(offsets)]).max()), arrays.m, threads)
+
+
 def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
     """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
     tiles = arrays.made_tiles(weighted)
-    return tiles is not None and tiles.edges_of_largest * threads <= MAX_TILE_SKEW * arrays.m
+    return tiles is not None and is_even(tiles.edges_of_largest, arrays.m, threads)
+
+
+def is_even(largest: int, edges: int, threads: int) -> bool:
+    """Whether the load imbalance of tiles is within `MAX_TILE_SKEW`, if a block of destinations has `largest` edges."""
+    return largest * threads <= MAX_TILE_SKEW * edges

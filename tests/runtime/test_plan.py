@@ -384,6 +384,36 @@ def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
     assert planned(gp.apps.SSSP(0), stored, mode="push").schedule.buckets
 
 
+@pytest.mark.parametrize(
+    ("program", "given", "memory", "makes"),
+    [
+        (gp.apps.PageRank(weighted=False), {}, 1 << 30, True),
+        (gp.apps.PageRank(weighted=False), {"iterations": 5}, 1 << 30, True),
+        (gp.apps.PageRank(weighted=False), {"iterations": 4}, 1 << 30, False),
+        (gp.apps.PageRank(weighted=False), {"deterministic": True}, 1 << 30, False),
+        (gp.apps.PageRank(weighted=False), {"threads": 64}, 1 << 30, False),  # one thread would have most work
+        (gp.apps.PageRank(weighted=False), {"sync": False}, 1 << 30, False),
+        (gp.apps.PageRank(weighted=False), {}, 1 << 20, False),
+        (gp.apps.PageRank(), {}, 1 << 30, False),  # edge values have to be ordered by source first
+        (gp.apps.DeltaPageRank(weighted=False), {}, 1 << 30, False),  # later iterations visit few edges
+    ],
+    ids=str,
+)
+def test_long_runs_over_many_edges_make_tiles_unasked(graph_of, monkeypatch, program, given, memory, makes):
+    graph = graph_of(twins.skewed(71, 70_000, 150_000, "int32"))
+    bound, machine = bind(program, graph), Machine(2, lambda: False, lambda: False, memory=lambda: memory)
+
+    def tiles(**more):
+        return plan(bound, graph, RunOptions(**given, **more), machine).schedule.tiles
+
+    assert not tiles()
+    monkeypatch.setattr(plan_, "LEAST_TILED_EDGES", 1 << 17)
+    assert not tiles()  # sources are nearby
+    monkeypatch.setattr(plan_, "has_nearby_sources", lambda arrays: False)
+    assert tiles() == makes
+    assert not tiles(device="gpu")
+
+
 # Options.
 
 

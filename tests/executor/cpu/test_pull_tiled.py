@@ -17,6 +17,7 @@ from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.graph import tiles as making_tiles
 from garaph_py.native.kernel import address_of
 from garaph_py.native.threads import ThreadPool
+from garaph_py.runtime import plan as planning
 from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
@@ -210,6 +211,19 @@ def test_tiled_and_other_iterations_take_turns(graph_of, deterministic, sparse):
     assert modes[0] == PULL_TILED
     assert sparse in modes
     assert_close(run, twins.delta_pagerank(edges, len(modes), tolerance=0.05))
+
+
+def test_a_long_run_makes_tiles_by_itself(graph_of, monkeypatch):
+    monkeypatch.setattr(planning, "LEAST_TILED_EDGES", 1 << 17)
+    edges = twins.skewed(70, N, 150_000)
+    graph, program = graph_of(edges), gp.apps.PageRank(weighted=False, stop="never")
+    short = gp.run(program, graph, iterations=4, device="cpu", threads=2)
+    assert {i.mode for i in short.stats.iterations} == {PULL}
+    run = gp.run(program, graph, iterations=5, device="cpu", threads=2)
+    assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
+    np.testing.assert_allclose(run.values, twins.pagerank(edges, 5), rtol=1e-12)
+    graph.release()
+    assert not graph._arrays.has_tiles(False)
 
 
 @pytest.mark.parametrize(
