@@ -104,10 +104,16 @@ class EdgeSums:
         Whether edge values are weights.
     threads : int or None
         What the user asked for. With None, a run with a GPU leaves some cores to the threads that serve it.
+    vectors : int
+        Arrays of float64, shape (n,), that the caller keeps during a pass. If edges are on disk, they take part
+        of the memory with which the graph was opened.
     """
 
-    def __init__(self, call: Call, graph: Graph, weighted: bool, threads: int | None) -> None:
-        self._call, self._graph, self._weighted, self._threads = call, graph, weighted, threads
+    def __init__(self, call: Call, graph: Graph, weighted: bool, threads: int | None, vectors: int) -> None:
+        self._graph = graph
+        if graph.on_disk:
+            self._graph = graph._replace(reserved=vectors * graph.n * np.dtype(np.float64).itemsize)
+        self._call, self._weighted, self._threads = call, weighted, threads
         self._is_raw = graph.encoding == RAW and not graph.on_disk
         self._records, self._seconds = list[Iteration](), 0.0
         self._last: Stats | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..apps.checks import in_sums, require_no_negative_edges, require_positive
+from ..apps.checks import in_sums, require_no_negative_edges
 from ..errors import VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
@@ -21,11 +21,14 @@ from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called, check_vertices
 from .norm import unit
+from .numbers import positive
 from .power_iteration import KERNELS, PowerIteration
 
 PLAIN = 20
 """Iterations of the vertex program on an undirected graph. They are enough where the largest eigenvalue is far from the
 others (13 are, on an R-MAT graph with 20 M edges with tol = 1e-9), and a GPU does them all without the host."""
+VECTORS = 4
+"""The first vector, the present one, the one before, and its image: what is kept while edges are read."""
 
 
 @explained
@@ -60,7 +63,7 @@ def eigenvector_centrality(
     GraphError
         If the graph has no vertices, or a negative edge value.
     ParameterError
-        If `tol` is not above 0.
+        If `tol` is not a number above 0.
 
     Notes
     -----
@@ -85,8 +88,9 @@ def eigenvector_centrality(
     """
     check_graph(graph, "eigenvector_centrality")
     check_vertices(graph, "eigenvector_centrality")
+    tol = positive(tol, "eigenvector_centrality", "tol")
     weighted = weight and graph.edge_dtype is not None
-    program = (WeightedEigenvector if weighted else Eigenvector)(float(tol))
+    program = (WeightedEigenvector if weighted else Eigenvector)(tol)
     goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
     found = run(program, graph, iterations=PLAIN if goes_on else max_iter, threads=threads)
     found = replace(found, values=unit(found.values), program="eigenvector_centrality")
@@ -101,7 +105,7 @@ def continued(
     """The result after up to `most` more iterations on an undirected graph."""
     done = found.stats
     with called(graph, found.program, KERNELS, threads) as call:
-        sums = EdgeSums(call, graph, weighted, threads)
+        sums = EdgeSums(call, graph, weighted, threads, VECTORS)
         norm: Any = np.linalg.norm
         x, converged = PowerIteration(call, lambda x: x + sums(x), norm, graph.n * tol).run(found.values, most)
     more = sums.stats(converged)
@@ -136,9 +140,6 @@ class Eigenvector(VertexProgram):
 
     def converged(self, total, n):
         return total.change < n * self.tol * math.sqrt(total.squares)
-
-    def __post_init__(self) -> None:
-        require_positive(self, "tol")
 
     def verify(self, graph, result):
         """Raise `VerificationError` if a run that converged has found no eigenvector."""

@@ -16,9 +16,13 @@ from ..output.result import Result
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called
+from .numbers import positive
 from .power_iteration import KERNELS, PowerIteration
 
 Array = npt.NDArray[Any]
+
+VECTORS = 5
+"""Hubs, the hubs before and their image, authorities, and authorities by size: what is kept while edges are read."""
 
 
 @explained
@@ -57,7 +61,7 @@ def hits(
     GraphError
         If an edge value is negative, or a graph on disk has edge values in one direction only.
     ParameterError
-        If `tol` is not above 0, or `max_iter` not a positive integer.
+        If `tol` is not a number above 0, or `max_iter` not a positive integer.
     NumberError
         If the values become infinite.
 
@@ -87,13 +91,12 @@ def hits(
     check_graph(graph, "hits")
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ParameterError(f"hits(max_iter={max_iter!r}): give a number of iterations, 1 or more")
-    if not tol > 0:
-        raise ParameterError(f"hits(tol={tol!r}): give a number above 0")
+    tol = positive(tol, "hits", "tol")
     weighted = weight and graph.edge_dtype is not None
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
     with called(graph, "hits", KERNELS, threads) as call:
-        sums, authorities, size = EdgeSums(call, graph, weighted, threads), np.zeros(graph.n), 0.0
+        sums, authorities, size = EdgeSums(call, graph, weighted, threads, VECTORS), np.zeros(graph.n), 0.0
 
         def multiply(hubs: Array) -> Array:
             nonlocal authorities, size

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..apps.checks import in_sums, require_positive
+from ..apps.checks import in_sums
 from ..errors import NumberError, ParameterError, VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
@@ -17,6 +17,7 @@ from ..program.monoids import add
 from ..runtime.run import run
 from ..system.arguments import explained
 from .norm import unit
+from .numbers import finite, positive
 
 
 @explained
@@ -56,7 +57,7 @@ def katz_centrality(
     Raises
     ------
     ParameterError
-        If `tol` is not above 0, or `beta` leaves a vertex out.
+        If `tol` is not a number above 0, `alpha` is no finite number, or `beta` leaves a vertex out.
     NumberError
         If the values become infinite.
 
@@ -76,11 +77,12 @@ def katz_centrality(
     {'a': 1.0, 'b': 1.0, 'c': 2.0, 'd': 2.0}
     """
     check_graph(graph, "katz_centrality")
+    alpha, tol = finite(alpha, "katz_centrality", "alpha"), positive(tol, "katz_centrality", "tol")
     if isinstance(beta, Mapping) and len(beta) < graph.n:
         raise ParameterError(f"katz_centrality(beta=...) has {len(beta)} of {graph.n} vertices; give it all of them")
     kind = WeightedKatz if weight and graph.edge_dtype is not None else Katz
     try:
-        found = run(kind(float(alpha), float(tol), beta), graph, iterations=max_iter, threads=threads)
+        found = run(kind(alpha, tol, beta), graph, iterations=max_iter, threads=threads)
     except NumberError as error:
         problem = f"katz_centrality(alpha={alpha}): the values become infinite or NaN"
         advice = "give an alpha below 1 / the largest eigenvalue of the adjacency matrix, and finite weights and beta"
@@ -114,9 +116,6 @@ class Katz(VertexProgram):
 
     def converged(self, total, n):
         return total < n * self.tol
-
-    def __post_init__(self) -> None:
-        require_positive(self, "tol")
 
     def verify(self, graph, result):
         """Raise `VerificationError` if a run that converged is further from the equation than its last change."""

@@ -13,6 +13,7 @@ from ..native import Kernel
 from ..native.threads import split
 from ..system.arguments import explained
 from .in_memory import check_in_memory, in_memory
+from .numbers import positive
 from .seeds import generator
 
 Array = npt.NDArray[Any]
@@ -209,8 +210,7 @@ def check_walk(length: Any, p: Any, q: Any) -> None:
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
         raise ParameterError(f"length={length!r}: give a number of steps, 0 or more")
     for name, value in (("p", p), ("q", q)):
-        if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise ParameterError(f"{name}={value!r}: give a number above 0")
+        positive(value, "random_walks", name)
 
 
 def check_weights(graph: Graph) -> None:

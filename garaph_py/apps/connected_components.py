@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import VerificationError
+from ..errors import GraphError, VerificationError
 from ..pages.passes import listed
 from ..program import VertexId, VertexProgram
 from ..program.monoids import min as minimum
@@ -14,8 +14,8 @@ from .checks import components
 class ConnectedComponents(VertexProgram):
     """Connected components: ``c_v = min(c_v, min over neighbours u of c_u)``, starting from ``c_v = v``.
 
-    The graph must be undirected. For the weakly connected components of a directed graph, run it on
-    ``graph.symmetrized()``.
+    The graph must be undirected. For the weakly connected components of a directed graph, call
+    `garaph_py.algorithms.weakly_connected_components`, or run it on ``graph.symmetrized()``.
 
     Returns
     -------
@@ -48,6 +48,14 @@ class ConnectedComponents(VertexProgram):
 
     def result(self, value):
         return value
+
+    def check_graph(self, graph):
+        if graph.directed:
+            raise GraphError(
+                "ConnectedComponents gathers over both directions, but the graph is directed; call "
+                "gp.algorithms.weakly_connected_components(graph), or run it on graph.symmetrized(), or add "
+                "--symmetrize to `garaph run` or `garaph import`"
+            )
 
     def verify(self, graph, result):
         verify_components(graph, result.values)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ..errors import DamagedCheckpointError, ParameterError
+from ..system.urls import shown
 from .files import Files
 from .format import CheckpointFile, Header, check_trust, write
 from .page_log import LoggedPage, PageLog, logged
@@ -66,7 +67,7 @@ class Store:
             raise
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
             reason = getattr(error, "strerror", None) or error
-            raise ParameterError(f"checkpoint={os.fspath(directory)!r}: {reason}; choose another directory") from None
+            raise ParameterError(f"checkpoint={shown(directory)!r}: {reason}; choose another directory") from None
         with contextlib.suppress(OSError):  # a run that was killed may have left this file
             files.unlink(self.directory / PARTIAL)
 

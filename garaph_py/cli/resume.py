@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import DamagedCheckpointError, ParameterError
+from ..system.urls import shown
 from .request import Request
 
 
@@ -67,7 +68,7 @@ def recorded(directory: Path, known: dict[str, Any]) -> Request:
 
     ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"
     if not directory.is_dir():
-        raise ParameterError(f"{directory}: there is no such directory; {ended} {directory}")
+        raise ParameterError(f"{shown(directory)}: there is no such directory; {ended} {shown(directory)}")
     store = Store(directory, Files())
     try:
         found = store.newest()

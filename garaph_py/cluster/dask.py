@@ -18,13 +18,16 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import dask.config
 import distributed
+from dask.utils import parse_timedelta
 from distributed.protocol import to_serialize
 
 from .. import __version__ as VERSION
 from .. import errors
 from ..errors import ClusterError, GaraphError, ParameterError
 from ..graph.derived import Derived
+from ..system.sizes import show_seconds
 from .host import ForgottenError, GoneError
 from .placing import WorkerFacts
 from .plain import pack, unpack
@@ -47,6 +50,8 @@ TLS = "tls://"
 """Prefix of the address of a scheduler that encrypts."""
 ANY_PORT = ":0"
 """Address of the dashboard of a cluster on this machine: any free port."""
+NOTICE_SECONDS = 1.0
+"""Seconds after which the client says that it waits for the scheduler. A scheduler that is there answers sooner."""
 LISTEN_SECONDS = 0.1
 """Seconds between two looks of a waiting client for Ctrl-C."""
 KEPT_NAME = "name of parts on a cluster"
@@ -293,15 +298,22 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
         number = cluster.removeprefix(LOCAL)
         if not number.isdecimal() or not int(number):
             raise ParameterError(f"cluster={cluster!r}: write local:N, with the number of workers, 1 or more")
-        cluster = stack.enter_context(distributed.LocalCluster(n_workers=int(number), dashboard_address=ANY_PORT))
-    elif cluster.startswith(TLS):
+        local = stack.enter_context(distributed.LocalCluster(n_workers=int(number), dashboard_address=ANY_PORT))
+        return distributed.Client(local, set_as_default=False)
+    if cluster.startswith(TLS):
         check_certificates(cluster)
+    bound = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
+    said = f"waiting up to {show_seconds(bound)} for a scheduler of Dask at {cluster}"
+    notice = threading.Timer(NOTICE_SECONDS, log.warning, (said,))
+    notice.start()
     try:
         return distributed.Client(cluster, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
             f"no scheduler of Dask answers at {cluster}: {error}; give the address that `dask scheduler` prints"
         ) from error
+    finally:
+        notice.cancel()
 
 
 def check_certificates(address: str) -> None:

@@ -56,6 +56,8 @@ class GraphArrays:
         Bytes of memory that all arrays may take, see `Graph.memory`; None if there is no bound.
     place : Place or None
         If this is a part of a graph: what the undivided one knows of its vertices.
+    reserved : int
+        Bytes of `memory` that the caller of runs keeps for vectors of its own.
     derived : Derived
         Arrays that were made from these and are kept.
     """
@@ -65,6 +67,7 @@ class GraphArrays:
     ids: VertexIds
     memory: int | None = None
     place: Place | None = None
+    reserved: int = 0
     derived: Derived = field(default_factory=Derived, init=False, repr=False, compare=False)
 
     @property
@@ -200,16 +203,24 @@ class GraphArrays:
         def make() -> GraphArrays:
             if not valued:
                 plain = self.without_values()
-                return GraphArrays(plain.out_edges, plain.in_edges, self.ids, self.memory)
+                return GraphArrays(plain.out_edges, plain.in_edges, self.ids, self.memory, reserved=self.reserved)
             with ThreadPool() as pool:
-                return GraphArrays(self.valued_out_edges(pool), self.in_edges, self.ids, self.memory)
+                return GraphArrays(
+                    self.valued_out_edges(pool), self.in_edges, self.ids, self.memory, reserved=self.reserved
+                )
 
         return self.derived.get(REVERSED[valued], make, lambda arrays: 0) if self.directed else self
 
     def without_values(self) -> GraphArrays:
         """The same edges without values."""
         into = self.in_edges.without_values()
-        return GraphArrays(into, self.out_edges.without_values() if self.directed else into, self.ids, self.memory)
+        return GraphArrays(
+            into,
+            self.out_edges.without_values() if self.directed else into,
+            self.ids,
+            self.memory,
+            reserved=self.reserved,
+        )
 
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""

@@ -25,7 +25,7 @@ from ..system.arguments import check_listener, explained
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
-from ..system.urls import is_url
+from ..system.urls import is_url, shown
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
@@ -238,7 +238,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
             raise FormatError(path, f"is a {'graph ' * opens}directory{advice}")
         if not path.exists():
             if is_url(path):
-                raise FormatError(path, "files of edges cannot be read from URLs; download the file first")
+                raise FormatError(shown(path), "files of edges cannot be read from URLs; download the file first")
             raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None

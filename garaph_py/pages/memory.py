@@ -111,7 +111,7 @@ class EdgeMemory:
     def __init__(self, arrays: GraphArrays, reads_values: bool, needs: MemoryNeeds) -> None:
         edges, memory = arrays.in_edges, arrays.memory or 0
         self._arrays, self._reads_values, self.needs, self._memory = arrays, reads_values, needs, memory
-        self.taken = needs.vertices + SPARE_BYTES
+        self.taken = needs.vertices + SPARE_BYTES + arrays.reserved
         if edges.encoding == PACKED:
             sources = arrays_on_disk(edges)[0]
             checkers = len(sources.reader.paths) * max(checkers_of_disk(), 1)

@@ -254,6 +254,7 @@ def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True, made
     vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
     check_gathers(program)
     if program.gathers == "both" and graph.directed:
+        call_method(program, "check_graph", graph)  # its error may say more
         raise GraphError(
             f"{kind.__name__} gathers over both directions, but the graph is directed; run it on "
             "graph.symmetrized(), or add --symmetrize to `garaph run` or `garaph import`"

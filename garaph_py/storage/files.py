@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import DamagedGraphError, FormatError, ParameterError
 from ..system.files import did_you_mean_file
+from ..system.urls import is_url, shown
 
 
 class Damage(DamagedGraphError):
@@ -116,8 +117,13 @@ class GraphDirectory(OpenDirectory):
         except NotADirectoryError:
             raise FormatError(path, "a file, not a graph directory; import it, or read it as an edge list") from None
         except (OSError, ValueError) as error:
-            advice = did_you_mean_file(path, "make one with garaph import, or check the name")
-            raise FormatError(path, f"no graph directory can be opened here ({reason(error)}); {advice}") from None
+            if is_url(path):
+                advice = "of URLs, only gp.open and garaph run make a copy; make one yourself"
+            else:
+                advice = did_you_mean_file(path, "make one with garaph import, or check the name")
+            raise FormatError(
+                shown(path), f"no graph directory can be opened here ({reason(error)}); {advice}"
+            ) from None
         super().__init__(Path(path), handle, ExitStack())
         self._disks: dict[str, OpenDirectory] = {".": self}
         try:

@@ -80,7 +80,7 @@ def creating(path: PathLike | Destination, disks: Sequence[PathLike] = HERE) -> 
         return
     target, roots, graph_id = Path(path), disk_roots(disks), uuid.uuid4()
     if not target.parent.exists():
-        raise ParameterError(f"{target}: {no_directory(target.parent)}")
+        raise ParameterError(no_directory(target, target.parent))
     listed = directories(roots, target, graph_id)
     final = [Path(name) for name in listed if name != "."]
     sweep(target, roots)

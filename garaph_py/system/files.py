@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import ParameterError, nearest
+from .urls import is_url, url_of
 
 REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
@@ -38,14 +39,16 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
     if target.is_dir():
         raise ParameterError(f"{name} {path}: is a directory; name a file")
     if not target.parent.is_dir():
-        raise ParameterError(f"{name} {path}: {no_directory(target.parent)}")
+        raise ParameterError(f"{name} {no_directory(path, target.parent)}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
 
 
-def no_directory(path: Path) -> str:
-    """The problem of an output in a directory that does not exist."""
-    return f"there is no directory {path}; make it first"
+def no_directory(path: str | os.PathLike[str], parent: Path) -> str:
+    """The problem of an output at `path`, whose directory `parent` does not exist."""
+    if is_url(path):
+        return f"{url_of(path)}: nothing can be written at URLs; give a path on this machine"
+    return f"{path}: there is no directory {parent}; make it first"
 
 
 def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
@@ -109,7 +112,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     if target.is_dir():
         raise ParameterError(f"{path}: is a directory; name a file")
     if not target.parent.is_dir():
-        raise ParameterError(f"{path}: {no_directory(target.parent)}")
+        raise ParameterError(no_directory(path, target.parent))
     remove_leftovers(target)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")

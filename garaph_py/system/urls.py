@@ -25,6 +25,11 @@ def url_of(path: str | os.PathLike[str]) -> str:
     return f"{protocol}:{'///' if protocol == LOCAL else '//'}{text[found.end() :]}".rstrip("/")
 
 
+def shown(path: str | os.PathLike[str]) -> str:
+    """A path as the user wrote it: of a URL, `Path` has kept one slash of two."""
+    return url_of(path) if is_url(path) else os.fspath(path)
+
+
 def absolute(path: str | os.PathLike[str]) -> str:
     """The absolute path of a file or directory; a URL as it is."""
     return url_of(path) if is_url(path) else os.path.abspath(path)

@@ -51,8 +51,11 @@ def test_bad_arguments():
         gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1], [-1]))
     with pytest.raises(gp.errors.GraphError, match="is not defined for a graph without vertices"):
         gp.algorithms.eigenvector_centrality(gp.from_edges([], []))
-    with pytest.raises(gp.errors.ParameterError, match="give a number above 0"):
-        gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=-1)
+    for tol in (-1, "x", None):
+        with pytest.raises(
+            gp.errors.ParameterError, match=rf"eigenvector_centrality\(tol={tol!r}\): give a number above 0"
+        ):
+            gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=tol)
 
 
 @pytest.mark.parametrize("encoding", ["raw", "packed", "disk"])

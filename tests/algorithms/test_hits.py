@@ -1,5 +1,7 @@
 """Hubs and authorities beside NetworkX's, and beside the singular vectors that define them."""
 
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -86,8 +88,24 @@ def test_bad_arguments():
     assert gp.algorithms.hits(graph, weight=False)[0]["hub"] == 1
     with pytest.raises(gp.errors.ParameterError, match=r"hits\(max_iter=0\)"):
         gp.algorithms.hits(graph, max_iter=0)
-    with pytest.raises(gp.errors.ParameterError, match=r"hits\(tol=nan\)"):
-        gp.algorithms.hits(graph, tol=float("nan"))
+    for tol in (float("nan"), "x", None, [1e-3]):
+        with pytest.raises(
+            gp.errors.ParameterError, match=rf"hits\(tol={re.escape(repr(tol))}\): give a number above 0"
+        ):
+            gp.algorithms.hits(graph, tol=tol)
+
+
+def test_vectors_count_as_memory_of_a_graph_on_disk(tmp_path):
+    """17 MiB are enough for a run, but not for a run beside the vectors of the algorithm: 5 of 512 KiB."""
+    gp.save(gp.rmat(16, 64, seed=1), tmp_path / "g")
+    graph = gp.open(tmp_path / "g", memory="10MiB")
+    assert graph.on_disk
+    graph = graph._replace(memory=17 << 20)
+    gp.run(edge_sums.SumIn(np.ones(graph.n)), graph, iterations=1)
+    with pytest.raises(gp.errors.GraphError, match=r"the vertices and its own buffers.*; allow 19"):
+        gp.algorithms.hits(graph)
+    hubs = gp.algorithms.hits(graph._replace(memory=20 << 20)).column("hub")
+    np.testing.assert_allclose(hubs, gp.algorithms.hits(gp.open(tmp_path / "g")).column("hub"), atol=1e-7)
 
 
 @pytest.mark.parametrize("encoding", ["raw", "packed"])

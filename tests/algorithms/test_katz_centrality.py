@@ -57,8 +57,13 @@ def test_too_large_an_alpha_does_not_converge():
 
 def test_bad_arguments():
     graph = gp.from_edges([0], [1])
-    with pytest.raises(gp.errors.ParameterError, match=r"Katz\(tol=0.0\): give a number above 0"):
+    with pytest.raises(gp.errors.ParameterError, match=r"katz_centrality\(tol=0\): give a number above 0"):
         gp.algorithms.katz_centrality(graph, tol=0)
+    for alpha in ("x", None, float("inf")):
+        with pytest.raises(
+            gp.errors.ParameterError, match=rf"katz_centrality\(alpha={alpha!r}\): give a finite number"
+        ):
+            gp.algorithms.katz_centrality(graph, alpha=alpha)
     with pytest.raises(gp.errors.ParameterError, match="beta"):
         gp.algorithms.katz_centrality(graph, beta={0: 1.0})
     with pytest.raises(gp.errors.ParameterError, match="Graph"):

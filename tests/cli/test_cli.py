@@ -190,6 +190,11 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "PageRank", "EDGES", "--deterministic", "--async"], "deterministic=True"),
         (["run", "PageRank", "EDGES", "--output", "x.txt"], "must end in .parquet"),
         (["run", "PageRank", "EDGES", "--output", "no/such/x.csv"], "there is no directory"),
+        (
+            ["run", "PageRank", "EDGES", "--output", "s3://no/x.csv"],
+            "s3://no/x.csv: nothing can be written at URLs",
+        ),
+        (["info", "s3://no/x"], "s3://no/x: no graph directory can be opened here"),
         (["run", "NeuralNetwork", "EDGES", "--iterations", "1", "--verify"], "has no verifier"),
         (["run", "nothing.py:X", "EDGES"], "no such Python file"),
         (["info", "nowhere"], "nowhere"),

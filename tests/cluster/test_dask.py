@@ -4,7 +4,7 @@ import asyncio
 import queue
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -121,6 +121,24 @@ def test_an_interrupted_client_waits_for_the_end_but_not_for_long(client, bound,
     assert time.monotonic() - began < 30
     client.loop.asyncio_loop.call_soon_threadsafe(may_end.set)
     assert ended.wait(60)
+
+
+def test_the_client_says_for_how_long_it_waits_for_a_scheduler(monkeypatch):
+    """No scheduler answers before that; then one that does not answer at all is an error."""
+    said = queue.Queue()
+
+    def unanswered(address, **options):
+        assert said.get(timeout=60) == "waiting up to 7.00 s for a scheduler of Dask at tcp://nowhere:8786"
+        raise OSError("timed out")
+
+    monkeypatch.setattr(dask.distributed, "Client", unanswered)
+    monkeypatch.setattr(dask.log, "warning", said.put)
+    with (
+        dask_config.set({"distributed.comm.timeouts.connect": "7s"}),
+        ExitStack() as stack,
+        pytest.raises(ClusterError, match="no scheduler of Dask answers at tcp://nowhere:8786: timed out; give"),
+    ):
+        dask.client_of("tcp://nowhere:8786", stack)
 
 
 def test_an_encrypted_scheduler_needs_a_certificate():

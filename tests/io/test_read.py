@@ -258,7 +258,10 @@ def test_arguments_of_wrong_types(tmp_path, monkeypatch, path, options, message)
     ("path", "message"),
     [
         ("missing.txt", "no such file"),
-        ("https://example.org/edges.txt", "files of edges cannot be read from URLs; download the file first$"),
+        (
+            "https://example.org/edges.txt",
+            "^https://example.org/edges.txt: files of edges cannot be read from URLs; download the file first$",
+        ),
         (".", "is a directory and not a graph directory; name a file in it$"),
         ("graph", r"is a graph directory; open it with garaph_py\.open$"),
     ],
