@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import ParameterError
-from ..native import Kernel, prepare
+from ..native import Kernel, PerCall, prepare
 from ..native.threads import ThreadPool, shares
 from ..system.arguments import check_listener, explained
 from .build import build
@@ -28,11 +28,13 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """The step of the random number generator splitmix64 (Steele, Lea, Flood 2014)."""
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 """The multipliers of splitmix64."""
-U1, U27, U30, U31, U32 = map(np.uint64, (1, 27, 30, 31, 32))
+U1, U2, U27, U30, U31, U32 = map(np.uint64, (1, 2, 27, 30, 31, 32))
 LOW32 = np.uint64(0xFFFFFFFF)
 """The lower 32 bits of a word."""
 LABEL_ROUNDS = 3
 """Rounds of `relabel`."""
+LANES = 512
+"""Edges whose bits are drawn together; what `rmat_edges` keeps about them (8 KiB) fits in the first-level cache."""
 EDGES_AT_ONCE = 1 << 22
 """Edges that each thread makes between two progress events."""
 BATCH_EDGES, MOST_BATCH_EDGES = 1 << 18, 1 << 21
@@ -59,34 +61,50 @@ def relabel(vertex, keys, mask, shift):
     return vertex
 
 
+def quadrants(choices, to_a, to_b, to_c):
+    """The bits of source and target that random 32-bit `choices` make: bit 32 and bit 0."""
+    down = choices >= to_b
+    right = (choices >= to_a) ^ down ^ (choices >= to_c)
+    return np.uint64(down) << U32 | np.uint64(right)
+
+
 # wide: a compiled function takes its arrays one by one.
-def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, sources, targets):
+def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets):
     """Make the edges [start, stop), in columns that begin with edge `first`.
 
     For every bit of the ids, 32 random bits choose a quadrant of the adjacency matrix. `to_a`, `to_b` and `to_c` are
-    the cumulated probabilities of the first three quadrants, in units of 2^-32.
+    the cumulated probabilities of the first three quadrants, in units of 2^-32. The inner loops are over `LANES` edges,
+    so that the compiler vectorizes them. `scratch` has two words for each: the state of its random numbers, and its
+    ends, of which the source is the higher half.
     """
-    mask = (U1 << np.uint64(scale)) - U1
-    shift = np.uint64((scale + 1) // 2)
-    for edge in range(start, stop):
-        state = mix(keys[0] + np.uint64(edge) * GOLDEN)
-        source = target = draw = np.uint64(0)
-        for bit in range(scale):
-            if bit % 2 == 0:
-                state += GOLDEN
-                draw = mix(state)
-            choice = np.int64(draw & LOW32)
-            draw = draw >> U32
-            source = (source << U1) | np.uint64(choice >= to_b)
-            target = (target << U1) | np.uint64(((choice >= to_a) & (choice < to_b)) | (choice >= to_c))
-        if permute:
-            source, target = relabel(source, keys, mask, shift), relabel(target, keys, mask, shift)
-        sources[edge - first] = source
-        targets[edge - first] = target
+    mask, shift = (U1 << np.uint64(scale)) - U1, np.uint64((scale + 1) // 2)
+    a, b, c = np.uint64(to_a), np.uint64(to_b), np.uint64(to_c)
+    for begin in range(start, stop, LANES):
+        count, at = min(LANES, stop - begin), begin - first
+        for k in range(count):
+            scratch[k] = mix(keys[0] + np.uint64(begin + k) * GOLDEN)
+            scratch[LANES + k] = np.uint64(0)
+        for _ in range(scale // 2):
+            for k in range(count):
+                state = scratch[k] + GOLDEN
+                draw, ends = mix(state), scratch[LANES + k]
+                two = quadrants(draw & LOW32, a, b, c) << U1 | quadrants(draw >> U32, a, b, c)
+                scratch[k], scratch[LANES + k] = state, ends << U2 | two
+        if scale % 2:
+            for k in range(count):
+                draw, ends = mix(scratch[k] + GOLDEN), scratch[LANES + k]
+                scratch[LANES + k] = ends << U1 | quadrants(draw & LOW32, a, b, c)
+        for k in range(count):
+            source, target = scratch[LANES + k] >> U32, scratch[LANES + k] & LOW32
+            if permute:
+                source, target = relabel(source, keys, mask, shift), relabel(target, keys, mask, shift)
+            sources[at + k] = source
+            targets[at + k] = target
     return 0
 
 
-def uniform_edges(start, stop, first, scale, keys, sources, targets):
+# wide: a compiled function takes its arrays one by one.
+def uniform_edges(start, stop, first, scale, keys, scratch, sources, targets):
     """Make the edges [start, stop), like `rmat_edges`; both endpoints come from one random 64-bit word."""
     mask = (U1 << np.uint64(scale)) - U1
     for edge in range(start, stop):
@@ -104,8 +122,8 @@ def integer_weights(start, stop, first, keys, low, span, weights):
     return 0
 
 
-RMAT_EDGES = Kernel("i64 i64 i64 i64 u64* i64 i64 i64 bool u32* u32*", rmat_edges)
-UNIFORM_EDGES = Kernel("i64 i64 i64 i64 u64* u32* u32*", uniform_edges)
+RMAT_EDGES = Kernel("i64 i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32*", rmat_edges)
+UNIFORM_EDGES = Kernel("i64 i64 i64 i64 u64* u64* u32* u32*", uniform_edges)
 INTEGER_WEIGHTS = Kernel("i64 i64 i64 u64* i64 i64 i32*", integer_weights)
 
 
@@ -151,7 +169,8 @@ class RandomEdges:
         prepare([self.kernel, *([INTEGER_WEIGHTS] if self.weights is not None else [])], on_event)
         m, weights = stop - first, None
         sources, targets = np.empty(m, np.uint32), np.empty(m, np.uint32)
-        ends = (self.scale, self.keys, *self.options, sources, targets)
+        scratch = PerCall(np.empty((pool.size, 2 * LANES), np.uint64))
+        ends = (self.scale, self.keys, *self.options, scratch, sources, targets)
         run(pool, self.kernel, first, stop, ends, "generating edges", on_event)
         if self.weights is not None:
             weights = np.empty(m, np.int32)
