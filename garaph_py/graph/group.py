@@ -33,15 +33,29 @@ def count_buckets(keys, start, stop, shift, counts):
     return 0
 
 
-def count_degrees(sources, targets, start, stop, directed, out_degrees, in_degrees):
-    """Count the edges [start, stop) at their ends, while other threads count, too; an undirected self-loop counts once.
+# wide: a compiled function takes its arrays one by one.
+def count_ends(ends, others, start, stop, skip_loops, counters, degrees):
+    """Count the edges [start, stop) at one end, in counters of 8 bits that only this thread writes.
 
-    If the edges are undirected, both arrays of degrees are the same one.
+    A counter that is full moves 256 edges to the `degrees`, to which other threads add, too. With `skip_loops`, an edge
+    whose other end, in `others`, is the same does not count.
     """
     for edge in range(start, stop):
-        atomic_add(out_degrees, sources[edge], 1)
-        if directed or sources[edge] != targets[edge]:
-            atomic_add(in_degrees, targets[edge], 1)
+        end = ends[edge]
+        if skip_loops and others[edge] == end:
+            continue
+        count = np.uint8(counters[end] + 1)
+        counters[end] = count
+        if count == 0:
+            atomic_add(degrees, end, 256)
+    return 0
+
+
+def add_counters(counters, parts, n, first, last, degrees):
+    """Add to the degrees of the vertices [first, last) what `parts` threads have counted since; `n` counters each."""
+    for part in range(parts):
+        for vertex in range(first, last):
+            degrees[vertex] += np.int64(counters[part * n + vertex])
     return 0
 
 
@@ -130,7 +144,8 @@ def add_values(others, values, count, first, last, sums):
 
 
 COUNT_BUCKETS = Kernel("u32* i64 i64 i64 i64*", count_buckets)
-COUNT_DEGREES = Kernel("u32* u32* i64 i64 i64 i64* i64*", count_degrees)
+COUNT_ENDS = Kernel("u32* u32* i64 i64 bool u8* i64*", count_ends)
+ADD_COUNTERS = Kernel("u8* i64 i64 i64 i64 i64*", add_counters)
 EXPAND_OFFSETS = Kernel("i64* i64 i64 u32*", expand_offsets)
 
 ADD_VALUES = Kernel("u32* f64* i64 i64 i64 f64*", add_values)

@@ -21,6 +21,11 @@ def test_degree_order_descends_and_is_stable(pairs: list[tuple[int, int]]) -> No
     assert old.tolist() == sorted(range(len(out)), key=lambda v: -out[v])
 
 
+def test_degrees_too_large_to_be_sorted_beside_their_vertices() -> None:
+    out = np.array([3, 2**62, 5, 2**62, 0], np.int64)
+    assert vertex_order("degree", out, out).tolist() == [1, 3, 2, 0, 4]
+
+
 @given(degrees)
 def test_hubs_come_first_and_the_others_stay(pairs: list[tuple[int, int]]) -> None:
     out, into = np.array(pairs, np.int64).T

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ... import events
 from ...errors import GraphError
 from ...graph.build import edge_values
-from ...graph.group import COUNT_DEGREES
+from ...graph.group import ADD_COUNTERS, COUNT_ENDS
 from ...graph.ids import VertexIds
 from ...graph.number import LARGEST, kernels
 from ...graph.order import vertex_order
-from ...native import Kernel
+from ...native import Kernel, PerCall
 from ...native.threads import ThreadPool, shares
 from ...system import interrupts
 from ...system.memory import release_unused
@@ -28,6 +28,8 @@ from .spill import SpillFile, prefetched
 Array = npt.NDArray[Any]
 PART = 1 << 14
 """Edges from which on a batch is divided among threads: fewer are done sooner than handed out."""
+COUNTERS = 32
+"""The most threads that count degrees, each with a byte per vertex, which is within `build.ORDER_BYTES_PER_VERTEX`."""
 _, RENUMBER = kernels("u32*")
 
 
@@ -69,6 +71,40 @@ class EdgeSource:
     streams_again: bool
     reading: int = 0
     known: KnownCounts | None = None
+
+
+class DegreeCounter:
+    """Counts the edges of each vertex, batch by batch, with counters of one byte for each thread.
+
+    Threads that count in one array, atomically, wait for each other at the vertices with many edges: two threads count
+    no faster than one.
+
+    Parameters
+    ----------
+    n : int
+        The number of vertices.
+    most : int
+        The most threads that count.
+    pool : ThreadPool
+    """
+
+    def __init__(self, n: int, most: int, pool: ThreadPool) -> None:
+        self._pool, self._degrees = pool, np.zeros(n, np.int64)
+        self._counters = np.zeros((min(pool.size, most), n), np.uint8)
+
+    def add(self, ends: Array, others: Array | None = None) -> None:
+        """Count an edge at each of the `ends`; at those that equal their `others`, if given, none."""
+        parts = len(self._counters) if len(ends) >= PART else 1
+        counters = PerCall(self._counters)
+        bounds, skip_loops = shares(len(ends), parts), others is not None
+        self._pool.launch(COUNT_ENDS.rows(parts, ends, others, *bounds, skip_loops, counters, self._degrees))
+
+    def degrees(self) -> Array:
+        """The number of edges of each vertex (int64, shape (n,)). Call it once, last."""
+        (parts, n), size = self._counters.shape, self._pool.size
+        self._pool.launch(ADD_COUNTERS.rows(size, self._counters, parts, n, *shares(n, size), self._degrees))
+        self._counters = np.zeros((0, 0), np.uint8)
+        return self._degrees
 
 
 @dataclass(frozen=True)
@@ -198,12 +234,14 @@ class NumberedEdges:
 
     def reorder(self, order: str, directed: bool) -> None:
         """Renumber the vertices in an `order` of `graph.order.ORDERS`; another scan counts their degrees."""
-        n = self.ids.n
-        out_degrees = np.zeros(n, np.int64)
-        in_degrees = np.zeros(n, np.int64) if directed else out_degrees
+        n, most = self.ids.n, COUNTERS // (1 + directed)
+        out = DegreeCounter(n, most, self._pool)
+        into = DegreeCounter(n, most, self._pool) if directed else out
         for sources, targets, _ in self.batches():
-            ends = sources, targets
-            self._each_part(COUNT_DEGREES, len(sources), ends, int(directed), out_degrees, in_degrees)
+            out.add(sources)
+            into.add(targets, None if directed else sources)
+        out_degrees = out.degrees()
+        in_degrees = into.degrees() if directed else out_degrees
         old = vertex_order(order, out_degrees, in_degrees)
         self._numbers = np.empty(n, np.uint32)
         self._numbers[old] = np.arange(n, dtype=np.uint32)
