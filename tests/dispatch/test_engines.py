@@ -141,7 +141,7 @@ def test_switches_are_true_or_false(make):
 @pytest.mark.parametrize("make", [
     lambda: gp.EtaGraph(degree_limit=True), lambda: gp.EtaGraph(degree_limit=4.5),
     lambda: gp.HyTGraph(partition_bytes=True), lambda: gp.HyTGraph(partition_bytes=4096.5),
-    lambda: gp.Grus(tau="half"),
+    lambda: gp.Grus(tau="half"), lambda: gp.HyTGraph(alpha=float("inf")), lambda: gp.HyTGraph(beta=float("nan")),
 ])  # fmt: skip
 def test_numbers_are_numbers(make):
     with pytest.raises(ParameterError, match=r"give a .*number"):

@@ -1,17 +1,20 @@
 """The loop: what the record of an iteration says of its pages."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.loop import several
+from garaph_py.dispatch.loop import active_by_page, several
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.rates import Rates
 from garaph_py.events import Iteration, PageGroup
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.executor.protocol import Ahead, Decision, PageDecision, Supersteps
+from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.pages.layout import layout
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
 from ..support.runs import run_with
@@ -42,6 +45,14 @@ def test_a_record_shows_who_processed_which_pages(device_for, graph_of, monkeypa
         assert helps or {group.device for group in row.groups} == {"gpu"}
     assert any(group.transfer == "resident" for row in rows for group in row.groups)
     assert any(group.transfer == "copied" for row in rows for group in row.groups)
+
+
+def test_active_vertices_are_counted_by_page():
+    frontier = VertexSet.empty(300)
+    frontier.bits[[0, 1, 4]] = 0b1011, 1 << 63, 1
+    pages = layout(np.arange(301), 100)
+    assert active_by_page(SimpleNamespace(frontier=frontier), pages) == (3, 1, 1)
+    assert active_by_page(SimpleNamespace(frontier=frontier), []) == ()
 
 
 LAST = Iteration(5, PUSH, 0.25, 3, 80, 1, 0, 1.0, "gpu", 640, started=7.0, why="few", groups=(

@@ -16,3 +16,7 @@ def test_f_of_a_graph_without_edges():
 def test_costs_are_the_papers_by_default():
     seen = Observation(3, 6, 1, 2)
     assert (seen.sparse, seen.vertex, seen.start, seen.k) == (2.0, 0.0, 0.0, 1.0)
+
+
+def test_a_policy_orders_no_pages_by_default():
+    assert not Observation(3, 6, 1, 2).orders_pages

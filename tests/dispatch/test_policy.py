@@ -142,6 +142,11 @@ def test_pulls_that_end_late_are_left_to_few_unfinished_edges(unfinished: int, m
     assert (mode(most), mode(most + 1)) == (PUSH, PULL)
 
 
+def test_without_edges_there_is_a_bound_on_f() -> None:
+    seen = Observation(100, 0, 10, 0, is_relaxation=True, unfinished_edges=0)
+    assert policies.push_bound(seen) == 40
+
+
 @pytest.mark.parametrize(("active_edges", "more", "why"), [
     (FEW_EDGES, {}, "only 4096 edges lead from active vertices"),
     (FEW_EDGES + 1, {}, "f = 0.41 > 0.0667"),

@@ -136,6 +136,17 @@ def test_pages_within_a_range_have_its_vertices_alone():
         (3, 4, 4, 9),
     ]
     assert within(pages, 2, 2) == []
+    assert within(pages, 0, 9) is pages
+    assert [page.last_vertex for page in within(layout(np.arange(5), 2), 0, 3)] == [2, 3]
+
+
+def test_a_part_has_four_pages_of_a_million_edges_or_fewer_pages() -> None:
+    """Each vertex has 2^18 edges, and a piece of work ends at each vertex."""
+    for vertices, bounds in ((4, [0, 4]), (7, [0, 7]), (8, [0, 4, 8]), (15, [0, 5, 10, 15]), (33, [0, 9, 17, 25, 33])):
+        offsets = np.arange(vertices + 1, dtype=np.int64) << 18
+        pages = layout_module.part_layout(offsets, np.stack([offsets, np.arange(vertices + 1)], axis=1))
+        assert [page.first_vertex for page in pages] + [pages[-1].last_vertex] == bounds
+        assert [page.last_edge for page in pages] == [bound << 18 for bound in bounds[1:]]
 
 
 def test_pages_of_a_part_end_where_a_piece_and_a_list_end(monkeypatch):

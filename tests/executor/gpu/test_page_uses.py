@@ -21,6 +21,8 @@ from ...support.runs import run_with, ways_of
 SIZES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=9)
 LARGE = 1 << 20
 """Bytes of each page of `four`."""
+USED = 5 * LARGE + 5
+"""Bytes in use in all."""
 
 
 @given(SIZES, st.integers(0, 40))
@@ -40,9 +42,9 @@ def test_pages_fill_the_room_if_none_beside_them_fits():
 
 
 def four():
-    """Four pages, of which the first two are resident, and their layout."""
+    """Four pages, of which the first two are resident beside three as large arrays of vertices, and their layout."""
     pages = [Page(k, 64 * k, 64 * (k + 1), 1000 * k, 1000 * (k + 1)) for k in range(4)]
-    return Residency(pages, 2, 0, 0, 2 * LARGE + 5), SimpleNamespace(sizes=lambda page: [LARGE], width=4.0)
+    return Residency(pages, 2, 0, 0, USED), SimpleNamespace(sizes=lambda page: [LARGE], width=4.0)
 
 
 def chosen(uses, lists=(1, 2, 30, 40), are_there=True, room=2 * LARGE):
@@ -56,7 +58,7 @@ def results(*active):
 
 def test_before_anything_is_counted_pages_with_many_lists_stay():
     found = chosen(PageUses(4))
-    assert (found.numbers, found.used) == (range(2, 4), 2 * LARGE + 5)
+    assert (found.numbers, found.used) == (range(2, 4), USED)
     assert [page.number for page in found.here + found.elsewhere] == [2, 3, 0, 1]
 
 

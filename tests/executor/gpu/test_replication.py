@@ -27,6 +27,7 @@ def test_equation_2_rounds_half_a_power_down(k):
 @given(st.floats(0, 1e9), st.sampled_from(FACTORS))
 def test_a_fixed_factor(degree, factor):
     assert fixed(factor).of(degree) == factor
+    assert not fixed(factor).all_vertices
 
 
 @given(st.floats(1, 1e6), st.floats(0, 32), st.sampled_from(FACTORS), st.floats(0.1, 10), st.floats(0.1, 10))
