@@ -83,9 +83,10 @@ def test_each_superstep_of_a_launch_has_a_record():
     assert {(row.device, row.pages) for row in rows} == {("gpu", 1)}
 
 
-def test_edges_were_copied_before_the_first_superstep():
-    rows = several(LAST, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH)))
-    assert [row.to_device for row in rows] == [640, 0]
+def test_edges_were_copied_and_kernels_compiled_before_the_first_superstep():
+    last = Iteration(5, PUSH, 0.25, 3, 80, 1, 0, 1.0, "gpu", 640, started=7.0, compile_seconds=0.5)
+    rows = several(last, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH)))
+    assert [(row.to_device, row.compile_seconds) for row in rows] == [(640, 0.5), (0, 0)]
 
 
 def test_a_record_says_how_many_vertices_were_looked_at_to_open_a_bucket():

@@ -41,6 +41,14 @@ def test_pages_that_all_stay(edges, programs, pages):
         assert len(plan(many(edges), raw_layout(), 0, ENOUGH, 0).pages) == pages
 
 
+@pytest.mark.parametrize("first", [0, 1 << 16, 1 << 18])
+def test_pages_of_a_part_depend_on_its_own_edges(first):
+    """Each vertex has 2 ** 10; the others are no part of it."""
+    part = Part(first, first + (1 << 18))
+    found = plan(many(1 << 29), raw_layout(), 0, ENOUGH, 2, resident_pages=4, part=part)
+    assert [page.edges for page in found.pages] == [1 << 26] * 4
+
+
 def test_what_fits_exactly_stays():
     offsets = many(1 << 20)
     fixed = 1000 + 4 * MIB
