@@ -215,7 +215,7 @@ def measure_run(combination: Combination, prepared: Prepared, folder: Path) -> t
     stats = runtime.execute(program, graph, run_options).stats
     total = time.perf_counter() - started
     starts = sources_of(program, graph)
-    notes = (stats.note, sources.remark(starts, stats, graph.n))
+    notes = (stats.note, sources.remark(starts, stats, graph.n, named=not combination.picks))
     done, edge_bytes = len(stats.history), budget.read_bytes(program, graph)
     moved = ways.moved_bytes(stats.iterations)
     row = {

@@ -92,15 +92,18 @@ def chosen(program: VertexProgram, described: Iterable[Pick], graph: Graph) -> V
     return replace(program, **vertices)  # type: ignore[type-var]  # every program is a dataclass
 
 
-def remark(sources: list[Source], stats: Stats, vertices: int) -> str | None:
-    """What a reader of the times should know: a source has no out-edges, or the search has reached very little."""
+def remark(sources: list[Source], stats: Stats, vertices: int, named: bool) -> str | None:
+    """What a reader of the times should know: a source has no out-edges, or the search has reached very little.
+
+    If the spec has `named` the source, also which ones to take instead.
+    """
     if not sources:
         return None
     names = ", ".join(source.vertex for source in sources)
-    advice = f'take source = "{LARGEST}" or "{RANDOM}20"'
+    advice = f'; take source = "{LARGEST}" or "{RANDOM}20"' * named
     if not any(source.edges for source in sources):
-        return f"source {names} has no out-edges; {advice}"
+        return f"source {names} has no out-edges{advice}"
     reached = int(stats.history.column("active").sum())  # or fewer: a vertex may be active twice
     if stats.converged and reached < LITTLE * vertices:
-        return f"source {names} reached {reached:,} of {vertices:,} vertices; {advice}"
+        return f"source {names} reached {reached:,} of {vertices:,} vertices{advice}"
     return None

@@ -65,6 +65,13 @@ def test_sources_that_lead_nowhere_are_noticed(spec_of: Any, no_machine: None, t
     assert [len(those) for those in said] == [1, 1, 0]
 
 
+def test_of_random_sources_no_others_are_proposed(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    (tmp_path / "edges.tsv").write_text("".join(f"{2 * k}\t{2 * k + 1}\n" for k in range(200)))
+    spec = spec_of("repeats = 1\n[sweep]\ngraph = 'edges.tsv'\nprogram = {name = 'BFS', source = 'random:2'}\n")
+    rows = experiment.run(spec, tmp_path / "out")
+    assert [row["note"] for row in rows] == [f"source {row['source']} reached 2 of 400 vertices" for row in rows]
+
+
 def test_a_graph_with_too_few_sources_is_a_row(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     (tmp_path / "edges.tsv").write_text("1\t2\n2\t3\n")
     rows = experiment.run(spec_of(SPEC.replace("rmat:8:4:weights=1..9", "edges.tsv")), tmp_path / "out")
