@@ -56,6 +56,8 @@ def failures(spec: Spec, rows: list[Row]) -> list[str]:
         for name in varied(spec):
             failed = list(dict.fromkeys(row[name] for row in those))
             others = {row[name] for row in rows if row["error"] is None}
+            if failed == [""]:  # a program without parameters
+                continue
             if len(failed) == 1 or (others and others.isdisjoint(failed)):
                 parts.append(f"{name}={', '.join(map(shown_value, failed))}")
         settings = " ".join(parts)
