@@ -34,7 +34,8 @@ MODULES = [
         "centrality.tests.test_closeness_centrality", "centrality.tests.test_harmonic_centrality",
         "centrality.tests.test_betweenness_centrality", "centrality.tests.test_eigenvector_centrality",
         "centrality.tests.test_katz_centrality", "tests.test_cluster", "tests.test_core", "tests.test_dag",
-        "tests.test_distance_measures", "tests.test_isolate", "traversal.tests.test_bfs",
+        "tests.test_distance_measures", "tests.test_efficiency", "tests.test_isolate", "tests.test_wiener",
+        "traversal.tests.test_bfs",
     )
 ]  # fmt: skip
 """The packages and modules of NetworkX that test the functions of the backend."""

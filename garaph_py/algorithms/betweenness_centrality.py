@@ -157,6 +157,13 @@ def betweenness_centrality(
     """
     check_in_memory(graph, "betweenness_centrality")
     sources = chosen_sources(graph.n, k, generator(seed))
+    return betweenness_from(graph, sources, normalized, weight, endpoints, threads)
+
+
+def betweenness_from(
+    graph: Graph, sources: Array, normalized: bool, weight: bool, endpoints: bool, threads: int | None = None
+) -> Result:
+    """`betweenness_centrality` from sources that are chosen already, by internal ids."""
     by_length = has_lengths(graph, weight, "betweenness_centrality", np.finfo(np.float64).smallest_subnormal)
     kernel = dijkstra.FROM_SOURCES if by_length else FROM_SOURCES
     with in_memory(graph, "betweenness_centrality", [kernel], threads) as call:

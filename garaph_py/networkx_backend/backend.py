@@ -8,6 +8,7 @@ from .centrality import (
     betweenness_centrality,
     closeness_centrality,
     eigenvector_centrality,
+    global_efficiency,
     harmonic_centrality,
     hits,
     katz_centrality,
@@ -35,7 +36,15 @@ from .degrees import (
     number_of_isolates,
     out_degree_centrality,
 )
-from .distance_measures import average_shortest_path_length, center, diameter, eccentricity, periphery, radius
+from .distance_measures import (
+    average_shortest_path_length,
+    center,
+    diameter,
+    eccentricity,
+    periphery,
+    radius,
+    wiener_index,
+)
 from .generic import shortest_path, shortest_path_length
 from .pagerank import pagerank
 from .traversal import ancestors, bfs_layers, descendants, descendants_at_distance
@@ -101,6 +110,7 @@ __all__ = [
     "dijkstra_path_length",
     "eccentricity",
     "eigenvector_centrality",
+    "global_efficiency",
     "harmonic_centrality",
     "has_path",
     "hits",
@@ -140,6 +150,7 @@ __all__ = [
     "transitivity",
     "triangles",
     "weakly_connected_components",
+    "wiener_index",
 ]
 
 

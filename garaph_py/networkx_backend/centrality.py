@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 
 from .. import algorithms
+from ..algorithms.betweenness_centrality import betweenness_from
 from ..errors import NumberError
 from ..output.result import Result
 from .cluster import with_whole_zeros
@@ -25,9 +26,7 @@ def callable_distance(distance: Any, **others: Any) -> str | None:
 
 def sampled(k: Any, weight: Any, **others: Any) -> str | None:
     """Why `betweenness_centrality` does not run here with these arguments; None if it does."""
-    if k is not None:
-        return "NetworkX's random numbers choose the nodes"
-    return callable_weight(weight)
+    return "k is less than 1" if k is not None and k < 1 else callable_weight(weight)
 
 
 def started(nstart: Any, weight: Any = None, **others: Any) -> str | None:
@@ -79,6 +78,13 @@ def harmonic_centrality(
     return {node: found[node] for node in ([nbunch] if nbunch in G else bunch_of(G, nbunch))}
 
 
+@implements()
+def global_efficiency(G: BackendGraph) -> float:
+    """The mean of 1 / distance over all pairs of two nodes."""
+    n = len(G)
+    return float(algorithms.harmonic_centrality(G.graph).values.sum()) / (n * (n - 1)) if n > 1 else 0
+
+
 @implements(sampled)
 def betweenness_centrality(
     G: BackendGraph,
@@ -88,9 +94,11 @@ def betweenness_centrality(
     endpoints: bool = False,
     seed: Any = None,
 ) -> dict[Any, float]:
-    """The share of shortest paths that each node is on."""
-    how: dict[str, Any] = {"weight": weight is not None, "normalized": normalized, "endpoints": endpoints}
-    return G.keyed(algorithms.betweenness_centrality(G.weighted(weight), **how).values)
+    """The share of shortest paths that each node is on, over the paths from all nodes, or from `k` of them."""
+    sources = np.arange(len(G))
+    if k is not None and k != len(G):
+        sources = np.array(nx.utils.create_py_random_state(seed).sample(range(len(G)), k), np.int64)
+    return G.keyed(betweenness_from(G.weighted(weight), sources, normalized, weight is not None, endpoints).values)
 
 
 @implements(started)

@@ -109,6 +109,17 @@ def center(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: str 
     return nodes_at(G, min, weight)
 
 
+@implements(callable_weight)
+def wiener_index(G: BackendGraph, weight: str | None = None) -> Any:
+    """The sum of the distances of all pairs of two nodes."""
+    if len(G) == 0:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    reached, _, total = spread(G, np.arange(len(G)), weight)
+    if (reached != len(G)).any():
+        return float("inf")
+    return sum(total) if G.is_directed() else sum(total) / 2
+
+
 @implements(other_method)
 def average_shortest_path_length(G: BackendGraph, weight: str | None = None, method: str | None = None) -> float:
     """The mean distance over all pairs of two nodes."""

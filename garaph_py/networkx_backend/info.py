@@ -33,6 +33,7 @@ FUNCTIONS = (
     "dijkstra_path_length",
     "eccentricity",
     "eigenvector_centrality",
+    "global_efficiency",
     "harmonic_centrality",
     "has_path",
     "hits",
@@ -71,6 +72,7 @@ FUNCTIONS = (
     "transitivity",
     "triangles",
     "weakly_connected_components",
+    "wiener_index",
 )
 
 

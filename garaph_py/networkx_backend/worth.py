@@ -24,7 +24,8 @@ SWEEPS = frozenset({
     "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra",
     "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length", "all_pairs_shortest_path",
     "all_pairs_shortest_path_length", "average_shortest_path_length", "betweenness_centrality", "center",
-    "closeness_centrality", "diameter", "eccentricity", "harmonic_centrality", "periphery", "radius",
+    "closeness_centrality", "diameter", "eccentricity", "global_efficiency", "harmonic_centrality", "periphery",
+    "radius", "wiener_index",
 })  # fmt: skip
 """Functions that search from every node."""
 ITERATED = frozenset({

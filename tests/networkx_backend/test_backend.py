@@ -18,8 +18,8 @@ CONNECTED = ("average_shortest_path_length", "center", "diameter", "eccentricity
 UNDIRECTED = ("average_clustering", "clustering", "transitivity")
 """Functions that NetworkX has for directed graphs too, and the backend has not."""
 IN_MEMORY = (
-    "average_clustering", "betweenness_centrality", "closeness_centrality",
-    "clustering", "core_number", "harmonic_centrality", "is_directed_acyclic_graph", "is_strongly_connected",
+    "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "core_number",
+    "global_efficiency", "harmonic_centrality", "is_directed_acyclic_graph", "is_strongly_connected",
     "number_strongly_connected_components", "strongly_connected_components", "topological_generations",
     "transitivity", "triangles",
 )  # fmt: skip

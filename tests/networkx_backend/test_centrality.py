@@ -45,6 +45,25 @@ def test_betweenness(kind, normalized, endpoints, n):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 5, 12, 13])
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("endpoints", [True, False])
+def test_betweenness_from_the_nodes_that_networkx_would_choose(k, weight, endpoints):
+    graph = random_graph(nx.Graph, n=12, connected=True)
+    for *_, data in graph.edges(data=True):
+        data["weight"] += 1
+    found, expected = both("betweenness_centrality", graph, k=k, weight=weight, endpoints=endpoints, seed=4)
+    assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12, nan_ok=True))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 12])
+def test_efficiency(n):
+    found, expected = both("global_efficiency", nx.gnp_random_graph(n, 0.3, seed=1))
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert type(found) is type(expected)
+    assert both("global_efficiency", nx.DiGraph([(0, 1)]))[0][0] is nx.NetworkXNotImplemented
+
+
 @pytest.mark.parametrize("kind", SIMPLE)
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_neighbours_centrality(kind, weight):

@@ -18,6 +18,16 @@ def test_measures_are_networkx_s(name, weight, kind):
     assert type(found) is type(expected)
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("connected", [True, False])
+def test_wiener_index(kind, weight, connected):
+    graph = random_graph(kind, connected=connected)
+    found, expected = (nx.wiener_index(graph, weight, backend=b) for b in ("garaph", "networkx"))
+    assert found == expected
+    assert type(found) is type(expected)
+
+
 def test_eccentricities_of_some_nodes():
     graph = random_graph(nx.Graph, connected=True)
     first, second, *_ = graph
