@@ -128,6 +128,8 @@ class Work:
     def __init__(self, see=lambda page, buffer: None):
         self.launch, self.brought, self.streams, self.copied = see, [], [], {}
 
+    copies_back = True
+
     def copy_back(self, page, stream):
         self.brought.append(page)
         self.streams.append(stream)

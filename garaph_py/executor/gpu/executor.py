@@ -368,10 +368,10 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             return Components(self.launches)() if mode == COMPONENTS else push(self.launches, state)
 
-    def page_work(self) -> PageWork:
-        """The work on each page of a pull that the device does alone."""
-        tallies, has_total = self._tallies, self.bound.total is not None
-        return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, self.peers)
+    def page_work(self, sends: bool = True) -> PageWork:
+        """The work on each page of a pull that the device does alone; it `sends` a page's new values to `peers`."""
+        tallies, has_total, peers = self._tallies, self.bound.total is not None, self.peers if sends else None
+        return PageWork(self.gather, self.task_of, tallies, has_total, self.streams.way_of, peers)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex. See `DeviceExecutor`."""
@@ -390,10 +390,12 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, self.shared_work(state, on_complete))
 
-    def shared_work(self, state: State, on_complete: Callable[[Page, PageResult], None]) -> SharedWork:
-        """The work on each page of an iteration whose new values the host gets."""
+    def shared_work(
+        self, state: State, on_complete: Callable[[Page, PageResult], None], sends: bool = True
+    ) -> SharedWork:
+        """The work on each page of an iteration whose new values the host gets. See `page_work`."""
         places = self.address("next_values"), self.address("next_frontier"), self._tally_address
-        return SharedWork(self.page_work(), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
+        return SharedWork(self.page_work(sends), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy to the device the new values of pages that another processor processed (section 4.1)."""

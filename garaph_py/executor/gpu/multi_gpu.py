@@ -41,9 +41,9 @@ from .exchange import Exchange, push
 from .executor import GpuExecutor
 from .parts import divide, divide_pages
 from .peers import Peers, link
-from .streams import Buffer, Work
+from .streams import Buffer
 from .turns import Turns, take
-from .work import SKIPPED, work_and_tell
+from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -252,8 +252,8 @@ class MultiGpuExecutor(StepByParts):
             for k, gpu in enumerate(self.gpus):
                 self._noting(k, partial(gpu.ready, state))
         queues = [gpu.offer(pages, state, mode, False) for gpu, pages in zip(self.gpus, own, strict=True)]
-        works = [gpu.page_work() for gpu in self.gpus]
-        seconds = self._drive(queues, works)
+        works = [gpu.page_work(not state.synchronous) for gpu in self.gpus]
+        seconds = self._drive(queues, works, state)
         if mode == PULL and self._has_pulled:
             self._seconds = list(map(min, self._seconds, seconds))
         self._has_pulled = True
@@ -267,14 +267,22 @@ class MultiGpuExecutor(StepByParts):
             self._noting(k, partial(gpu.begin, state, PUSH))
         return push(self._exchanges, state, self._in_turn)
 
-    def _drive(self, queues: Sequence[PageQueue[Buffer]], works: Sequence[Work]) -> list[float]:
-        """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took."""
+    def _drive(
+        self, queues: Sequence[PageQueue[Buffer]], works: Sequence[PageWork | SharedWork], state: State
+    ) -> list[float]:
+        """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took.
+
+        In a synchronous iteration nobody reads new values before its end, so a GPU sends them then: a copy for each
+        page would take the thread a fifth of its time. Other `works` send those of each page.
+        """
         began, seconds = time.perf_counter(), [math.inf] * len(self.gpus)
 
         def end(k: int) -> None:
             gpu, seconds[k] = self.gpus[k], time.perf_counter() - began
             assert gpu.peers is not None
             with gpu.device, failing(gpu.device.driver):
+                if state.synchronous:
+                    gpu.peers.send_values(works[k].done, gpu.streams.back)
                 gpu.peers.send_frontier(gpu.streams.back)
 
         take([
@@ -351,7 +359,9 @@ class MultiGpuExecutor(StepByParts):
         def tell(first: int, page: Page, result: PageResult) -> None:
             on_complete(replace(page, number=page.number + first), result)
 
-        self._drive(queue.queues, [gpu.shared_work(state, partial(tell, first)) for gpu, first in self._each()])
+        sends = not state.synchronous
+        works = [gpu.shared_work(state, partial(tell, first), sends) for gpu, first in self._each()]
+        self._drive(queue.queues, works, state)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         every = list(pages)

@@ -6,7 +6,7 @@ called through cuda-bindings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Protocol
@@ -45,9 +45,13 @@ class Peers:
     part: Part
     value_bytes: int
 
-    def send_values(self, page: Page, stream: Any) -> None:
-        """Start to copy the new values of a page on `stream`, which has computed them by then."""
-        self._send("next_values", page.first_vertex * self.value_bytes, page.vertices * self.value_bytes, stream)
+    def send_values(self, pages: Iterable[Page], stream: Any) -> None:
+        """Start to copy the new values of `pages` on `stream`, which has computed them by then.
+
+        Pages whose vertices adjoin each other are sent as one.
+        """
+        for first, last in joined_vertices(pages):
+            self._send("next_values", first * self.value_bytes, (last - first) * self.value_bytes, stream)
 
     def send_frontier(self, stream: Any) -> None:
         """Start to copy the next frontier of the part."""
@@ -60,6 +64,15 @@ class Peers:
         source = self.own.address(name) + begin
         for other in self.others:
             copy(other.device, other.address(name) + begin, self.own.device, source, nbytes, stream)
+
+
+def joined_vertices(pages: Iterable[Page]) -> list[tuple[int, int]]:
+    """The vertices of `pages`, as few intervals, in the order of the vertices."""
+    found: list[tuple[int, int]] = []
+    for page in sorted(pages, key=lambda page: page.first_vertex):
+        first = found.pop()[0] if found and found[-1][1] == page.first_vertex else page.first_vertex
+        found.append((first, page.last_vertex))
+    return found
 
 
 def copy(to: Device, place: int, of: Device, source: int, nbytes: int, stream: Any) -> None:

@@ -50,7 +50,7 @@ class Buffer:
         Where each of a resident page's arrays is. A stream's buffer has one address, where the first begins.
     stream : pycuda.driver.Stream
     copied, computed, idle : pycuda.driver.Event
-        Recorded after the copy of the edges, after the kernels, and after the copies of new values to the host.
+        Recorded after the copy of the edges, after the kernels if new values are copied then, and after everything.
     page : Page or None
         The page whose edges are in the buffer, or are being copied to it.
     copied_bytes : int
@@ -92,6 +92,10 @@ class Rest(NamedTuple):
 
 class Work(Protocol):
     """What an iteration does with each page."""
+
+    @property
+    def copies_back(self) -> bool:
+        """Whether `copy_back` copies anything."""
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         """Launch the kernels of a page on the stream of `buffer`, which holds its edges when they run."""
@@ -150,7 +154,6 @@ class Streams:
         self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
-        self._ends = [handles.event(self._event_flags) for _ in range(2)]  # of all work on `back_early` and on `back`
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._kept_pages = [] if isinstance(there, HubEdges) else residency.here
         self._within = residency.within
@@ -417,10 +420,8 @@ class Streams:
                 yield buffer.copied, "the copy of page", page.number
             else:
                 yield buffer.idle, "page", page.number
-        for stream, ended in zip((self.back_early, self.back), self._ends, strict=True):
-            ended.record(stream)
-        for ended in self._ends:
-            yield ended, "new values to be copied to the host"
+        for page, buffer in (*pipeline.on_device, *pipeline.streamed):
+            yield buffer.idle, "page", page.number
         self._finish(pipeline, source, work)
 
     def _poll(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
@@ -476,6 +477,9 @@ class Streams:
         work.launch(page, buffer)
         if timeline is not None:
             timeline.mark_end(timeline.track_of(buffer.stream), "gather and apply", page, began, buffer.stream)
+        if not work.copies_back:
+            buffer.idle.record(buffer.stream)
+            return
         buffer.computed.record(buffer.stream)
         back.wait_for_event(buffer.computed)
         work.copy_back(page, back)

@@ -42,6 +42,10 @@ class KernelWork:
         if page.edges:
             self.kernel(page, buffer.stream, self.task_of(page, buffer))
 
+    @property
+    def copies_back(self) -> bool:
+        return False
+
     def copy_back(self, page: Page, stream: Any) -> None:
         """Copy nothing."""
 
@@ -65,7 +69,7 @@ class PageWork:
     way_of : callable
         ``way_of(page, copied)``: how a page's edges reached the GPU (`Streams.way_of`).
     peers : Peers or None
-        The other GPUs that get new values, if there are any.
+        The other GPUs that get the new values of each page, if there are any.
 
     Attributes
     ----------
@@ -84,10 +88,14 @@ class PageWork:
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
+    @property
+    def copies_back(self) -> bool:
+        return self.peers is not None
+
     def copy_back(self, page: Page, stream: Any) -> None:
         """Copy nothing to the host."""
         if self.peers is not None:
-            self.peers.send_values(page, stream)
+            self.peers.send_values([page], stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
         self.done[page] = copied
@@ -122,6 +130,15 @@ class SharedWork:
     places: tuple[int, int, int]
     state: State
     listener: Callable[[Page, PageResult], None]
+
+    @property
+    def done(self) -> dict[Page, int]:
+        """As of `alone`."""
+        return self.alone.done
+
+    @property
+    def copies_back(self) -> bool:
+        return True
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.alone.launch(page, buffer)

@@ -31,16 +31,22 @@ def copies(monkeypatch):
 def test_values_and_frontier_go_to_the_same_place_on_every_other_gpu(copies):
     first, second, third = map(Holder, range(3))
     sends = peers.Peers(second, [first, third], Part(64, 192), 4)
-    sends.send_values(Page(1, 64, 128, 5, 9), "stream")
+    sends.send_values([Page(1, 64, 128, 5, 9)], "stream")
     assert copies == [(0, 1256, 1, 2256, 256, "stream"), (2, 3256, 1, 2256, 256, "stream")]
     copies.clear()
     sends.send_frontier("stream")
     assert copies == [(0, 1508, 1, 2508, 16, "stream"), (2, 3508, 1, 2508, 16, "stream")]
 
 
+def test_values_of_pages_that_adjoin_each_other_go_as_one(copies):
+    sends = peers.Peers(Holder(0), [Holder(1)], Part(0, 320), 1)
+    sends.send_values([Page(k, first, last, 0, 9) for k, first, last in ((3, 256, 320), (1, 64, 128), (0, 0, 64))], "s")
+    assert copies == [(1, 2000, 0, 1000, 128, "s"), (1, 2256, 0, 1256, 64, "s")]
+
+
 def test_an_empty_part_sends_nothing(copies):
     sends = peers.Peers(Holder(0), [Holder(1)], Part(64, 64), 4)
-    sends.send_values(Page(0, 64, 64, 5, 5), None)
+    sends.send_values([Page(0, 64, 64, 5, 5)], None)
     sends.send_frontier(None)
     assert copies == []
 
