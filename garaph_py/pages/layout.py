@@ -35,6 +35,9 @@ class Page:
     first_edge: int
     last_edge: int
 
+    def __hash__(self) -> int:  # a thread that streams pages looks each up several times in every iteration
+        return self.last_vertex
+
     @property
     def vertices(self) -> int:
         return self.last_vertex - self.first_vertex

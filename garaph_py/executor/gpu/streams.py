@@ -8,7 +8,6 @@ two_threads.py. In Python these wait longer for the GIL than for the GPU.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -73,7 +72,9 @@ class Buffer:
 
 
 Awaited = tuple[Any, ...]
-"""An event, with `query` and `synchronize`, and what it stands for, in words."""
+"""An event, with `query` and `synchronize`, and what it stands for, in words; None if there is nothing to wait for."""
+GO_ON: Awaited = (None,)
+"""Nothing to wait for, but another GPU may have its turn."""
 
 
 class Rest(NamedTuple):
@@ -374,8 +375,9 @@ class Streams:
         try:
             with self.thread.running():
                 for event, *what in self.steps(queue, source, work):
-                    with self.thread.waiting(*what):
-                        event.synchronize()
+                    if event is not None:
+                        with self.thread.waiting(*what):
+                            event.synchronize()
         except BaseException:
             self.stop(queue)
             raise
@@ -416,6 +418,7 @@ class Streams:
                 self._launch(page, buffer, work, self.back)
             elif action is LAUNCH:
                 self._launch_on_device(page, buffer, work)
+                yield GO_ON  # at the beginning there are some such pages, while other GPUs have nothing to do
             elif action is AWAIT_COPY:
                 yield buffer.copied, "the copy of page", page.number
             else:
@@ -453,8 +456,8 @@ class Streams:
 
     def _wanted(self, page: Page, buffer: Buffer) -> list[int | None]:
         """The addresses of a page's arrays in a buffer; None for those that are there."""
-        found = buffer.found or itertools.repeat(False)
-        return [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
+        places: list[int | None] = [*self.places(page, buffer)]
+        return [None if there else place for place, there in zip(places, buffer.found)] if buffer.found else places
 
     def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""

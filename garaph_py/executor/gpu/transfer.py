@@ -56,7 +56,7 @@ class HostPages:
 
     def arrays(self, page: Page, source: PageSource) -> HostArrays:
         known = self._known.get(page.number)
-        if known is not None and known[0] == page:
+        if known is not None and (known[0] is page or known[0] == page):
             return known[1]
         arrays = host_arrays(source.edges(page))
         if source.is_in_memory:
@@ -71,11 +71,12 @@ class CopyTransfer:
         self._driver = device.driver
 
     def send(self, arrays: HostArrays, addresses: Sequence[int | None], stream: Any) -> int:
-        wanted = copies(arrays, addresses)
-        for array, address in wanted:
-            if array.nbytes:
+        copied = 0
+        for array, address in copies(arrays, addresses):
+            if nbytes := array.nbytes:
                 self._driver.memcpy_htod_async(address, array, stream)
-        return byte_count(wanted)
+                copied += nbytes
+        return copied
 
 
 TRANSFERS: dict[str, Callable[[Device], Transfer]] = {COPIED: CopyTransfer}

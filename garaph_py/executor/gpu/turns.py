@@ -1,6 +1,7 @@
 """One thread drives the streams of several GPUs: it goes on with each in turn, and waits only if none can go on.
 
-With a thread for each GPU, all of them would wait for Python's lock at every call of the driver.
+With a thread for each GPU, all of them would wait for Python's lock at every call of the driver. To make a GPU's context
+current takes as long as a launch, so a GPU is asked without it whether it can go on.
 """
 
 from __future__ import annotations
@@ -40,23 +41,28 @@ class Turns:
         self._event: Any = None
         self.has_ended = False
 
-    def go_on(self) -> bool:
-        """Take steps until one has to wait. Return False if the GPU has not done yet what the next one waits for."""
+    def can_go_on(self) -> bool:
+        """Whether the GPU has done what the next step waits for. Any GPU's context may be current.
+
+        If the GPU has failed, `go_on` says so.
+        """
+        try:
+            return self._event is None or bool(self._event.query())
+        except self._device.driver.Error:
+            return True
+
+    def go_on(self) -> None:
+        """Wait for what the next step waits for, if anything, and take this step."""
         with self._device, failing(self._device.driver):
-            if self._event is not None and not self._event.query():
-                return False
+            if self._event is not None:
+                self._event.synchronize()
             try:
                 self._event, *what = next(self._steps)
             except StopIteration:
                 self.has_ended = True
             else:
-                self._streams.thread.doing = "waiting for", *what
-        return True
-
-    def wait(self) -> None:
-        """Wait for what the next step waits for."""
-        with self._device, failing(self._device.driver):
-            self._event.synchronize()
+                if self._event is not None:
+                    self._streams.thread.doing = "waiting for", *what
 
     def close(self) -> None:
         """Take no more steps; if some are left, even if none was taken, drop the pages and wait for the GPU."""
@@ -80,16 +86,15 @@ def take(every: Sequence[Turns], noting: Callable[[int, Callable[[], Any]], Any]
     left = deque(range(len(every)))
     try:
         while left:
-            moved = False
-            for k in list(left):
-                if noting(k, every[k].go_on):
-                    moved = True
-                    if every[k].has_ended:
-                        left.remove(k)
-                        noting(k, partial(ended, k))
-            if not moved:
-                noting(left[0], every[left[0]].wait)
-                left.rotate(-1)  # another GPU has waited longer now
+            ready = [k for k in left if every[k].can_go_on()]
+            if not ready:
+                ready = [left[0]]
+                left.rotate(-1)  # another GPU has waited longer then
+            for k in ready:
+                noting(k, every[k].go_on)
+                if every[k].has_ended:
+                    left.remove(k)
+                    noting(k, partial(ended, k))
     finally:
         for each in every:
             each.close()

@@ -18,7 +18,8 @@ class Event:
         return self.happened
 
     def synchronize(self):
-        self.log.append(f"waits for {self.name}")
+        if not self.happened:
+            self.log.append(f"waits for {self.name}")
         self.happened = True
 
 
