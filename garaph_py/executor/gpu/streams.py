@@ -423,9 +423,10 @@ class Streams:
                 yield buffer.copied, "the copy of page", page.number
             else:
                 yield buffer.idle, "page", page.number
-        for page, buffer in (*pipeline.on_device, *pipeline.streamed):
+        while left := pipeline.on_device or pipeline.streamed or pipeline.copies:
+            page, buffer = left[0]
             yield buffer.idle, "page", page.number
-        self._finish(pipeline, source, work)
+            self._poll(pipeline, source, work)
 
     def _poll(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
         """Ask the driver which copies and pages have ended, and report them."""
@@ -434,14 +435,6 @@ class Streams:
             source.release(pipeline.arrived())
         for launched in pipeline.on_device, pipeline.streamed:
             while launched and launched[0][1].idle.query():
-                self._end(pipeline, launched, work)
-
-    def _finish(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
-        """Report the remaining copies and pages, all of which have ended."""
-        while pipeline.copies:
-            source.release(pipeline.arrived())
-        for launched in pipeline.on_device, pipeline.streamed:
-            while launched:
                 self._end(pipeline, launched, work)
 
     def _end(self, pipeline: Pipeline[Buffer], launched: deque[tuple[Page, Buffer]], work: Work) -> None:
@@ -457,7 +450,9 @@ class Streams:
     def _wanted(self, page: Page, buffer: Buffer) -> list[int | None]:
         """The addresses of a page's arrays in a buffer; None for those that are there."""
         places: list[int | None] = [*self.places(page, buffer)]
-        return [None if there else place for place, there in zip(places, buffer.found)] if buffer.found else places
+        if buffer.found:
+            return [None if there else at for at, there in zip(places, buffer.found, strict=False)]
+        return places
 
     def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""

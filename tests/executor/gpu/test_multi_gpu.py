@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from garaph_py.executor.gpu import peers
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.launches import Launches
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
@@ -96,6 +97,33 @@ def test_one_thread_launches_everything(devices_for, graph_of, monkeypatch, page
     for mine in threads.values():
         assert len(mine) >= 4
     assert set(threads[0]) == set(threads[1])
+
+
+@processors
+@ways
+def test_streamed_pages_are_sent_at_once_unless_others_may_read_them_before(
+    devices_for, graph_of, monkeypatch, sync, processor
+):
+    """An iteration that is synchronous sends the values of all its pages in few copies; another one page by page."""
+    program, graph, sent = Hops(HUB), graph_of(GRAPH, weighted=False), []
+    devices_for(program, graph, 2)
+    send = peers.Peers._send
+
+    def noted(self, name, begin, nbytes, stream):
+        sent.append(name)
+        send(self, name, begin, nbytes, stream)
+
+    monkeypatch.setattr(peers.Peers, "_send", noted)
+    result = run_with(
+        program, graph, device=processor, gpus=2, gather="segmented", iterations=4, page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=memory(program, graph, 3), threads=2, sync=sync, mode="pull",
+    )  # fmt: skip
+    rows = result.stats.iterations
+    assert sent.count("next_frontier") == 2 * len(rows) == 8
+    pages = sum(group.pages for row in rows for group in row.groups if group.device == "gpu")
+    if processor == "gpu":
+        assert sent.count("next_values") == (8 if sync else pages)
+    assert pages > 40
 
 
 @pytest.mark.parametrize("weighted", [False, True])

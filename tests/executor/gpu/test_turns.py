@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu.turns import Turns, take
 from tests.support.page_streams import SKEWED, FakeDevice, Work, streams_over
 
@@ -29,20 +30,21 @@ class Gpu:
     def __init__(self, log, name, count, fails_at=None):
         self.log, self.device, self.thread = log, FakeDevice(), self
         self.events = [Event(log, f"{name}{k}") for k in range(count)]
-        self._fails_at = fails_at
+        self._name, self._fails_at = name, fails_at
 
     def steps(self, queue, source, work):
         try:
             for k, event in enumerate(self.events):
                 if k == self._fails_at:
                     raise ValueError("a step that fails")
-                self.log.append(f"puts {event.name}")
+                if event is not None:
+                    self.log.append(f"puts {event.name}")
                 yield event, "page", k
         finally:
-            self.log.append(f"ends {self.events[0].name[0]}")
+            self.log.append(f"ends {self._name}")
 
     def stop(self, queue):
-        self.log.append(f"stops {self.events[0].name[0]}")
+        self.log.append(f"stops {self._name}")
 
 
 def taken(gpus):
@@ -86,6 +88,37 @@ def test_what_goes_wrong_on_one_ends_all():
     assert noted == [1]
     assert sorted(each for each in log if each.startswith("ends")) == ["ends a", "ends b", "ends c"]
     assert [each for each in log if each.startswith("stops")] == ["stops a", "stops b", "stops c"]
+
+
+def test_a_gpu_that_fails_while_it_is_asked_is_the_one_that_failed():
+    log, noted = [], []
+    gpus = [Gpu(log, "a", 2), Gpu(log, "b", 2)]
+    driver = gpus[1].device.driver
+
+    def fails(*_):
+        raise driver.Error("unspecified launch failure")
+
+    gpus[1].events[0].query = gpus[1].events[0].synchronize = fails
+
+    def noting(k, act):
+        try:
+            return act()
+        except DeviceError:
+            noted.append(k)
+            raise
+
+    with pytest.raises(DeviceError, match="launch failure"):
+        take([Turns(gpu, None, None, None) for gpu in gpus], noting, log.append)
+    assert noted == [1]
+
+
+def test_a_gpu_that_need_not_wait_leaves_the_next_turn_to_another():
+    log = []
+    gpus = [Gpu(log, "a", 1), Gpu(log, "b", 1)]
+    for gpu in gpus:
+        gpu.events.insert(0, None)
+    assert taken(gpus) == ["puts a0", "puts b0", "waits for a0", "ends a", "GPU 0 has ended", "waits for b0", "ends b",
+                           "GPU 1 has ended"]  # fmt: skip
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
