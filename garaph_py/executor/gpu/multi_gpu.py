@@ -1,8 +1,9 @@
 """Several GPUs as one `Executor`: each has the in-edges of a part of the vertices, and the values of all.
 
-In a pull each GPU pulls its part, and sends new values to the others page by page, while it computes the next pages
-(`peers`). After a push the GPUs exchange what each has changed (`exchange`). Values stay in the GPUs' memories. To a
-host that shares iterations, the GPUs are one device with one page queue (`SharedQueue`).
+In a pull each GPU pulls its part, and sends new values to the others (`peers`): page by page, while it computes the
+next pages, or at the end if edges are streamed and the iteration is synchronous. After a push the GPUs exchange what
+each has changed (`exchange`). Values stay in the GPUs' memories. To a host that shares iterations, the GPUs are one
+device with one page queue (`SharedQueue`).
 """
 
 from __future__ import annotations
