@@ -64,6 +64,7 @@
 #include "hook_first.cu"
 #include "link_edges.cu"
 #include "link_second.cu"
+#include "link_received.cu"
 #include "link_short.cu"
 #include "plant.cu"
 #include "spread_sums.cu"

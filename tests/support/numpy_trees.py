@@ -92,6 +92,12 @@ def find_largest(driver, context, page):
     array_of(driver, context, "largest", np.uint32, 1)[:] = roots[counts.argmax()]
 
 
+def link_received(driver, context, page):
+    parents, queue = (array_of(driver, context, name, np.uint32, int(context["n"])) for name in ("parents", "queue"))
+    for v in np.flatnonzero(queue != np.arange(len(queue))):
+        link(parents, queue[v], v)
+
+
 def sum_trees(driver, context, page):
     flatten(driver, context, page)
     values, parents = (
@@ -115,6 +121,7 @@ KERNELS = {
         "link_edges",
         "flatten",
         "find_largest",
+        "link_received",
         "sum_trees",
         "spread_sums",
     )

@@ -39,23 +39,50 @@ class Components:
 
     def __call__(self) -> list[PageResult]:
         """Find the components and their sums. In streamed pages, first edges are not linked before the others."""
-        on_each, arrays, driver = self.launches.on_each, self.launches.arrays, self.launches.driver
-        n, pages = arrays.n, self.launches.pages
-        every = arrays.task_of_range(0, n)
-        at_hand = [page for page in pages if self.launches.streams.has(page)]
-        driver.memset_d8(arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
-        self._launcher.on_threads("plant", n, None, every)
+        at_hand = [page for page in self.launches.pages if self.launches.streams.has(page)]
+        self.plant()
         copied = Counter[Page]()
         if at_hand:
-            for link in (self._hook_first, self._link_second):
-                copied.update(on_each(at_hand, link))
-            self._launcher.on_threads("flatten", n, None, every)
-            self._launcher.on_few("find_largest", 1, SAMPLE, None, every)
-        copied.update(on_each(pages, partial(self._link_rest, len(at_hand))))
+            copied.update(self.link_first(at_hand))
+            self.find_largest()
+        copied.update(self.link_others(at_hand))
+        return self.sum(copied)
+
+    def plant(self) -> None:
+        """Make a tree of each vertex."""
+        self.launches.driver.memset_d8(self.launches.arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
+        self.on_vertices("plant")
+
+    def link_first(self, pages: list[Page]) -> Counter[Page]:
+        """Link the first edges of the vertices of `pages`, after `plant`; return the bytes that were copied."""
+        copied = Counter[Page]()
+        for link in (self._hook_first, self._link_second):
+            copied.update(self.launches.on_each(pages, link))
+        return copied
+
+    def find_largest(self) -> None:
+        """Note the root of the largest tree, whose edges `link_others` leaves out."""
+        self.on_vertices("flatten")
+        self._launcher.on_few("find_largest", 1, SAMPLE, None, self._every)
+
+    def link_others(self, at_hand: list[Page]) -> dict[Page, int]:
+        """Link the other edges of all pages, of which those `at_hand` come first; return the bytes that were copied."""
+        return self.launches.on_each(self.launches.pages, partial(self._link_rest, len(at_hand)))
+
+    def sum(self, copied: Counter[Page]) -> list[PageResult]:
+        """Give each vertex the sum over its tree; the results of all pages, for which so many bytes were `copied`."""
         for name in ("sum_trees", "spread_sums"):
-            self._launcher.on_threads(name, n, None, every)
-        driver.Context.synchronize()
-        return [self._result(page, copied[page]) for page in pages]
+            self.on_vertices(name)
+        self.launches.driver.Context.synchronize()
+        return [self._result(page, copied[page]) for page in self.launches.pages]
+
+    def on_vertices(self, kernel: str) -> None:
+        """Launch a kernel with a thread for each vertex of the graph."""
+        self._launcher.on_threads(kernel, self.launches.arrays.n, None, self._every)
+
+    @property
+    def _every(self) -> Array:
+        return self.launches.arrays.task_of_range(0, self.launches.arrays.n)
 
     @property
     def _launcher(self) -> Launcher:

@@ -47,8 +47,8 @@ NAMES = (
 OVER_OFFSETS = ("mark_starts", "rank_edges")
 """The kernels that take offsets instead of a task."""
 COMPONENT_NAMES = (
-    "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
-    "spread_sums",
+    "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "link_received",
+    "sum_trees", "spread_sums",
 )  # fmt: skip
 PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",

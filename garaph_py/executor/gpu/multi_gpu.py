@@ -2,8 +2,8 @@
 
 In a pull each GPU pulls its part, and sends new values to the others (`peers`): page by page, while it computes the
 next pages, or at the end if edges are streamed and the iteration is synchronous. After a push the GPUs exchange what
-each has changed (`exchange`). Values stay in the GPUs' memories. To a host that shares iterations, the GPUs are one
-device with one page queue (`SharedQueue`).
+each has changed (`exchange`), and for components their trees (`exchange_trees`). Values stay in the GPUs' memories. To
+a host that shares iterations, the GPUs are one device with one page queue (`SharedQueue`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
-from ..modes import GPU, NOTIFY_PULL, PULL, PUSH
+from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
 from ..state import State
 from ..step import StepByParts
-from . import speeds
+from . import exchange_trees, speeds
+from .components import Components
 from .device import failing
 from .device_state import StateCopy
 from .exchange import Exchange, push
@@ -90,7 +91,8 @@ class SharedQueue:
 
 
 class MultiGpuExecutor(StepByParts):
-    """Runs one bound program on several GPUs. They pull, gather for notified vertices and, in relaxations, push.
+    """Runs one bound program on several GPUs. They pull, gather for notified vertices, push in relaxations, and find
+    components.
 
     Parameters
     ----------
@@ -124,7 +126,8 @@ class MultiGpuExecutor(StepByParts):
     @property
     def capabilities(self) -> Capabilities:
         first = self.gpus[0].capabilities
-        modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges)
+        finds = bool(self._exchanges) and self.gpus[0].settings.components
+        modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges), *(COMPONENTS,) * finds
         return Capabilities(GPU, modes, push_cost=first.push_cost, pulls_end_early=first.pulls_end_early)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
@@ -227,15 +230,15 @@ class MultiGpuExecutor(StepByParts):
             raise
 
     def begin(self, state: State, mode: str) -> int:
-        if mode in (PULL, PUSH):
+        if mode in (PULL, PUSH, COMPONENTS):
             return 0
         state.frontier.tighten()
         return self._host.notify(state)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         interrupts.check()
-        if mode == PUSH:
-            return [self._push(state)]
+        if mode in (PUSH, COMPONENTS):
+            return self._in_place(state, mode)
         every = list(pages)
         if self.gpus[0].on_page is not None and not state.synchronous:
             self.ready(state)
@@ -261,12 +264,15 @@ class MultiGpuExecutor(StepByParts):
         found = self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k]))
         return [result for results in found for result in results]
 
-    def _push(self, state: State) -> PageResult:
-        """Push in one superstep: new values replace the old ones."""
+    def _in_place(self, state: State, mode: str) -> list[PageResult]:
+        """Push in one superstep, or find components: new values replace the old ones."""
         self._is_whole = False
         for k, gpu in enumerate(self.gpus):
-            self._noting(k, partial(gpu.begin, state, PUSH))
-        return push(self._exchanges, state, self._in_turn)
+            self._noting(k, partial(gpu.begin, state, mode))
+        if mode == PUSH:
+            return [push(self._exchanges, state, self._in_turn)]
+        found = exchange_trees.find([Components(gpu.launches) for gpu in self.gpus], self._in_turn)
+        return [result for results in found for result in results]
 
     def _drive(
         self, queues: Sequence[PageQueue[Buffer]], works: Sequence[PageWork | SharedWork], state: State
@@ -333,7 +339,8 @@ class MultiGpuExecutor(StepByParts):
         self._is_whole = False
         taken = [gpu.taken for gpu in self.gpus]
         processed, skipped = ([page for each in taken for page in each[k]] for k in range(2))
-        plan = commit_plan(processed, skipped) if mode != PUSH else ((), False)  # a push replaces values in place
+        replaces = mode in (PUSH, COMPONENTS)  # values in place
+        plan = ((), False) if replaces else commit_plan(processed, skipped)
         for k, gpu in enumerate(self.gpus):
             self._noting(k, partial(gpu.commit_pages, state, *plan))
         self._is_whole = True

@@ -228,14 +228,22 @@ class Placer:
         if found is not None:
             return found
         if self._settings.part is not None:
-            found = self._as_given(self._memory(self._given, synchronous, budget), sources)
-            return self._with_exchange(self._within_all(found), synchronous)
+            return self._part(sources, synchronous, budget)
         if self._bound.pushes_deltas and self._settings.pushes:
             found = self._with_sums(sources, budget)
             if found is not None:
                 return found
         found = self._by_lists(sources, synchronous, budget)
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
+
+    def _part(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
+        """The placement of one part of a graph; without trees of components if GPUs cannot exchange these."""
+        found = self._as_given(self._memory(self._given, synchronous, budget), sources)
+        found = self._with_exchange(self._within_all(found), synchronous)
+        if self._settings.components and found.exchange is None:
+            self._settings = replace(self._settings, components=False)
+            return self._part(sources, synchronous, budget)
+        return found
 
     def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
         """The placement of a run that only pushes along lists. What looks for parents reads in-edges in host memory."""

@@ -43,8 +43,8 @@ COMMON = {
 }
 REPLICATED = {"initialize_sums", "gather_replicated"}
 TREES = {
-    "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
-    "spread_sums",
+    "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest",
+    "link_received", "sum_trees", "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
 LISTS = {

@@ -1,0 +1,135 @@
+"""Connected components on several GPUs: the same answers as on one, whatever the timing, whichever fails."""
+
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+
+from garaph_py.executor.gpu import exchange_trees, placement
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.modes import COMPONENTS, PULL
+from garaph_py.graph.build import from_numbered_edges
+from tests.support import twins
+from tests.support.components import modes_of
+from tests.support.numpy_trees import Labels
+from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
+
+from ...support.runs import run_with
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs", "all_work")
+
+EDGES = twins.skewed(4, 3000, 12000)
+processors = pytest.mark.parametrize("processor", ["gpu", "hybrid"])
+counts = pytest.mark.parametrize("count", [2, 5])
+
+
+@pytest.fixture(autouse=True)
+def compared(monkeypatch):
+    """After each iteration, all GPUs have the same values and the same frontier."""
+    monkeypatch.setattr(MultiGpuExecutor, "commit", commit_and_compare)
+
+
+@pytest.fixture
+def graph():
+    return from_numbered_edges(EDGES.sources, EDGES.targets, EDGES.n, directed=False)
+
+
+@pytest.fixture
+def expected(graph):
+    return run_with(Labels(), graph, device="cpu", mode=PULL, sync=True).values
+
+
+@counts
+@processors
+def test_the_answer_is_the_cpus(devices_for, graph, expected, count, processor):
+    drivers = devices_for(Labels(), graph, count)
+    for _ in range(2):  # the second run finds the graph on the devices
+        found = run_with(Labels(), graph, device=processor, gpus=count, page_edges=3000)
+        np.testing.assert_array_equal(found.values, expected)
+        assert modes_of(found) == [COMPONENTS]
+        assert found.stats.iterations[0].edges == graph.m
+    received = [[name for name, _ in driver.launched].count("link_received") for driver in drivers]
+    assert received == [2 * 2 * (count - 1)] * count
+
+
+@counts
+def test_trees_of_parts_are_joined(devices_for, count):
+    """In a path numbered at random, most neighbours are in another part: no GPU alone finds one component."""
+    order = np.random.default_rng(1).permutation(500)
+    graph = from_numbered_edges(order[:-1], order[1:], 501, directed=False)
+    devices_for(Labels(), graph, count)
+    found = run_with(Labels(), graph, device="gpu", gpus=count, page_edges=100)
+    assert modes_of(found) == [COMPONENTS]
+    alone = run_with(Labels(), graph, device="cpu", mode=PULL, sync=True)
+    np.testing.assert_array_equal(found.values, alone.values)
+
+
+def test_all_leave_out_the_edges_of_the_same_tree(devices_for, monkeypatch):
+    """Two stars of the same size, joined by an edge between two leaves: if the GPUs left out different ones, that edge
+    would be missing."""
+    half = 500
+    hubs = np.repeat([0, half], half - 1)
+    leaves = np.concatenate([np.arange(1, half), np.arange(half + 1, 2 * half)])
+    graph = from_numbered_edges(np.append(hubs, half - 1), np.append(leaves, 2 * half - 1), 2 * half, directed=False)
+    largest = []
+    sent = exchange_trees.copy
+
+    def noted(one, name, other, place, nbytes):
+        if name == "largest":
+            largest.append(nbytes)
+        sent(one, name, other, place, nbytes)
+
+    monkeypatch.setattr(exchange_trees, "copy", noted)
+    devices_for(Labels(), graph, 3)
+    found = run_with(Labels(), graph, device="gpu", gpus=3, page_edges=500)
+    assert modes_of(found) == [COMPONENTS]
+    assert largest == [4, 4]
+    assert len(np.unique(found.values)) == 1
+
+
+def test_gpus_that_cannot_exchange_pull(devices_for, graph, monkeypatch):
+    monkeypatch.setattr(placement, "plan_exchange", lambda *_: None)
+    drivers = devices_for(Labels(), graph, 2)
+    found = run_with(Labels(), graph, device="gpu", gpus=2, page_edges=3000, iterations=1)
+    assert modes_of(found) == [PULL]
+    assert all("plant" not in dict(driver.launched) for driver in drivers)
+
+
+def armed(find, every, on_all):
+    """Find components with late drivers that count their calls, of which one may fail."""
+    for each in every:
+        each.launches.driver.armed = True
+    return find(every, on_all)
+
+
+@pytest.fixture
+def run_late(devices_for, graph, expected):
+    def begin(rng, count, processor, sync, failing=None, fails_at=None):  # wide
+        drivers = devices_for(Labels(), graph, count, late(rng, failing, fails_at))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(exchange_trees, "find", partial(armed, exchange_trees.find))
+            result = run_with(Labels(), graph, device=processor, gpus=count, sync=sync, page_edges=3000, threads=2)
+        np.testing.assert_array_equal(result.values, expected)
+        return drivers, result
+
+    return begin
+
+
+@pytest.mark.slow
+@pytest.mark.spread
+@counts
+@processors
+def test_answers_do_not_depend_on_timing(run_late, count, processor):
+    rng = random.Random(f"{count} {processor}")
+    for _ in range(3):
+        assert modes_of(run_late(rng, count, processor, None)[1]) == [COMPONENTS]
+
+
+@pytest.mark.slow
+@pytest.mark.spread
+@counts
+@processors
+def test_the_others_go_on_when_one_fails(run_late, count, processor):
+    for result in runs_with_a_failure(run_late, count, processor, None):
+        assert "failed" in result.stats.note
