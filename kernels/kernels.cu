@@ -52,6 +52,10 @@
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"
 #endif
+#if HAS_BITS
+#include "note_levels.cu"
+#include "spread_levels.cu"
+#endif
 #if FINDS_PARENTS
 #include "find_parents.cu"
 #include "find_pushers.cu"

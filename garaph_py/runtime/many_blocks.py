@@ -12,22 +12,20 @@ import numpy.typing as npt
 
 from .. import events
 from ..apps.bfs import BFS
-from ..apps.many_bfs import LevelBFS, ManyBFS
-from ..executor.cpu.levels import SOURCES, Levels
+from ..apps.many_bfs import LevelBFS
+from ..executor.levels import SOURCES
 from ..executor.memory import vertex_bytes
-from ..executor.modes import CPU
-from ..executor.state import State
 from ..graph import Graph
-from ..native.threads import ThreadPool
 from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.bind import scalars
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
 from ..program.vertex_data import Made
 from ..system.memory import available_memory
-from .options import ANY, RunOptions, check_run_options
+from .options import RunOptions, check_run_options
 from .result import result_of
 from .run import carry_out, encoded, execute
+from .searches import run_searches
 from .verify import verifier_of
 
 Array = npt.NDArray[Any]
@@ -57,8 +55,7 @@ def in_blocks(
     width = 1
     if type(programs[0]) is BFS:
         programs = [LevelBFS(program.source) for program in programs]  # type: ignore[attr-defined]
-        if options.device in (ANY, CPU):
-            run, width = run_searches, SOURCES
+        run, width = as_bits, SOURCES
     first = bind(programs[0], graph, made=made)
     if width == 1 and may_join(first):
         width = width_of(first, graph)
@@ -114,32 +111,11 @@ def as_matrix(rows: Array, dtype: np.dtype[Any], count: int) -> Array | None:
     return rows.view(kinds[0]).reshape(len(rows), count) if len(kinds) == 1 else None
 
 
+def as_bits(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
+    """Run breadth-first searches together."""
+    return Block(*run_searches(programs, graph, options, on_event))
+
+
 def column_result(rows: Result, column: BoundProgram, number: int) -> Result:
     """The result of one column."""
     return result_of(column, rows.vertex_ids, column_of(rows.values, column.reports, number), rows.stats)
-
-
-def run_searches(programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener) -> Block:
-    """Run breadth-first searches together on the CPU."""
-    column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
-    sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
-    with ThreadPool(options.threads) as pool:
-        levels = Levels(sources, graph.n, pool)
-    bound = bind(ManyBFS(levels.first_values, levels.everyone, levels.everyone), graph)
-
-    def note(state: State, iterations: int, pool: ThreadPool) -> None:
-        bound.parameters["live"] = levels.after(state, iterations, pool)  # compiled functions read it in each superstep
-
-    options = replace(options, device=CPU)
-    check_run_options(options, bound, graph)
-    run = carry_out(bound, encoded(graph, options), options, on_event, None, note)
-    with ThreadPool(options.threads) as pool:
-        table = levels.table(pool)
-    made: list[Make] = [partial(search_result, run, column, table, c) for c in range(len(programs))]
-    return Block(made, table)
-
-
-def search_result(run: Result, column: BoundProgram, levels: Array, number: int) -> Result:
-    """The result of one search."""
-    values = levels[:, number].astype(np.int32).view(column.reports)
-    return result_of(column, run.vertex_ids, values, run.stats)

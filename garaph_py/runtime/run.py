@@ -214,12 +214,12 @@ def carry_out(
     bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener,
     request: Mapping[str, Any] | None, watch: Watch | None = None,
 ) -> Result:  # fmt: skip
-    """Run a bound program on a graph whose edges have the run's encoding. A run on the CPU may have a `watch`."""
+    """Run a bound program on a graph whose edges have the run's encoding."""
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
     bound, chosen = planned(bound, graph, options)
     if watch is not None:
-        chosen = replace(chosen, chains=False)
+        chosen = replace(chosen, chains=False, gpu=replace(chosen.gpu, chains=False))
     verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver, watch) as parts:

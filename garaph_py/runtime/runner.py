@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
@@ -43,12 +43,24 @@ from .plan import RunPlan
 from .safety import INTERVAL, SHARE, SafetyCopies
 
 Array = npt.NDArray[Any]
-Watch = Callable[[State, int, ThreadPool], None]
 
 log = logging.getLogger("garaph_py")
 
 OTHER_ENGINE = "or use engine='auto' (--engine auto)"
 """Advice if there is no GPU and the engine runs on GPUs only."""
+
+
+class Watch(Protocol):
+    """Looks at the state after each iteration, so that no executor does several at once."""
+
+    def begin(self, executor: Executor, pool: ThreadPool) -> None:
+        """Before the first iteration, on an executor that is open; again if the run begins again on another one."""
+
+    def after(self, executor: Executor, state: State, iterations: int, pool: ThreadPool) -> None:
+        """At the end of each iteration."""
+
+    def end(self, pool: ThreadPool) -> None:
+        """After the last iteration, while the executor is open."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,7 @@ class Opened:
     record : Record
     saver : Saver or None
         Makes the run's checkpoints; None if it keeps none.
-    watch : callable or None
-        ``watch(state, iterations, pool)`` is called after each iteration.
+    watch : Watch or None
     """
 
     pool: ThreadPool
@@ -260,9 +271,10 @@ class Runner:
         assert self._copies is not None
         if saver is not None:
             saver.forget()
-        if state.is_on_host("values", "frontier"):
+        watched = self._parts.watch is not None  # what it knows may be lost with the device
+        if not watched and state.is_on_host("values", "frontier"):
             return f"{rest} goes on"
-        iterations, self._has_ended = self._copies.restore(state), False
+        iterations, self._has_ended = None if watched else self._copies.restore(state), False
         if iterations is None:
             self._state = None
             loop.done.keep(0)
@@ -289,11 +301,14 @@ class Runner:
                 executor.load(state)
                 self._loop.before = before
             saver.begin(state, self._loop.before)
+        if self._parts.watch is not None:
+            self._parts.watch.begin(executor, self._parts.pool)
         return state
 
     def _iterate(self, executor: Executor, state: State) -> None:
         copies = self._copies
-        self._loop.after = self._after if copies is None else partial(self._after_on_gpu, copies, executor)
+        after: Any = self._after if copies is None else partial(self._after_on_gpu, copies)
+        self._loop.after = partial(after, executor)
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             try:
                 self._converged = self._loop.run(executor, state)
@@ -301,6 +316,8 @@ class Runner:
                 raise PolicyError(f"{error}; {self._kept(state)}") from error.__cause__
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
+        if self._parts.watch is not None:
+            self._parts.watch.end(self._parts.pool)
         self._finite.end(state, iterations)
         if (saver := self._parts.saver) is not None:
             with self._parts.record.pause("checkpoint", changes(lambda: saver.saved)):
@@ -313,20 +330,20 @@ class Runner:
             return "with checkpoint=DIR, what has been done is kept"
         return saver.keep(state, iterations)
 
-    def _after(self, state: State, iterations: int) -> None:
+    def _after(self, executor: Executor, state: State, iterations: int) -> None:
         """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""
         record = self._parts.record
         record.total(iterations - 1, state.total)
         self._finite.after(state, iterations)
         if self._parts.watch is not None:
-            self._parts.watch(state, iterations, self._parts.pool)
+            self._parts.watch.after(executor, state, iterations, self._parts.pool)
         if (saver := self._parts.saver) is not None:
             with record.pause("checkpoint", changes(lambda: saver.saved)):
                 saver.after(state, iterations)
 
     def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
         """At the end of an iteration on an executor that has a GPU."""
-        self._after(state, iterations)
+        self._after(executor, state, iterations)
         if len(self._gpus) > 1 and isinstance(executor, HybridExecutor) and executor.note is not None:
             raise DeviceError(executor.note)  # one of several GPUs is lost: begin again with the others
         copies.after(executor, state, iterations)

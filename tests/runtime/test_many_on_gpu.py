@@ -43,6 +43,30 @@ def test_shortest_paths_and_searches(graph, way, count):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("directed", [True, False])
+def test_64_searches_as_bits(graph_of, way, directed):
+    graph = graph_of(twins.skewed(6, 9000, 130000), weighted=False, directed=directed)
+    sources = np.random.default_rng(4).choice(9000, 64, replace=False).tolist()
+    table, expected = (many(apps.BFS, graph, sources, **how) for how in (WAYS[way], {"device": "cpu"}))
+    assert table[sources[0]].stats.note is None
+    assert table[sources[0]].stats.device != "cpu"
+    assert table.values.dtype == np.int8
+    np.testing.assert_array_equal(table.values, expected.values)
+
+
+@pytest.mark.parametrize("count", [5, 64])
+def test_searches_of_many_supersteps(count):
+    """Levels above 127 need more planes, and more bytes."""
+    ends = np.arange(2000)
+    graph = gp.from_edges(ends[:-1], ends[1:], directed=False)
+    sources = range(0, 10 * count, 10)
+    table, expected = (many(apps.BFS, graph, sources, device=device) for device in ("gpu", "cpu"))
+    assert table[0].stats.note is None
+    assert table.values.dtype == np.int32
+    np.testing.assert_array_equal(table.values, expected.values)
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ranks_stop_column_by_column(graph, way, dtype):
     jumps = {source: 10.0 ** -(2 + source % 5) for source in SOURCES}

@@ -1,7 +1,8 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of the programs `Hops`, `Lengths`, `Blend`, `numpy_deltas.Peeled` and `numpy_trees.Labels`,
-written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees` and `numpy_push` have some.
+The kernels are those of the programs `Hops`, `Lengths`, `Blend`, `numpy_deltas.Peeled`, `numpy_trees.Labels`
+and `ManyBFS`, written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees`,
+`numpy_searches` and `numpy_push` have some.
 """
 
 import types
@@ -28,6 +29,7 @@ from tests.support import (
     numpy_partitions,
     numpy_push,
     numpy_replicated,
+    numpy_searches,
     numpy_trees,
     twins,
 )
@@ -35,7 +37,7 @@ from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
-KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS
+KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_searches.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -264,6 +266,8 @@ class FakeFunction:
             KERNELS[self.name](self.driver, context, page)
         elif self.name in numpy_deltas.UPDATES and "k" in context["parameters"].dtype.names:
             numpy_deltas.UPDATES[self.name](self.driver, context, page)
+        elif self.name in numpy_searches.UPDATES and numpy_push.is_search(context):
+            numpy_searches.UPDATES[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
         elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):

@@ -23,11 +23,16 @@ def bits_of(driver, context, name):
     return np.unpackbits(words, bitorder="little", count=n) == 1, write
 
 
+def is_search(context):
+    """Whether the program is `ManyBFS`, whose values are bits."""
+    return "live" in context["parameters"].dtype.names
+
+
 def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
     new = array_of(driver, context, "values", np.int64)
     before = new.copy()
-    np.minimum.at(new, targets, contributions)
+    (np.bitwise_and if is_search(context) else np.minimum).at(new, targets, contributions)
     was, write = bits_of(driver, context, "next_frontier")
     changed = (new != before) & ~was
     write(changed | was)
@@ -108,6 +113,7 @@ def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
     targets, lengths = out_edges(driver, context, page, edges)
+    lengths = lengths * (not is_search(context))
     said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths
     return relax(driver, context, page, targets, said)
 

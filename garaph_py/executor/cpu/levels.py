@@ -8,6 +8,7 @@ a word or two of a vertex, whatever the number of sources. The table is made onc
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,14 +18,13 @@ import numpy.typing as npt
 from ...graph.vertex_set import WORD
 from ...native import Kernel, reuse, trailing_zeros
 from ...native.threads import ThreadPool, split
+from ..levels import NARROW, bit_of, table_of
 from ..state import State
 
 Array = npt.NDArray[Any]
 
-SOURCES = 64
-"""Maximal number of sources: one bit each, in a value of 64 bits."""
-NARROW, WIDE = 7, 31
-"""Planes of levels that fit int8, and int32."""
+WIDE = 31
+"""Planes of levels that fit int32."""
 PARTS = 8
 """Parts of the vertices per thread. A free thread takes the next part, because frontiers are uneven."""
 NOTHING, BYTE, TOP = np.uint64(0), np.uint64(0xFF), np.uint64(7)
@@ -138,21 +138,19 @@ class Levels:
     """
 
     def __init__(self, sources: Array, n: int, pool: ThreadPool) -> None:
-        self._count, bits = len(sources), [self.bit_of(k) for k in range(len(sources))]
+        self._count, bits = len(sources), [bit_of(k) for k in range(len(sources))]
         self.everyone = sum(bits)
-        self._planes, self._depth = planes_of(NARROW, n), 0
-        self._left, self.first_values = reuse.empty(n, np.int64), reuse.empty(n, np.int64)
-        for values in self._left, self.first_values:
-            fill(values, self.everyone, pool)
-            for source, bit in zip(sources.tolist(), bits, strict=True):
-                values[source] &= ~bit
+        self.first_values = reuse.empty(n, np.int64)
+        fill(self.first_values, self.everyone, pool)
+        for source, bit in zip(sources.tolist(), bits, strict=True):
+            self.first_values[source] &= ~bit
 
-    @staticmethod
-    def bit_of(source: int) -> int:
-        """The bit of the source of this number, as a number with a sign. The first of a byte is the top one, because
-        `tops_of` turns bits around."""
-        bit = 1 << (source ^ 7)
-        return bit if bit < 1 << 63 else -bit
+    def begin(self, pool: ThreadPool) -> None:
+        """Begin before the first superstep, or again before it."""
+        n = len(self.first_values)
+        self._planes, self._depth, self._left = planes_of(NARROW, n), 0, reuse.empty(n, np.int64)
+        parts = [slice(*bounds) for bounds in pairwise(split(n, pool.size))]
+        pool.run(np.copyto, [(self._left[part], self.first_values[part]) for part in parts])
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> int:
         """Record the levels of the vertices that the last of these `iterations` has reached; return the bits of the
@@ -183,16 +181,7 @@ class Levels:
         ndarray of int8 or int32, shape (n, number of sources)
             Levels are as narrow as the last one allows.
         """
-        depth = self._depth
-        levels = self._table_of(0, min(depth, NARROW), pool)
-        if depth <= NARROW:
-            return levels
-        levels = levels.astype(np.int32)
-        for first in range(NARROW, depth, NARROW):
-            part = self._table_of(first, min(depth - first, NARROW), pool).astype(np.int32)
-            part <<= first
-            levels |= part
-        return levels
+        return table_of(partial(self._table_of, pool=pool), self._depth)
 
     def _table_of(self, first: int, depth: int, pool: ThreadPool) -> Array:
         """A table of the bits of levels that are in `depth` planes, at most `NARROW`, from plane `first` on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ Array = npt.NDArray[Any]
 
 COLLECTED = {"values": "collected", "frontier": "collected_bits"}
 """Where the kernel `collect` writes an array of the run by the user's numbers."""
+NOTHING: Mapping[str, int] = {}
 LaunchPart = Callable[[int, int, Any], None]
 """``launch(first, last, stream)`` launches kernels for the vertices [first, last)."""
 
@@ -232,15 +233,35 @@ class DeviceState:
             self._device.driver.memcpy_dtoh(lost.view(np.uint8), self._arrays.address("lost"))
         return bool(lost[0])
 
-    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None) -> None:
+    def rows(self, kernel: str, field: str, words: int, given: dict[str, int]) -> Array:
+        """What a kernel computes for each vertex, in words of 64 bits, shape (n, words); `given` are its other
+        arguments."""
+        out = self._pool_array(self._n, np.dtype(f"V{8 * words}"))
+        self._in_parts(kernel, field, out, given=given)
+        return out.view(np.uint64).reshape(-1, words)
+
+    def part_bytes(self, size: int) -> int:
+        """Bytes of the device's memory in which kernels leave such parts, if a vertex has `size` bytes."""
+        return 2 * self._half * size
+
+    @property
+    def _half(self) -> int:
+        """Vertices that a kernel computes an array for at a time."""
+        return -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
+
+    def _in_parts(
+        self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None,
+        given: Mapping[str, int] = NOTHING,
+    ) -> None:  # fmt: skip
         """Have a kernel compute an array part by part, and copy it to `out`, on the host.
 
         The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
-        to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first.
+        to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first. `given` are
+        other arguments of the page.
         """
         if not self._n:
             return
-        n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
+        n, driver, half = self._n, self._device.driver, self._half
         nbytes = half // each * out.itemsize
         with self._device, failing(driver):
             self._end_copy()
@@ -252,6 +273,8 @@ class DeviceState:
                 stream, at = halves[first // half % 2]
                 task = self._arrays.task_of_range(first, last)
                 task["page"][field] = at
+                for name, value in given.items():
+                    task["page"][name] = value
                 if before is not None:
                     before(first, last, stream)
                 self._launcher.on_threads(kernel, last - first, stream, task)

@@ -36,6 +36,7 @@ from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
 from .launches import Launches
+from .levels import DeviceLevels
 from .memory_plan import FREE_SHARE, can_push
 from .page_tasks import PageTasks
 from .parents import Parents
@@ -76,13 +77,14 @@ class GpuExecutor(StepByParts):
     Attributes
     ----------
     residency : Residency
-        The pages, and which of them are resident. Set by `initialize`, as the next four are.
+        The pages, and which of them are resident. Set by `initialize`, as the next five are.
     edges : Choice
         The codec and layout of the edges.
     source : PageSource
         The pages' edges on the host, which are copied to the device.
     streams : Streams
     state : DeviceState
+    levels : DeviceLevels
     launches : Launches
     spans : list of Span or None
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
@@ -142,8 +144,8 @@ class GpuExecutor(StepByParts):
         deltas = self._placed.keeps_sums
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        ends = self.gather.kind == UNTIL_DONE and not self._placed.pushes_from_disk  # the disk reads all the same
-        cost = push_cost(self._placed)
+        ends = self.gather.kind == UNTIL_DONE and not self.bound.ends_late
+        ends, cost = ends and not self._placed.pushes_from_disk, push_cost(self._placed)  # the disk reads all the same
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
@@ -255,6 +257,7 @@ class GpuExecutor(StepByParts):
                 )
             self._arrays.divide_values(synchronous)
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
+            self.levels = DeviceLevels(self.state, self._arrays, self._kept, self.launcher)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
@@ -321,6 +324,7 @@ class GpuExecutor(StepByParts):
         This work goes to the default stream; the streams of copies and kernels wait for it.
         """
         driver = self.device.driver
+        self._arrays.read_parameters()
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
@@ -444,15 +448,14 @@ class GpuExecutor(StepByParts):
 
     def commit_pages(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
         """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`."""
-        driver = self.device.driver
-        with self.device, failing(driver):
+        with self.device, failing(self.device.driver):
             self.streams.forth.synchronize()  # the host will overwrite the values that `receive` copies from
             if self._arrays.are_values_divided:
                 to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
                 size = self.bound.value.itemsize
                 for page in copied:
                     at = page.first_vertex * size
-                    driver.memcpy_dtod(to + at, source + at, page.vertices * size)
+                    self.device.driver.memcpy_dtod(to + at, source + at, page.vertices * size)
                 if swaps:
                     self._arrays.swap("values", "next_values")
         self._arrays.swap("frontier", "next_frontier")
@@ -489,7 +492,7 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            parts = "streams", "gather", "launcher", "state"
+            parts = "streams", "gather", "launcher", "state", "levels"
             for name in (*parts, "_arrays", "_kept", "_hub", "placer", "_placed", "_tasks", "launches", "_chain"):
                 self.__dict__.pop(name, None)
 

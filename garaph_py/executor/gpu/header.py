@@ -7,7 +7,7 @@ from ...program import BoundProgram
 from ...program.columns import has_even_rows
 from ...program.functions import partial_dtype
 from ..components import SAMPLE
-from .interface import Interface, can_replicate, gathers_until_done
+from .interface import Interface, can_replicate, gathers_until_done, has_bits
 from .ranks import MANY_RUNS, RUN
 from .rows import accessors
 from .task import Layouts
@@ -80,6 +80,7 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         f"#define PUSHES_DELTAS {int(bound.pushes_deltas)}  // active vertices may push what changes add to sums",
         f"#define ADDS_NUMBERS {int(bound.accumulator.names is None)}  // what is gathered is a number",
         f"#define GATHERS_UNTIL_DONE {int(gathers_until_done(bound))}  // a gather may end before the last edge",
+        f"#define HAS_BITS {int(has_bits(bound))}  // values may have a bit for each of several searches",
         f"#define FINDS_PARENTS {int(bound.finds_parents)}  // the result asks for the parents of vertices",
         f"#define IS_NARROWED {int(bound.is_narrowed)}  // values of 64 bits are stored in 32",
         f"#define COPIES_SOURCES {int(bound.copies_sources)}  // union-find may give the answer",

@@ -278,6 +278,11 @@ def gathers_until_done(bound: BoundProgram) -> bool:
     return bound.is_relaxation and "done" in bound.arguments
 
 
+def has_bits(bound: BoundProgram) -> bool:
+    """Whether a value may have a bit for each of several searches, which gathers wait for."""
+    return gathers_until_done(bound) and bound.ends_late and bound.value.itemsize == 8
+
+
 def has_priority(bound: BoundProgram) -> bool:
     """Whether vertices of smaller priority push first, where new values are visible at once."""
     return bound.is_relaxation and "priority" in bound.arguments

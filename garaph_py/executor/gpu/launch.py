@@ -16,7 +16,7 @@ from ...program.functions import partial_dtype
 from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
-from .interface import can_replicate, gathers_until_done
+from .interface import can_replicate, gathers_until_done, has_bits
 from .offsets import wraps_of
 from .rows import kernel_for
 from .task import Layouts
@@ -60,6 +60,7 @@ LIST_NAMES = (
 PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "relax_received")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
+LEVEL_NAMES = ("note_levels", "spread_levels")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -128,6 +129,7 @@ class Launcher:
         names += PARENT_NAMES * bound.finds_parents
         names += LIST_NAMES * (bound.is_relaxation or bound.pushes_deltas) + DELTA_NAMES * bound.pushes_deltas
         names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
+        names += LEVEL_NAMES * has_bits(bound)
         self._functions = {name: self._module.get_function(kernel_for(name, bound)) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))

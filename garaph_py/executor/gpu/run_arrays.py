@@ -105,6 +105,12 @@ class RunArrays:
             places = [self.address(name) if name == each else 0 for each in ("destinations", "run_ranks")]
             self._launcher.rank_edges(*begins, self.address("word_ranks"), places)
 
+    def read_parameters(self) -> None:
+        """Take the program's parameters as they are now: who watches a run may change them between supersteps."""
+        parameters = self.context["parameters"]
+        for name in set(parameters.dtype.names or ()) - {NUMBERS}:
+            parameters[name] = self._bound.parameters[name]
+
     @property
     def layouts(self) -> Layouts:
         """The dtypes of the kernels' structs."""

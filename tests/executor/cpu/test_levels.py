@@ -7,6 +7,7 @@ import pytest
 
 from garaph_py.executor.cpu import levels
 from garaph_py.executor.cpu.levels import Levels
+from garaph_py.executor.levels import bit_of
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.native.threads import ThreadPool
 
@@ -48,14 +49,15 @@ def reference(frontier, values, left, planes, live, n, level, part, first_word, 
 
 def run_noting(found, count, n, reached, pool):
     """Let each source reach the vertices that `reached` names, by level; return the levels that they then have."""
+    found.begin(pool)
     values, expected = found.first_values, np.full((n, count), -1)
     expected[np.arange(count), np.arange(count)] = 0
     for level, v, source in reached:
-        values[v] &= ~Levels.bit_of(source)
+        values[v] &= ~bit_of(source)
         expected[v, source] = level
         frontier = VertexSet.empty(n)
         frontier.bits[v // 64] = np.uint64(1 << v % 64)
-        assert found.after(SimpleNamespace(frontier=frontier, values=values), level, pool) == Levels.bit_of(source)
+        assert found.after(SimpleNamespace(frontier=frontier, values=values), level, pool) == bit_of(source)
     return expected
 
 

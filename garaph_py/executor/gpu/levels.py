@@ -1,0 +1,83 @@
+"""Notes the levels of searches in a device's memory, where their bits are, and makes the table of them there.
+
+The planes are those of `..cpu.levels`. Kernels note from the bits of all vertices, whether they are active or not: that
+takes as long as to look for the active ones.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceMemoryError
+from ..levels import NARROW, table_of
+from .device import failing
+from .device_graph import DeviceGraph
+from .device_state import DeviceState
+from .launch import Launcher
+from .run_arrays import RunArrays
+
+PLANES = "planes {}"
+"""The names of allocations with `NARROW` planes each."""
+
+
+class DeviceLevels:
+    """The levels of all vertices, by a device's numbers.
+
+    Parameters
+    ----------
+    state : DeviceState
+    arrays : RunArrays
+        Their values have the searches' bits.
+    kept : DeviceGraph
+    launcher : Launcher
+    """
+
+    def __init__(self, state: DeviceState, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher) -> None:
+        self._state, self._arrays, self._memory, self._launcher = state, arrays, kept.memory, launcher
+        self._depth = 0
+
+    def begin(self, words: int) -> bool:
+        """Begin before the first superstep, for a table of so many words a vertex; return whether there is room."""
+        nbytes = self._arrays.n * 8
+        with self._launcher.device, failing(self._memory.driver):
+            try:
+                left = self._memory.allocate("left", nbytes, clear=False)
+                self._memory.allocate(PLANES.format(0), NARROW * nbytes)
+                self._memory.allocate("noted", 8)
+                self._memory.allocate("reported", self._state.part_bytes(8 * words), clear=False)
+            except DeviceMemoryError:
+                for name in ("left", PLANES.format(0), "noted"):
+                    self._memory.free(name)
+                return False
+            self._memory.driver.memcpy_dtod(left, self._arrays.address("values"), nbytes)
+        return True
+
+    def after(self, level: int) -> int:
+        """Note the vertices that the last superstep has reached; see `..cpu.levels.Levels.after`."""
+        n, memory, noted = self._arrays.n, self._memory, np.zeros(1, np.int64)
+        with self._launcher.device, failing(memory.driver):
+            task, self._depth = self._arrays.task_of_range(0, n), level.bit_length()
+            page = task["page"]
+            page["left"], page["noted"] = memory.at("left"), memory.at("noted")
+            memory.driver.memset_d8(memory.at("noted"), 0, noted.nbytes)
+            for first in range(0, self._depth, NARROW):
+                name, nbytes = PLANES.format(first), NARROW * 8 * n
+                is_new = first and level == 1 << first
+                page["planes"] = memory.allocate(name, nbytes) if is_new else memory.at(name)
+                page["level"] = level >> first & (1 << NARROW) - 1
+                self._launcher.on_threads("note_levels", n, None, task)
+            memory.driver.memcpy_dtod(memory.at("left"), self._arrays.address("values"), 8 * n)
+            memory.driver.memcpy_dtoh(noted.view(np.uint8), memory.at("noted"))
+        return int(noted[0])
+
+    def table(self, words: int) -> npt.NDArray[np.int8 | np.int32]:
+        """The table of levels, shape (n, 8 words); see `..cpu.levels.Levels.table`."""
+        return table_of(partial(self._part, words), self._depth)
+
+    def _part(self, words: int, first: int, depth: int) -> npt.NDArray[np.int8]:
+        """A table of the bits of levels that are in `depth` planes from plane `first` on."""
+        given = {"planes": self._memory.at(PLANES.format(first)), "depth": depth, "row_words": words}
+        return self._state.rows("spread_levels", "table", words, given).view(np.int8)

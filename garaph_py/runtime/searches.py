@@ -1,0 +1,96 @@
+"""Runs breadth-first searches from several vertices as bits of one value, and notes the levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..apps.many_bfs import ManyBFS
+from ..executor.cpu.levels import Levels
+from ..executor.gpu.executor import GpuExecutor
+from ..executor.gpu.levels import DeviceLevels
+from ..executor.protocol import Executor
+from ..executor.state import State
+from ..graph import Graph
+from ..native.threads import ThreadPool
+from ..output.result import Result
+from ..program import BoundProgram, VertexProgram, bind
+from .options import RunOptions, check_run_options
+from .result import result_of
+from .run import carry_out, encoded
+
+Array = npt.NDArray[Any]
+
+
+class Notes:
+    """Has the levels noted after each superstep (`Watch`): by a GPU that works alone, in its memory, or by the host.
+
+    Attributes
+    ----------
+    bound : BoundProgram
+        The program that searches. It is told which searches have ended.
+    table : ndarray, shape (n, number of sources)
+        The levels, when the run has ended.
+    """
+
+    table: Array
+
+    def __init__(self, sources: Array, graph: Graph, pool: ThreadPool) -> None:
+        self._levels, self._count = Levels(sources, graph.n, pool), len(sources)
+        everyone = self._levels.everyone
+        self.bound = bind(ManyBFS(self._levels.first_values, everyone, everyone), graph)
+        self._on_device: DeviceLevels | None = None
+
+    def begin(self, executor: Executor, pool: ThreadPool) -> None:
+        self._on_device = executor.levels if isinstance(executor, GpuExecutor) else None
+        if self._on_device is not None and not self._on_device.begin(self._words):
+            self._on_device = None
+        if self._on_device is None:
+            self._levels.begin(pool)
+        self.bound.parameters["live"] = self._levels.everyone
+
+    def after(self, executor: Executor, state: State, iterations: int, pool: ThreadPool) -> None:
+        noted = self._on_device
+        live = self._levels.after(state, iterations, pool) if noted is None else noted.after(iterations)
+        self.bound.parameters["live"] = live  # compiled functions read it in each superstep
+
+    def end(self, pool: ThreadPool) -> None:
+        noted = self._on_device
+        self.table = self._levels.table(pool) if noted is None else noted.table(self._words)[:, : self._count]
+
+    @property
+    def _words(self) -> int:
+        """Words of the table for each vertex, a byte for each source."""
+        return -(-self._count // 8)
+
+
+def run_searches(
+    programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
+) -> tuple[list[Callable[[], Result]], Array]:
+    """Run `LevelBFS` programs together.
+
+    Returns
+    -------
+    list of callable
+        Each makes the result of a search.
+    ndarray of int8 or int32, shape (n, number of programs)
+        The levels.
+    """
+    column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
+    sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
+    with ThreadPool(options.threads) as pool:
+        notes = Notes(sources, graph, pool)
+    check_run_options(options, notes.bound, graph)
+    run = carry_out(notes.bound, encoded(graph, options), options, on_event, None, notes)
+    return [partial(search_result, run, column, notes.table, c) for c in range(len(programs))], notes.table
+
+
+def search_result(run: Result, column: BoundProgram, levels: Array, number: int) -> Result:
+    """The result of one search."""
+    values = levels[:, number].astype(np.int32).view(column.reports)
+    return result_of(column, run.vertex_ids, values, run.stats)

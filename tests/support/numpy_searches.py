@@ -1,0 +1,69 @@
+"""The kernels for searches from several sources on the GPU of `numpy_gpu`: the program is `ManyBFS`."""
+
+import numpy as np
+
+from .numpy_packed import array_of, offsets_of, sources_of
+from .numpy_push import bits_of, count, tally_of
+
+
+def initialize(driver, context, page):
+    values = array_of(driver, context, "values", np.int64)
+    values[:] = array_of(driver, context, "vertex_data", np.int64)
+    active = values != int(context["parameters"]["everyone"])
+    bits_of(driver, context, "frontier")[1](active)
+    tally = tally_of(driver, page)
+    tally["active"] = active.sum()
+    tally["active_edges"] = np.diff(offsets_of(driver, context, "out_begins"))[active].sum()
+
+
+def pull(driver, context, page):
+    """What gather_until_done.cu does, or gather_segmented.cu and apply.cu; a vertex that is done gathers nothing."""
+    first, last = int(page["first_vertex"]), int(page["last_vertex"])
+    old = array_of(driver, context, "values", np.int64)[first:last].copy()
+    lengths = np.diff(offsets_of(driver, context, "in_begins")[first : last + 1])
+    acc, sources = np.full(last - first, -1), sources_of(driver, context, page)
+    gathered = array_of(driver, context, "values", np.int64)[sources]
+    np.bitwise_and.at(acc, np.repeat(np.arange(last - first), lengths), gathered)
+    waits = old & int(context["parameters"]["live"]) != 0
+    new = np.where(waits, old & acc, old)
+    array_of(driver, context, "next_values", np.int64)[first:last] = new
+    active, write = bits_of(driver, context, "next_frontier")
+    active[first:last] = new != old
+    write(active)
+    count(driver, context, page, first + np.flatnonzero(new != old))
+
+
+def note_levels(driver, context, page):
+    n = int(context["n"])
+    values = array_of(driver, context, "values", np.int64).view(np.uint64)
+    bits = driver.array(page["left"], np.uint64, n) & ~values
+    for plane in range(int(page["level"]).bit_length()):
+        if int(page["level"]) >> plane & 1:
+            driver.array(page["planes"], np.uint64, n, plane * n)[:] |= bits
+    driver.array(page["noted"], np.uint64, 1)[:] |= np.bitwise_or.reduce(bits)
+
+
+def spread_levels(driver, context, page):
+    n, first, last = (int(part) for part in (context["n"], page["first_vertex"], page["last_vertex"]))
+    users = np.arange(first, last)
+    numbers = driver.array(context["positions"], np.uint32, n)[users] if context["positions"] else users
+    width = 8 * int(page["row_words"])
+    table = driver.array(page["table"], np.int8, len(users) * width).reshape(len(users), width)
+    table[:] = -bits_by_source(array_of(driver, context, "values", np.uint64)[numbers], width)
+    for plane in range(int(page["depth"])):
+        words = driver.array(page["planes"], np.uint64, n, plane * n)[numbers]
+        table |= bits_by_source(words, width) << plane
+
+
+def bits_by_source(words, width):
+    """The bits of words, 0 or 1, in the order of the sources: the first of a byte is its top bit."""
+    return np.unpackbits(words.view(np.uint8).reshape(len(words), 8), axis=1)[:, :width].astype(np.int8)
+
+
+UPDATES = {
+    "initialize": initialize,
+    "apply_vertices": pull,
+    "gather_until_done": pull,
+    "gather_until_done_packed": pull,
+}
+KERNELS = {"note_levels": note_levels, "spread_levels": spread_levels}
