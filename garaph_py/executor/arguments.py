@@ -195,13 +195,6 @@ GPU = (
     Argument("shifts", "i64*", "for each rank: how far the destination's edges move when vertices get new numbers"),
     Argument("new_sources", "u32*", "all sources by new numbers; null if not wanted"),
     Argument("new_edge_values", "Edge*", "all edge values in the order of the new numbers; null if not wanted"),
-    Argument("left", "u64*", "a bit for each search that had not reached a vertex before the superstep"),
-    Argument("planes", "u64*", "planes of levels (executor/cpu/levels.py), or some that follow one another"),
-    Argument("noted", "u64*", "the searches of which a level has been noted"),
-    Argument("level", "u32", "the level's digits that belong to these planes"),
-    Argument("depth", "u32", "number of planes"),
-    Argument("table", "u64*", "levels, a byte each, of the page's vertices by the user's numbers"),
-    Argument("row_words", "i64", "words of this table for each vertex"),
 )
 ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *TREES, *CPU, *GPU)}
 

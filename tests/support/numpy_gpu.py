@@ -18,7 +18,7 @@ from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.chain import Chain
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
-from garaph_py.executor.gpu.launch import OVER_OFFSETS, UNTIL_DONE_NAMES
+from garaph_py.executor.gpu.launch import UNTIL_DONE_NAMES, WITHOUT_TASK
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
@@ -37,7 +37,7 @@ from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
-KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_searches.KERNELS
+KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -252,8 +252,10 @@ class FakeFunction:
     def prepare(self, kinds):
         assert kinds == [f"{self.driver.layouts.task.itemsize}s"]
 
-    def __call__(self, *_, **__):
-        assert self.name in OVER_OFFSETS
+    def __call__(self, *arguments, **_):
+        assert self.name in WITHOUT_TASK
+        if self.name in numpy_searches.WITHOUT_TASK:
+            numpy_searches.WITHOUT_TASK[self.name](self.driver, *arguments)
 
     def prepared_async_call(self, grid, block, stream, told, shared_size=0):
         task = np.frombuffer(bytearray(told), self.driver.layouts.task)[0]

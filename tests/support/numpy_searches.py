@@ -33,26 +33,23 @@ def pull(driver, context, page):
     count(driver, context, page, first + np.flatnonzero(new != old))
 
 
-def note_levels(driver, context, page):
-    n = int(context["n"])
-    values = array_of(driver, context, "values", np.int64).view(np.uint64)
-    bits = driver.array(page["left"], np.uint64, n) & ~values
-    for plane in range(int(page["level"]).bit_length()):
-        if int(page["level"]) >> plane & 1:
-            driver.array(page["planes"], np.uint64, n, plane * n)[:] |= bits
-    driver.array(page["noted"], np.uint64, 1)[:] |= np.bitwise_or.reduce(bits)
+def note_levels(driver, *arguments):
+    values, left, planes, noted, n, level = map(int, arguments)
+    bits = driver.array(left, np.uint64, n) & ~driver.array(values, np.uint64, n)
+    for plane in range(level.bit_length()):
+        if level >> plane & 1:
+            driver.array(planes, np.uint64, n, plane * n)[:] |= bits
+    driver.array(noted, np.uint64, 1)[:] |= np.bitwise_or.reduce(bits)
 
 
-def spread_levels(driver, context, page):
-    n, first, last = (int(part) for part in (context["n"], page["first_vertex"], page["last_vertex"]))
+def spread_levels(driver, *arguments):
+    values, positions, planes, table, first, last, n, depth, words = map(int, arguments)
     users = np.arange(first, last)
-    numbers = driver.array(context["positions"], np.uint32, n)[users] if context["positions"] else users
-    width = 8 * int(page["row_words"])
-    table = driver.array(page["table"], np.int8, len(users) * width).reshape(len(users), width)
-    table[:] = -bits_by_source(array_of(driver, context, "values", np.uint64)[numbers], width)
-    for plane in range(int(page["depth"])):
-        words = driver.array(page["planes"], np.uint64, n, plane * n)[numbers]
-        table |= bits_by_source(words, width) << plane
+    numbers = driver.array(positions, np.uint32, n)[users] if positions else users
+    levels = -bits_by_source(driver.array(values, np.uint64, n)[numbers], 8 * words)
+    for plane in range(depth):
+        levels |= bits_by_source(driver.array(planes, np.uint64, n, plane * n)[numbers], 8 * words) << plane
+    driver.array(table, np.int8, levels.size)[:] = levels.reshape(-1)
 
 
 def bits_by_source(words, width):
@@ -66,4 +63,4 @@ UPDATES = {
     "gather_until_done": pull,
     "gather_until_done_packed": pull,
 }
-KERNELS = {"note_levels": note_levels, "spread_levels": spread_levels}
+WITHOUT_TASK = {"note_levels": note_levels, "spread_levels": spread_levels}

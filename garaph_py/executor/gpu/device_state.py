@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,10 @@ Array = npt.NDArray[Any]
 
 COLLECTED = {"values": "collected", "frontier": "collected_bits"}
 """Where the kernel `collect` writes an array of the run by the user's numbers."""
-NOTHING: Mapping[str, int] = {}
 LaunchPart = Callable[[int, int, Any], None]
 """``launch(first, last, stream)`` launches kernels for the vertices [first, last)."""
+LaunchInto = Callable[[int, int, int, Any], None]
+"""``launch(first, last, place, stream)`` launches kernels that write what belongs to these vertices to an address."""
 
 
 @dataclass
@@ -150,7 +151,7 @@ class DeviceState:
         if not array.nbytes:
             return
         if self._is_renumbered:
-            self._in_parts("collect", COLLECTED[name], array, 1 if name == "values" else WORD)
+            self.in_parts(array, self._kernel("collect", COLLECTED[name]), 1 if name == "values" else WORD)
             return
         with self._device, failing(self._device.driver):
             self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
@@ -221,7 +222,7 @@ class DeviceState:
         if self._bound.reports_values:
             return state.values
         out = self._pool_array(self._n, self._bound.reports)
-        self._in_parts("report", "reported", out, before=before)
+        self.in_parts(out, self._kernel("report", "reported", before))
         if self._bound.is_narrowed and self._has_lost():
             raise ValuesTooWide
         return out
@@ -233,31 +234,38 @@ class DeviceState:
             self._device.driver.memcpy_dtoh(lost.view(np.uint8), self._arrays.address("lost"))
         return bool(lost[0])
 
-    def rows(self, kernel: str, field: str, words: int, given: dict[str, int]) -> Array:
-        """What a kernel computes for each vertex, in words of 64 bits, shape (n, words); `given` are its other
-        arguments."""
-        out = self._pool_array(self._n, np.dtype(f"V{8 * words}"))
-        self._in_parts(kernel, field, out, given=given)
-        return out.view(np.uint64).reshape(-1, words)
+    def empty_rows(self, words: int) -> Array:
+        """Room on the host for so many words of 64 bits a vertex, shape (n,)."""
+        return self._pool_array(self._n, np.dtype(f"V{8 * words}"))
 
-    def part_bytes(self, size: int) -> int:
-        """Bytes of the device's memory in which kernels leave such parts, if a vertex has `size` bytes."""
-        return 2 * self._half * size
+    def reserve_parts(self, nbytes: int) -> None:
+        """Have room on the device for what `in_parts` computes, if a vertex has `nbytes`."""
+        self._kept.memory.allocate("reported", 2 * self._half * nbytes, clear=False)
 
     @property
     def _half(self) -> int:
-        """Vertices that a kernel computes an array for at a time."""
+        """Vertices that kernels compute an array for at a time."""
         return -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
 
-    def _in_parts(
-        self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None,
-        given: Mapping[str, int] = NOTHING,
-    ) -> None:  # fmt: skip
-        """Have a kernel compute an array part by part, and copy it to `out`, on the host.
+    def _kernel(self, name: str, field: str, before: LaunchPart | None = None) -> LaunchInto:
+        """Launch a kernel that writes to the argument `field` what belongs to the vertices of a page.
 
-        The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
-        to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first. `given` are
-        other arguments of the page.
+        ``before(first, last, stream)`` launches other kernels for these vertices first.
+        """
+
+        def launch(first: int, last: int, place: int, stream: Any) -> None:
+            task = self._arrays.task_of_range(first, last)
+            task["page"][field] = place
+            if before is not None:
+                before(first, last, stream)
+            self._launcher.on_threads(name, last - first, stream, task)
+
+        return launch
+
+    def in_parts(self, out: Array, launch: LaunchInto, each: int = 1) -> None:
+        """Have kernels compute an array part by part, and copy it to `out`, on the host.
+
+        Each item of the array belongs to `each` vertices.
         """
         if not self._n:
             return
@@ -271,13 +279,7 @@ class DeviceState:
             for first in range(0, n, half):
                 last = min(first + half, n)
                 stream, at = halves[first // half % 2]
-                task = self._arrays.task_of_range(first, last)
-                task["page"][field] = at
-                for name, value in given.items():
-                    task["page"][name] = value
-                if before is not None:
-                    before(first, last, stream)
-                self._launcher.on_threads(kernel, last - first, stream, task)
+                launch(first, last, at, stream)
                 part = out[first // each : -(-last // each)]
                 driver.memcpy_dtoh_async(part.view(np.uint8), at, stream)
             for stream, _ in halves:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,8 @@ NAMES = (
     "find_shifts",
     "reorder_edges",
 )
-OVER_OFFSETS = ("mark_starts", "rank_edges")
-"""The kernels that take offsets instead of a task."""
+WITHOUT_TASK = ("mark_starts", "rank_edges", "note_levels", "spread_levels")
+"""The kernels that take arguments of their own instead of a task."""
 COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "link_received",
     "sum_trees", "spread_sums",
@@ -134,7 +135,7 @@ class Launcher:
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
-            if name not in OVER_OFFSETS:
+            if name not in WITHOUT_TASK:
                 function.prepare([f"{layouts.task.itemsize}s"])
         self.share = 0
         if replicated:
@@ -186,10 +187,14 @@ class Launcher:
         self, name: str, begins: int, vertices: int, edges: int, addresses: list[int], stream: Any
     ) -> None:
         """Launch a kernel with one thread for each vertex, which takes CSC offsets and the addresses of arrays."""
-        if vertices:
+        arguments = np.uint64(begins), np.int64(vertices), np.int64(wraps_of(edges)), *map(np.uint64, addresses)
+        self.with_arguments(name, vertices, stream, arguments)
+
+    def with_arguments(self, name: str, count: int, stream: Any, arguments: Sequence[Any]) -> None:
+        """Launch a kernel that takes no task, with one thread for each of `count` vertices."""
+        if count:
             self._functions[name](
-                np.uint64(begins), np.int64(vertices), np.int64(wraps_of(edges)), *map(np.uint64, addresses),
-                block=(THREADS, 1, 1), grid=(-(-vertices // THREADS), 1), stream=stream,
+                *arguments, block=(THREADS, 1, 1), grid=(-(-count // THREADS), 1), stream=stream
             )  # fmt: skip
 
     def _launch(self, name: str, blocks: int, threads: int, stream: Any, task: Array, shared: int = 0) -> None:

@@ -7,6 +7,7 @@ takes as long as to look for the active ones.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ class DeviceLevels:
                 left = self._memory.allocate("left", nbytes, clear=False)
                 self._memory.allocate(PLANES.format(0), NARROW * nbytes)
                 self._memory.allocate("noted", 8)
-                self._memory.allocate("reported", self._state.part_bytes(8 * words), clear=False)
+                self._state.reserve_parts(8 * words)
             except DeviceMemoryError:
                 for name in ("left", PLANES.format(0), "noted"):
                     self._memory.free(name)
@@ -59,16 +60,15 @@ class DeviceLevels:
         """Note the vertices that the last superstep has reached; see `..cpu.levels.Levels.after`."""
         n, memory, noted = self._arrays.n, self._memory, np.zeros(1, np.int64)
         with self._launcher.device, failing(memory.driver):
-            task, self._depth = self._arrays.task_of_range(0, n), level.bit_length()
-            page = task["page"]
-            page["left"], page["noted"] = memory.at("left"), memory.at("noted")
+            self._depth = level.bit_length()
             memory.driver.memset_d8(memory.at("noted"), 0, noted.nbytes)
             for first in range(0, self._depth, NARROW):
-                name, nbytes = PLANES.format(first), NARROW * 8 * n
-                is_new = first and level == 1 << first
-                page["planes"] = memory.allocate(name, nbytes) if is_new else memory.at(name)
-                page["level"] = level >> first & (1 << NARROW) - 1
-                self._launcher.on_threads("note_levels", n, None, task)
+                if first and level == 1 << first:
+                    memory.allocate(PLANES.format(first), NARROW * 8 * n)
+                digits = np.uint32(level >> first & (1 << NARROW) - 1)
+                places = self._arrays.address("values"), *map(memory.at, ("left", PLANES.format(first), "noted"))
+                arguments = *map(np.uint64, places), np.int64(n), digits
+                self._launcher.with_arguments("note_levels", n, None, arguments)
             memory.driver.memcpy_dtod(memory.at("left"), self._arrays.address("values"), 8 * n)
             memory.driver.memcpy_dtoh(noted.view(np.uint8), memory.at("noted"))
         return int(noted[0])
@@ -79,5 +79,13 @@ class DeviceLevels:
 
     def _part(self, words: int, first: int, depth: int) -> npt.NDArray[np.int8]:
         """A table of the bits of levels that are in `depth` planes from plane `first` on."""
-        given = {"planes": self._memory.at(PLANES.format(first)), "depth": depth, "row_words": words}
-        return self._state.rows("spread_levels", "table", words, given).view(np.int8)
+        arrays, table = self._arrays, self._state.empty_rows(words)
+        places = arrays.address("values"), arrays.address("positions"), self._memory.at(PLANES.format(first))
+
+        def launch(begin: int, end: int, place: int, stream: Any) -> None:
+            numbers = map(np.int64, (begin, end, arrays.n))
+            arguments = *map(np.uint64, (*places, place)), *numbers, np.uint32(depth), np.uint32(words)
+            self._launcher.with_arguments("spread_levels", end - begin, stream, arguments)
+
+        self._state.in_parts(table, launch)
+        return table.view(np.int8).reshape(arrays.n, 8 * words)

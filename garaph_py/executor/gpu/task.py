@@ -31,7 +31,6 @@ PAGE = arguments((
     "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",
     "first_mapped", "mapped_sources", "mapped_values", "mapped_words", "mapped_value_words", "before", "most_pushed",
     "wanted", "pulls", "few_threads", "first_place", "last_place",
-    "left", "planes", "noted", "level", "depth", "table", "row_words",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),

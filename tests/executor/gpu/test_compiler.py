@@ -12,6 +12,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py import apps
+from garaph_py.apps.many_bfs import ManyBFS
 from garaph_py.executor import arguments
 from garaph_py.executor.gpu import compiler, header, interface, rows, task, ufuncs
 from garaph_py.native import cache, references
@@ -54,6 +55,7 @@ LISTS = {
 PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed", "relax_received"}
 DELTAS = {"push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
+LEVELS = {"note_levels", "spread_levels"}
 PARENTS = {
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 }  # fmt: skip
@@ -195,6 +197,15 @@ def test_registers_suffice(name):
     assert all(frames[kernel] <= 48 for kernel in COMMON | REPLICATED)
     assert registers["gather_segmented"] <= 80  # three blocks of 256 threads a multiprocessor, or more
     assert registers["gather_replicated"] <= 64  # two blocks of 512
+
+
+def test_values_with_a_bit_for_each_search_have_levels():
+    program = ManyBFS(np.full(3, -1), -1, -1)
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0], directed=False)
+    code = compiler.link(bind(program, graph), "sm_90", "cubin")
+    frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
+    assert set(registers) == COMMON | REPLICATED | LISTS | PUSHES | UNTIL_DONE | LEVELS
+    assert all(frames[kernel] == 0 for kernel in UNTIL_DONE | LEVELS)
 
 
 ROWS = set(rows.INSTEAD.values())
