@@ -214,6 +214,10 @@ class PageResult:
     counts: PartitionCounts | None = None
 
 
+OnComplete = Callable[[Page, PageResult], None]
+"""``on_complete(page, result)`` is told of each page, or part of one, that a device has processed."""
+
+
 class OpenBucket(NamedTuple):
     """The bucket that is open (dispatch/buckets.py).
 
@@ -444,9 +448,7 @@ class DeviceExecutor(Executor, Protocol):
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Pages:
         """Make the queue of the pages to process; if `shared`, other processors may steal from it."""
 
-    def work(
-        self, queue: Any, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
-    ) -> None:
+    def work(self, queue: Any, source: PageSource, state: State, on_complete: OnComplete) -> None:
         """Process the pages of a queue until it is empty.
 
         Calls `on_complete` for each page, or for the part of it that was not stolen, once its new values are in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..partials import sum_partials
-from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
+from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
 from ..state import OnPage, State
 from ..step import StepByParts
 from . import staging
@@ -387,16 +387,11 @@ class GpuExecutor(StepByParts):
         split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split, self.order)
 
-    def work(
-        self, queue: PageQueue[Buffer], source: PageSource, state: State,
-        on_complete: Callable[[Page, PageResult], None],
-    ) -> None:  # fmt: skip
+    def work(self, queue: PageQueue[Buffer], source: PageSource, state: State, on_complete: OnComplete) -> None:
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, self.shared_work(state, on_complete))
 
-    def shared_work(
-        self, state: State, on_complete: Callable[[Page, PageResult], None], sends: bool = True
-    ) -> SharedWork:
+    def shared_work(self, state: State, on_complete: OnComplete, sends: bool = True) -> SharedWork:
         """The work on each page of an iteration whose new values the host gets. See `page_work`."""
         places = self.address("next_values"), self.address("next_frontier"), self._tally_address
         return SharedWork(self.page_work(sends), self.device.driver.memcpy_dtoh_async, places, state, on_complete)

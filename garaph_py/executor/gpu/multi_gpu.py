@@ -32,7 +32,7 @@ from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Decision, Notifier, OpenPlan, PageResult, StepResult
+from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
 from ..state import State
 from ..step import StepByParts
 from . import exchange_trees, speeds
@@ -361,9 +361,7 @@ class MultiGpuExecutor(StepByParts):
         own = self._own(pages)
         return SharedQueue([gpu.offer(own[k], state, mode, shared) for k, gpu in enumerate(self.gpus)], self._firsts)
 
-    def work(
-        self, queue: SharedQueue, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
-    ) -> None:
+    def work(self, queue: SharedQueue, source: PageSource, state: State, on_complete: OnComplete) -> None:
         def tell(first: int, page: Page, result: PageResult) -> None:
             on_complete(replace(page, number=page.number + first), result)
 

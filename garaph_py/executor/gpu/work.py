@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...graph.vertex_set import VertexSet
 from ...pages.layout import Page
 from ..modes import GPU, PULL
-from ..protocol import PageDecision, PageResult
+from ..protocol import OnComplete, PageDecision, PageResult
 from ..state import OnPage, State
 from ..step import tell
 from .gather import Gather
@@ -129,7 +129,7 @@ class SharedWork:
     copy: Callable[[Array, int, Any], None]
     places: tuple[int, int, int]
     state: State
-    listener: Callable[[Page, PageResult], None]
+    listener: OnComplete
 
     @property
     def done(self) -> dict[Page, int]:
@@ -162,9 +162,7 @@ class SharedWork:
         self.listener(page, self.alone.result(page, back))
 
 
-def work_and_tell(
-    work: Callable[[State, Callable[[Page, PageResult], None]], None], landing: Array, on_page: OnPage
-) -> dict[Page, PageResult]:
+def work_and_tell(work: Callable[[State, OnComplete], None], landing: Array, on_page: OnPage) -> dict[Page, PageResult]:
     """Do an asynchronous iteration by ``work(state, on_complete)``, and report each page when it is complete.
 
     The host gets new values in the array `landing`, as in an iteration that it shares.
