@@ -75,7 +75,7 @@ def test_components_copy_only_what_stays(run, graph, share):
     assert [row.mode for row in rows] == [COMPONENTS]
     assert ZERO_COPY in ways_of(rows)
     assert rows[0].to_device <= share * 4 * graph.m
-    assert {name for name, _ in driver.launched} >= set(COMPONENT_NAMES)
+    assert {name for name, _ in driver.launched} >= set(COMPONENT_NAMES) - {"link_received"}  # for several GPUs
 
 
 def test_a_traced_search_is_the_same(run, tmp_path):
