@@ -171,6 +171,7 @@ def test_the_text_has_what_differs():
 
 def test_switches_are_as_in_the_papers_by_default():
     """Of those beyond the papers, only splits of long lists are on, and work items and pages that stay of Garaph's."""
+    assert not POLICIES["auto"].all_vertices
     assert GaraphPolicy() == GaraphPolicy(True, True, True, True, True, True, False, False)
     assert gp.Emogi() == gp.Emogi(True, True, 4, False, True, False, False)
     assert gp.EtaGraph() == gp.EtaGraph(10, True, True, True)

@@ -137,6 +137,9 @@ def test_pages_within_a_range_have_its_vertices_alone():
     ]
     assert within(pages, 2, 2) == []
     assert within(pages, 0, 9) is pages
+    later = layout(np.arange(9), 3, first=3)
+    assert within(later, 0, 9) is later
+    assert [page.first_vertex for page in within(later, 4, 9)] == [4, 6]
     assert [page.last_vertex for page in within(layout(np.arange(5), 2), 0, 3)] == [2, 3]
 
 

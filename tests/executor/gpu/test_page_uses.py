@@ -1,5 +1,6 @@
 """Which pages stay in the GPU's memory where others are read in host memory: those whose lists are begun most."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -93,6 +94,12 @@ def test_with_more_room_more_pages_stay_at_once():
     uses = PageUses(4)
     assert chosen(uses, (0, 0, 5, 9)).numbers == range(2, 4)
     assert chosen(uses, (1, 1, 5, 9), room=3 * LARGE).numbers == range(1, 4)
+
+
+def test_the_other_pages_are_before_and_after_the_resident_ones():
+    found, _ = four()
+    for first, others in ((0, [2, 3]), (1, [0, 3]), (2, [0, 1])):
+        assert [page.number for page in replace(found, first=first).elsewhere] == others
 
 
 @pytest.fixture(params=["raw", "packed"])

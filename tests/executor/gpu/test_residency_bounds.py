@@ -6,7 +6,7 @@ import pytest
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu.edges import ArraysOnDevice, RawOnDevice, raw_layout
 from garaph_py.executor.gpu.parts import Part
-from garaph_py.executor.gpu.residency import pages_if_resident, plan
+from garaph_py.executor.gpu.residency import pages_if_resident, plan, plan_to_copy
 
 MIB, GIB = 1 << 20, 1 << 30
 ENOUGH = 1 << 40
@@ -148,5 +148,8 @@ def test_without_streams_the_others_have_no_buffer():
 def test_no_room_for_the_vertices():
     with pytest.raises(DeviceMemoryError, match="for the vertices alone"):
         plan(many(1 << 20), raw_layout(), 1000, 999, 1)
-    with pytest.raises(DeviceMemoryError, match="for a page"):
-        plan(many(1 << 20), raw_layout(), 1000, 1000, 1)
+    with pytest.raises(DeviceMemoryError, match="for the vertices alone"):
+        plan_to_copy(many(1 << 20), raw_layout(), 1000, 999, 1)
+    for way in (plan, plan_to_copy):
+        with pytest.raises(DeviceMemoryError, match="for a page"):
+            way(many(1 << 20), raw_layout(), 1000, 1000, 1)

@@ -45,6 +45,15 @@ def test_shards_are_extended_while_their_copies_fit(degrees, rule, copies, part)
     assert firsts[-1] == last
 
 
+@pytest.mark.parametrize(("degrees", "bounds"), [
+    ([1] * 40, [0, 8, 16, 24, 32, 40]), ([0, 1] * 20, [0, 17, 33, 40]), ([1, 0] * 20, [0, 16, 32, 40]),
+])  # fmt: skip
+def test_each_vertex_with_in_edges_takes_room(degrees, bounds):
+    """Shared memory holds eight sums."""
+    firsts, _ = shards(offsets_of(degrees), Page(0, 0, 40, 0, sum(degrees)), 8, fixed(1))
+    assert firsts.tolist() == bounds
+
+
 def test_a_shard_has_no_more_vertices_than_16_bits_count():
     offsets = np.zeros(200_001, np.int64)
     firsts, factors = shards(offsets, Page(0, 0, 200_000, 0, 0), 1000, custom())
