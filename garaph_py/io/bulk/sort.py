@@ -3,13 +3,13 @@
 The caller fills a buffer with keys. A full buffer is a run: the sort scatters its keys into buckets by their highest
 bits and appends the run to a temporary file. At the end the sort reads groups of neighbouring buckets, as many as fit
 in memory. A group is one contiguous piece of every run, because each run stores its buckets in order. The sort then
-sorts each bucket with a radix sort, lowest digit first, in the cache. A bucket larger than memory gets an external sort
-of its own, by the bits that follow.
+sorts each bucket with a radix sort, lowest digit first, in the cache; all threads divide a large one. A bucket larger
+than memory gets an external sort of its own, by the bits that follow. The runs are in `runs.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,7 @@ import numpy.typing as npt
 from ...native import Kernel, PerCall
 from ...native.threads import ThreadPool, shares
 from ...system import interrupts
-from ...system.memory import enough_memory, on_own_pages
-from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
+from .runs import KeyBuffers, Piece, Runs
 
 Array = npt.NDArray[Any]
 
@@ -31,16 +30,18 @@ DIGIT_BITS = 11
 """Most bits of a digit of the radix sort."""
 MIN_KEYS = 64
 """Least keys of a run, and of a bucket in a run on average."""
-BUCKETS_PER_LAUNCH = 64
+BUCKETS_PER_LAUNCH = 256
 """Buckets sorted by one launch of the thread pool; each needs counters of its own (up to 16 KiB)."""
+TASKS = 4
+"""Tasks for each thread into which large buckets are divided, so that threads end at about the same time."""
+MIN_SHARE = 1 << 16
+"""Keys up to which a bucket is sorted by one thread, however small its group."""
 RUNS = 16
 """Number of runs, and of groups of buckets, although memory may allow fewer: reading, sorting and writing overlap."""
 MIN_RUN_KEYS = 1 << 22
 """Least keys of a run or group, unless memory holds fewer; see `run_keys`."""
 PIECE_KEYS = 1 << 15
 """Least keys of one read on average (256 KiB): a disk reads larger pieces at about the same speed."""
-READ_KEYS = SECTOR // 4
-"""Reads start and end at multiples of this many keys or values: a sector of 4-byte values."""
 
 
 def count_keys(keys, start, stop, shift, mask, counts):
@@ -130,24 +131,82 @@ def kernels(width: int) -> list[Kernel]:
     return [COUNT_KEYS, scatter_kernel(width), sort_kernel(width)]
 
 
-class KeyBuffers:
-    """Buffers for `length` keys and as many values, each in memory pages of its own, so that freeing them takes effect.
+# wide: where keys are, by which bits they are scattered, and where to
+def scatter(
+    pool: ThreadPool, source: Piece, starts: Array, stops: Array, shift: int, bits: int, out: Piece, at: int = 0
+) -> Array:
+    """Scatter the keys in the parts [starts, stops) of `source` into ``out[at:]``, by the `bits` bits from `shift` on.
 
-    Attributes
-    ----------
-    keys : ndarray of uint64
-    values : ndarray of uint32 or uint64, or None
-        Values, viewed as unsigned integers.
+    Keys with equal bits keep their order. Returns where each of the 2^bits buckets begins in `out`, and the end.
     """
+    parts, buckets, kernel = len(starts), 1 << bits, scatter_kernel(0 if source[1] is None else source[1].itemsize)
+    counts = np.zeros((parts, buckets), np.int64)
+    pool.launch(COUNT_KEYS.rows(parts, source[0], starts, stops, shift, buckets - 1, PerCall(counts)))
+    bounds = np.zeros(parts * buckets + 1, np.int64)
+    np.cumsum(counts.T.ravel(), out=bounds[1:])  # bucket by bucket, part by part: stable
+    bounds += at
+    cursors = bounds[:-1].reshape(buckets, parts).T.copy()
+    pool.launch(kernel.rows(parts, *source, starts, stops, shift, buckets - 1, PerCall(cursors), *out))
+    return bounds[::parts]
 
-    def __init__(self, length: int, width: int) -> None:
-        with enough_memory("sorting"):
-            length = whole_pages(4 * length) // 4
-            self.keys = on_own_pages(length, np.dtype(np.uint64))
-            self.values = on_own_pages(length, np.dtype(f"u{width}")) if width else None
 
-    def part(self, start: int, stop: int) -> tuple[Array, Array | None]:
-        return self.keys[start:stop], None if self.values is None else self.values[start:stop]
+# wide: the pieces of buckets, their bits, and buffers
+def sort_buckets(
+    pool: ThreadPool, source: Piece, begins: Array, ends: Array, bits: int, a: KeyBuffers, b: KeyBuffers
+) -> Piece:
+    """Sort buckets by their lowest `bits` bits, and return their keys, one bucket after the other, in `a` or `b`.
+
+    A thread sorts a bucket, lowest digit first. If a bucket holds more than its share, because a few vertices have many
+    edges, all threads scatter it by its highest digit first; those that this makes are sorted by the digits below.
+
+    Parameters
+    ----------
+    source : tuple of ndarray
+        Keys, and values or None.
+    begins, ends : ndarray of int64, shape (buckets, runs)
+        The pieces of each bucket in `source`.
+    """
+    digits = max(1, -(-bits // DIGIT_BITS))
+    bits = -(-bits // digits)
+    counts = (ends - begins).sum(axis=1)
+    total, at = int(counts.sum()), np.cumsum(counts) - counts
+    result, share = a if digits & 1 else b, max(total // (TASKS * pool.size), MIN_SHARE)
+    while len(at):
+        large = (ends - begins).sum(axis=1) > (share if digits > 1 else total)
+        sort_whole(pool, source, begins[~large], ends[~large], at[~large], digits, bits, a, b)
+        made, out = [np.zeros((0, 2), np.int64)], a.part(0, total)
+        for bucket in np.flatnonzero(large).tolist():
+            parts = divided(begins[bucket], ends[bucket], TASKS * pool.size)
+            bounds = scatter(pool, source, *parts, bits * (digits - 1), bits, out, int(at[bucket]))
+            made.append(np.stack([bounds[:-1], bounds[1:]], axis=1)[bounds[:-1] < bounds[1:]])
+        begins, ends = np.hsplit(np.concatenate(made), 2)
+        at, source, a, b, digits = begins[:, 0], out, b, a, digits - 1
+    return result.part(0, total)
+
+
+# wide: compiled code takes its arrays one by one
+def sort_whole(
+    pool: ThreadPool, source: Piece, begins: Array, ends: Array, at: Array, digits: int, bits: int,
+    a: KeyBuffers, b: KeyBuffers,
+) -> None:  # fmt: skip
+    """Sort buckets as `make_sort` does, each by one thread."""
+    sort = sort_kernel(0 if source[1] is None else source[1].itemsize)
+    cursors = np.empty((min(BUCKETS_PER_LAUNCH, len(at)), 1 << bits), np.int64)
+    for first in range(0, len(at), BUCKETS_PER_LAUNCH):
+        some = slice(first, first + BUCKETS_PER_LAUNCH)
+        pool.launch(
+            sort.rows(
+                len(at[some]), *source, PerCall(begins[some]), PerCall(ends[some]), begins.shape[1], at[some],
+                digits, bits, PerCall(cursors), a.keys, a.values, b.keys, b.values,
+            )
+        )  # fmt: skip
+
+
+def divided(begins: Array, ends: Array, parts: int) -> tuple[Array, Array]:
+    """Divide the pieces [begins, ends) into some `parts`; return where these begin and end."""
+    each = -(-parts // len(begins))
+    bounds = begins[:, None] + (ends - begins)[:, None] * np.arange(each + 1) // each
+    return bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
 
 
 class ExternalSort:
@@ -178,17 +237,13 @@ class ExternalSort:
     def __init__(self, folder: Path, bits: int, width: int, memory: int, pool: ThreadPool, expected: int) -> None:
         self._folder, self.bits, self._width, self._memory, self.pool = folder, bits, width, memory, pool
         self._capacity = run_keys(expected, max(memory // (2 * (8 + width)), MIN_KEYS))
-        own = min(bits, BUCKET_BITS, max(1, (self._capacity // MIN_KEYS).bit_length()))
-        self._shift, self._buckets = bits - own, 1 << own
+        self._bucket_bits = min(bits, BUCKET_BITS, max(1, (self._capacity // MIN_KEYS).bit_length()))
+        self._shift = bits - self._bucket_bits
         self._filling: KeyBuffers | None = None
-        self._scattered: KeyBuffers | None = None
         self._filled = self.count = 0
-        self._starts: list[Array] = []  # per run: the first key of each bucket, and the end
-        self._places: list[tuple[int, int]] = []  # per run: file offsets of its keys and values
-        self._reading: Generator[Any, None, None] | None = None
-        self._spill, self._writer = SpillFile(folder, direct=True), BackgroundCalls()
+        self._runs = Runs(folder, width, self._capacity)
 
-    def reserve(self, least: int) -> tuple[Array, Array | None]:
+    def reserve(self, least: int) -> Piece:
         """Buffers for `least` (at most `MIN_KEYS`) or more keys and values; fill them, then call `commit`."""
         if self._capacity - self._filled < least:
             self._write_run()
@@ -215,32 +270,14 @@ class ExternalSort:
 
     def _write_run(self) -> None:
         interrupts.check()
-        if self._scattered is None:
-            self._scattered = KeyBuffers(self._capacity, self._width)
-        self._writer.wait()  # until the run before has been written from this buffer
         assert self._filling is not None
-        (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
-        parts, mask = self.pool.size if self._filled > 1 << 16 else 1, self._buckets - 1
-        part = shares(self._filled, parts)
-        counts = np.zeros((parts, self._buckets), np.int64)
-        self.pool.launch(COUNT_KEYS.rows(parts, keys, *part, self._shift, mask, PerCall(counts)))
-        starts = np.zeros(parts * self._buckets + 1, np.int64)
-        np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
-        cursors = starts[:-1].reshape(self._buckets, parts).T.copy()
-        scatter = scatter_kernel(self._width)
-        self.pool.launch(
-            scatter.rows(parts, keys, values, *part, self._shift, mask, PerCall(cursors), out_keys, out_values)
-        )
-        self._starts.append(np.append(starts[:-1:parts], self._filled))
-        self._writer.start(self._append, self._scattered, self._filled)
+        parts = self.pool.size if self._filled > 1 << 16 else 1
+        source, out = self._filling.part(0, self._filled), self._runs.target(self._filled)
+        bounds = shares(self._filled, parts)
+        self._runs.add(scatter(self.pool, source, *bounds, self._shift, self._bucket_bits, out))
         self._filled = 0
 
-    def _append(self, run: KeyBuffers, count: int) -> None:
-        place = self._spill.append(run.keys[: whole_pages(8 * count) // 8])
-        values = None if run.values is None else run.values[: whole_pages(self._width * count) // self._width]
-        self._places.append((place, place if values is None else self._spill.append(values)))
-
-    def sorted(self, memory: int | None = None) -> Iterator[tuple[Array, Array | None]]:
+    def sorted(self, memory: int | None = None) -> Iterator[Piece]:
         """Yield all keys and values in pieces; each piece overwrites the one before. Ends the sort: call it once, last.
 
         Parameters
@@ -251,111 +288,47 @@ class ExternalSort:
         memory = self._memory if memory is None else memory
         if self._filled:
             self._write_run()
-        self._writer.wait()
-        self._filling = self._scattered = None
-        starts = np.array(self._starts).reshape(-1, self._buckets + 1)
-        slack = 2 * READ_KEYS * len(starts)  # reads round outwards to multiples of READ_KEYS
-        capacity = max((memory // (8 + self._width) - 2 * slack) // 4, MIN_KEYS)
-        capacity = max(run_keys(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
-        totals = np.diff(starts, axis=1).sum(axis=0)
-        first = 0
-        while first < self._buckets:
-            small = int(np.argmax(totals[first:] > capacity)) if (totals[first:] > capacity).any() else self._buckets
-            last = min(first + small, self._buckets)
-            yield from self._sorted_groups(groups(totals, first, last, capacity), starts, capacity)
-            if last < self._buckets:
-                yield from self._sorted_bucket(last, starts, memory)
-            first = last + 1
+        self._filling = None
+        self._runs.finish()
+        room = max((memory // (8 + self._width) - 2 * self._runs.slack) // 4, MIN_KEYS)
+        capacity = max(run_keys(self.count, room), min(PIECE_KEYS * len(self._runs), room))
+        totals, first = self._runs.totals, 0
+        for bucket in [*np.flatnonzero(totals > capacity).tolist(), len(totals)]:
+            yield from self._sorted_groups(groups(totals, first, bucket, capacity))
+            if bucket < len(totals):
+                yield from self._sorted_bucket(bucket, int(totals[bucket]), memory)
+            first = bucket + 1
         self.close()
 
-    def _sorted_groups(
-        self, bounds: list[tuple[int, int]], starts: Array, capacity: int
-    ) -> Iterator[tuple[Array, Array | None]]:
-        """Sort groups of buckets that fit in memory; a background thread reads a group while the last one is sorted."""
+    def _sorted_groups(self, bounds: list[tuple[int, int]]) -> Iterator[Piece]:
+        """Sort groups of buckets that fit in memory."""
         if not bounds:
             return
-        lengths = np.diff(starts, axis=1).sum(axis=0)
-        most = max(int(lengths[first:last].sum()) for first, last in bounds)
-        most_read = most + 2 * READ_KEYS * len(starts)
-        read = KeyBuffers(most_read, self._width), KeyBuffers(most_read, self._width)
+        totals = self._runs.totals
+        most = max(int(totals[first:last].sum()) for first, last in bounds)
         a, b = KeyBuffers(most, self._width), KeyBuffers(most, self._width)
-        digits = max(1, -(-self._shift // DIGIT_BITS))
-        bits = -(-self._shift // digits)
-        sort, result = sort_kernel(self._width), a if digits & 1 else b
-        cursors = np.empty((BUCKETS_PER_LAUNCH, 1 << bits), np.int64)
-
-        def pieces() -> Iterator[tuple[KeyBuffers, Array, Array, Array]]:
-            for number, (first, last) in enumerate(bounds):
-                columns = read[number % 2]
-                begins, ends = self._read(columns, starts, first, last)
-                yield columns, begins, ends, lengths[first:last]
-
-        self._reading = prefetched(pieces())
-        for columns, begins, ends, counts in self._reading:
+        for source, begins, ends in self._runs.groups(bounds):
             interrupts.check()
-            at = np.cumsum(counts) - counts
-            for some in (slice(k, k + BUCKETS_PER_LAUNCH) for k in range(0, len(counts), BUCKETS_PER_LAUNCH)):
-                self.pool.launch(
-                    sort.rows(
-                        len(at[some]), columns.keys, columns.values, PerCall(begins[some]), PerCall(ends[some]),
-                        begins.shape[1], at[some], digits, bits, PerCall(cursors), a.keys, a.values, b.keys, b.values,
-                    )
-                )  # fmt: skip
-            yield result.part(0, int(counts.sum()))
+            yield sort_buckets(self.pool, source, begins, ends, self._shift, a, b)
 
-    def _read(self, out: KeyBuffers, starts: Array, first: int, last: int) -> tuple[Array, Array]:
-        """Read the buckets [first, last) of every run; return where each bucket's pieces begin and end in `out`."""
-        begins = np.empty((last - first, len(starts)), np.int64)
-        ends, place = np.empty_like(begins), 0
-        for run in range(len(starts)):
-            low, high = int(starts[run, first]), int(starts[run, last])
-            begin, end = self._read_piece(out, place, run, low, high)
-            begins[:, run] = starts[run, first:last] - low + begin
-            ends[:, run] = starts[run, first + 1 : last + 1] - low + begin
-            place = -(-end // READ_KEYS) * READ_KEYS
-        return begins, ends
-
-    def _read_piece(self, out: KeyBuffers, place: int, run: int, low: int, high: int) -> tuple[int, int]:
-        """Read keys [low, high) of a run into `out` near `place`; return where they begin and end there.
-
-        `place` is a multiple of `READ_KEYS`, and so is the position in the file from which it reads.
-        """
-        first, last = low // READ_KEYS * READ_KEYS, -(-high // READ_KEYS) * READ_KEYS
-        (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
-        self._spill.read(keys, keys_at + 8 * first)
-        if values is not None:
-            self._spill.read(values, values_at + self._width * first)
-        return place + low - first, place + high - first
-
-    def _sorted_bucket(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
+    def _sorted_bucket(self, bucket: int, count: int, memory: int) -> Iterator[Piece]:
         """Sort a bucket larger than memory by the bits that follow; if none follow, its keys are all equal."""
+        most = memory // (8 + self._width)
         if not self._shift:
-            yield from self._bucket_pieces(bucket, starts, memory)
+            yield from self._runs.pieces(bucket, max(most, MIN_KEYS))
             return
-        expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
-        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self.pool, expected)
+        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self.pool, count)
         try:
-            for piece in self._bucket_pieces(bucket, starts, memory // 2):
+            for piece in self._runs.pieces(bucket, max(most // 2, MIN_KEYS)):
                 finer.extend(*piece)
             yield from finer.sorted(memory)
         finally:
             finer.close()
 
-    def _bucket_pieces(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
-        most = max(memory // (8 + self._width), MIN_KEYS)
-        columns = KeyBuffers(most + 2 * READ_KEYS, self._width)
-        for run, (first, last) in enumerate(starts[:, bucket : bucket + 2].tolist()):
-            for low in range(first, last, most):
-                interrupts.check()
-                yield columns.part(*self._read_piece(columns, 0, run, low, min(low + most, last)))
-
     def close(self) -> None:
         """Free the buffers and delete the temporary file."""
-        if self._reading is not None:
-            self._reading.close()
-        self._writer.close()
-        self._spill.close()
-        self._filling = self._scattered = None
+        self._runs.close()
+        self._filling = None
 
 
 def run_keys(count: int, most: int) -> int:

@@ -1,0 +1,165 @@
+"""The runs of an external sort, in a temporary file."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...system import interrupts
+from ...system.memory import enough_memory, on_own_pages
+from ...system.threads import submit
+from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
+
+Array = npt.NDArray[Any]
+Piece = tuple[Array, "Array | None"]
+
+READ_KEYS = SECTOR // 4
+"""Reads start and end at multiples of this many keys or values: a sector of 4-byte values."""
+READERS = 4
+"""Threads that read pieces of runs: with one read at a time, a disk is slower (docs/results/import.md)."""
+
+
+class KeyBuffers:
+    """Buffers for `length` keys and as many values, each in memory pages of its own, so that freeing them takes effect.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64
+    values : ndarray of uint32 or uint64, or None
+        Values, viewed as unsigned integers.
+    """
+
+    def __init__(self, length: int, width: int) -> None:
+        with enough_memory("sorting"):
+            length = whole_pages(4 * length) // 4
+            self.keys = on_own_pages(length, np.dtype(np.uint64))
+            self.values = on_own_pages(length, np.dtype(f"u{width}")) if width else None
+
+    def part(self, start: int, stop: int) -> Piece:
+        return self.keys[start:stop], None if self.values is None else self.values[start:stop]
+
+
+class Runs:
+    """Runs in a temporary file, which a background thread writes, and others read.
+
+    Parameters
+    ----------
+    folder : Path
+        For a temporary file without a name.
+    width : int
+        Bytes of a value; 0 for none.
+    capacity : int
+        The most keys of a run.
+    """
+
+    def __init__(self, folder: Path, width: int, capacity: int) -> None:
+        self._width, self._capacity = width, capacity
+        self._scattered: KeyBuffers | None = None
+        self._starts: list[Array] = []
+        self._places: list[tuple[int, int]] = []  # per run: file offsets of its keys and values
+        self._reading: Generator[Any, None, None] | None = None
+        self._spill, self._writer = SpillFile(folder, direct=True), BackgroundCalls()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="garaph-read")
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @property
+    def slack(self) -> int:
+        """Keys that the buffer for a group has room for beside its own: reads end at multiples of `READ_KEYS`."""
+        return 2 * READ_KEYS * len(self)
+
+    def target(self, count: int) -> Piece:
+        """The buffers for a run of `count` keys; fill them, then call `add`."""
+        if self._scattered is None:
+            self._scattered = KeyBuffers(self._capacity, self._width)
+        self._writer.wait()  # until the run before has been written from this buffer
+        return self._scattered.part(0, count)
+
+    def add(self, starts: Array) -> None:
+        """Keep the run in the `target`, whose buckets begin at `starts`, which has one more number: the end."""
+        self._starts.append(starts)
+        assert self._scattered is not None
+        self._writer.start(self._append, self._scattered, int(starts[-1]))
+
+    def _append(self, run: KeyBuffers, count: int) -> None:
+        place = self._spill.append(run.keys[: whole_pages(8 * count) // 8])
+        values = None if run.values is None else run.values[: whole_pages(self._width * count) // self._width]
+        self._places.append((place, place if values is None else self._spill.append(values)))
+
+    def finish(self) -> None:
+        """Wait until the last run is in the file."""
+        self._writer.wait()
+        self._scattered = None
+
+    @property
+    def totals(self) -> Array:
+        """The number of keys of each bucket, in all runs."""
+        return np.diff(self._starts, axis=1).sum(axis=0) if self._starts else np.zeros(0, np.int64)
+
+    def groups(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Piece, Array, Array]]:
+        """Read groups of buckets [first, last): each as buffers, and where in them the pieces of each bucket begin and
+        end (arrays with a row for each bucket, and a column for each run).
+
+        A group is read while the caller has the one before, and overwrites the one before that.
+        """
+        totals = self.totals
+        most = max(int(totals[first:last].sum()) for first, last in bounds) + self.slack
+        buffers = KeyBuffers(most, self._width), KeyBuffers(most, self._width)
+
+        def read() -> Iterator[tuple[Piece, Array, Array]]:
+            for number, group in enumerate(bounds):
+                out = buffers[number % 2]
+                yield out.part(0, most), *self._read(out, *group)
+
+        self._reading = prefetched(read())
+        yield from self._reading
+
+    def _read(self, out: KeyBuffers, first: int, last: int) -> tuple[Array, Array]:
+        """Read the buckets [first, last) of every run; return where each bucket's pieces begin and end in `out`."""
+        begins = np.empty((last - first, len(self._starts)), np.int64)
+        ends, place, reads = np.empty_like(begins), 0, []
+        for run, starts in enumerate(self._starts):
+            low, high = int(starts[first]), int(starts[last])
+            begin = place + low % READ_KEYS
+            reads.append(submit(self._readers, self._read_piece, out, place, run, low, high))
+            begins[:, run] = starts[first:last] - low + begin
+            ends[:, run] = starts[first + 1 : last + 1] - low + begin
+            place += -(-(low % READ_KEYS + high - low) // READ_KEYS) * READ_KEYS
+        for read in reads:
+            read.result()
+        return begins, ends
+
+    def _read_piece(self, out: KeyBuffers, place: int, run: int, low: int, high: int) -> tuple[int, int]:
+        """Read keys [low, high) of a run into `out` near `place`; return where they begin and end there.
+
+        `place` is a multiple of `READ_KEYS`, and so is the position in the file from which it reads.
+        """
+        first, last = low // READ_KEYS * READ_KEYS, -(-high // READ_KEYS) * READ_KEYS
+        (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
+        self._spill.read(keys, keys_at + 8 * first)
+        if values is not None:
+            self._spill.read(values, values_at + self._width * first)
+        return place + low - first, place + high - first
+
+    def pieces(self, bucket: int, most: int) -> Iterator[Piece]:
+        """The keys of one bucket, run by run, in pieces of at most `most` keys; each overwrites the one before."""
+        columns = KeyBuffers(most + 2 * READ_KEYS, self._width)
+        for run, starts in enumerate(self._starts):
+            for low in range(int(starts[bucket]), int(starts[bucket + 1]), most):
+                interrupts.check()
+                high = min(low + most, int(starts[bucket + 1]))
+                yield columns.part(*self._read_piece(columns, 0, run, low, high))
+
+    def close(self) -> None:
+        """End the threads and delete the temporary file."""
+        if self._reading is not None:
+            self._reading.close()
+        self._readers.shutdown()
+        self._writer.close()
+        self._spill.close()
