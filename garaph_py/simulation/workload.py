@@ -296,7 +296,7 @@ def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool,
 
     Assumes that every vertex has in-edges.
     """
-    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed, on_disk=False))
+    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed, on_disk=False, encoding=RAW))
     return sum(array_sizes(bound, graph, vertices, synchronous).values()) / max(vertices, 1)
 
 

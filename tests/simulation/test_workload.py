@@ -82,3 +82,10 @@ def test_device_bytes_are_those_of_the_arrays():
     bound = bind_for_types(gp.apps.PageRank(dtype=np.float32), False)
     each = device_bytes(bound, 1 << 20, 1 << 24, True, True)
     assert 20 < each < 25  # offsets both ways, two values, a sum, 16 bits of starts, other bits
+
+
+def test_device_bytes_of_a_search_over_a_directed_graph():
+    """It may push, so that the GPU has more than for a program that only pulls."""
+    search = bind_for_types(gp.apps.SSSP(source=0), True)
+    ranks = bind_for_types(gp.apps.PageRank(dtype=np.float32), False)
+    assert device_bytes(search, 1 << 20, 1 << 24, True, True) > device_bytes(ranks, 1 << 20, 1 << 24, True, True)
