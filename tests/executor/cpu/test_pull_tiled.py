@@ -217,11 +217,12 @@ def test_a_long_run_makes_tiles_by_itself(graph_of, monkeypatch):
     monkeypatch.setattr(planning, "LEAST_TILED_EDGES", 1 << 17)
     edges = twins.skewed(70, N, 150_000)
     graph, program = graph_of(edges), gp.apps.PageRank(weighted=False, stop="never")
-    short = gp.run(program, graph, iterations=4, device="cpu", threads=2)
+    least = planning.LEAST_TILED_ITERATIONS
+    short = gp.run(program, graph, iterations=least - 1, device="cpu", threads=2)
     assert {i.mode for i in short.stats.iterations} == {PULL}
-    run = gp.run(program, graph, iterations=5, device="cpu", threads=2)
+    run = gp.run(program, graph, iterations=least, device="cpu", threads=2)
     assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
-    np.testing.assert_allclose(run.values, twins.pagerank(edges, 5), rtol=1e-12)
+    np.testing.assert_allclose(run.values, twins.pagerank(edges, least), rtol=1e-12)
     graph.release()
     assert not graph._arrays.has_tiles(False)
 
