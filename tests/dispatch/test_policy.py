@@ -352,6 +352,14 @@ def test_a_gpu_that_keeps_the_values_works_alone(helps: bool) -> None:
     assert (decision.device, decision.why) == ("gpu", "alpha = 0.6 < 1, but the GPU has the values")
 
 
+@pytest.mark.parametrize(
+    ("helps", "ends_early", "device"), [(True, False, "both"), (True, True, "gpu"), (False, False, "gpu")]
+)
+def test_a_gpu_whose_pulls_end_early_gets_no_help(helps: bool, ends_early: bool, device: str) -> None:
+    decision = decide(seen(900, **HYBRID | {"cpu_helps": helps, "device_pulls_end_early": ends_early}))
+    assert (decision.mode, decision.device) == (PULL, device)
+
+
 @pytest.mark.parametrize(("ratio", "device"), [(2.0, "gpu"), (1.0, "gpu"), (0.5, "cpu")])
 def test_one_processor_finds_components(ratio: float, device: str) -> None:
     decision = decide(seen(1000, "auto", components=True, ratio=ratio))

@@ -150,7 +150,7 @@ def test_pulls_of_all_edges_end_a_chain(device_for, graph, monkeypatch):
 @pytest.mark.usefixtures("few_edges", "gpu_is_faster")
 def test_a_hybrid_run_pulls_in_a_chain_if_the_cpu_would_not_help(device_for, graph, expected, monkeypatch):
     for helps in True, False:
-        monkeypatch.setattr(Rates, "cpu_helps", helps)
+        monkeypatch.setattr(policy, "takes_help", lambda seen, helps=helps: helps)
         device_for(Eager(0), graph)
         search(graph, "hybrid")
         found = search(graph, "hybrid")
