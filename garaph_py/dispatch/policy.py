@@ -363,8 +363,8 @@ def suits_device_push(seen: Observation) -> bool:
 def takes_help(seen: Observation) -> bool:
     """Whether the CPU takes pages in iterations in which the GPU works.
 
-    A GPU whose pulls end early reads some of the edges in the host's memory, faster than the CPU does: with room for 5 %
-    of R-MAT 23, a pull of BFS took 3.8 ms on an H100, and 9.7 on both (docs/results/gpus.md).
+    A GPU whose pulls end early reads some of the edges in the host's memory, faster than the CPU does: with room for
+    5 % of R-MAT 23, a pull of BFS took 3.8 ms on an H100, and 9.7 on both (docs/results/gpus.md).
     """
     return seen.cpu_helps and not seen.device_pulls_end_early
 
