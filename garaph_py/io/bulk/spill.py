@@ -90,14 +90,14 @@ class SpillFile:
         return out
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> int:
+        direct = self._direct  # other threads, whose calls fail as well, may change it meanwhile
         try:
             return function(self._handle, *arguments)
         except OSError as error:
-            if error.errno != errno.EINVAL or not self._direct:
+            if error.errno != errno.EINVAL or not direct:
                 raise
-            fcntl.fcntl(
-                self._handle, fcntl.F_SETFL, 0
-            )  # larger sectors, or a file size limit cut a write: use the page cache
+            # Sectors are larger, or a file size limit cut a write: use the page cache.
+            fcntl.fcntl(self._handle, fcntl.F_SETFL, 0)
             self._direct = False
             return function(self._handle, *arguments)
 
