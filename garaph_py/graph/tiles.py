@@ -97,7 +97,7 @@ def make_place_tiles(has_values: bool):
     ):
         """Write the out-edges of the vertices [first, last) to their tiles; `targets` begins with edge `base`.
 
-        `cursor` holds the next place in each tile of this block of sources.
+        `cursor` holds the next place for an edge of these vertices in each block of destinations.
         """
         for u in range(first, last):
             low = np.uint32(u & ((1 << BITS) - 1))
@@ -161,7 +161,7 @@ def granule_bits_of(bounds: Array) -> int:
 
 def piece_bounds(offsets: Array) -> Array:
     """The first vertices of the pieces that threads sort, and the number of vertices. A piece lies in one block of
-    sources, and has at most a `PIECES`-th of the edges, or those of one vertex."""
+    sources, and has at most a `PIECES`-th of the edges (or `FEW_EDGES`) beside those of its first vertex."""
     n, m = len(offsets) - 1, int(offsets[-1])
     most = max(m // PIECES, FEW_EDGES)
     equal = np.searchsorted(offsets, np.arange(most, m, most), side="right") - 1
@@ -199,16 +199,9 @@ def make_tiles(
     bits = granule_bits_of(bounds)
     with enough_memory("tiles"):
         block_of = np.repeat(np.arange(rows, dtype=np.uint32), -(-np.diff(bounds) >> bits))
-        counts = np.zeros((len(pieces) - 1, rows * LANES), np.uint32)
         edges = np.empty(m, np.uint32)
         values = None if dtype is None else np.empty(m, dtype)
-    for first, last, targets, _ in lists(False):
-        parts, own = pieces_of(first, last, pieces, counts)
-        at = offsets[parts] - offsets[first]
-        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], bits, block_of, PerCall(own)))
-    with enough_memory("tiles"):
-        blocks, starts, cursor = places(pieces, counts.reshape(-1, rows, LANES).sum(2, dtype=np.int64))
-        del counts
+        blocks, starts, cursor = places(pieces, counted(offsets, pieces, lists, block_of, rows, bits, pool))
     for first, last, targets, given in lists(dtype is not None):
         parts, own = pieces_of(first, last, pieces, cursor)
         where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], bits, block_of, bounds
@@ -216,12 +209,26 @@ def make_tiles(
     return Tiles(blocks, bounds, starts, edges, values)
 
 
+def counted(
+    offsets: Array, pieces: Array, lists: Callable[[bool], Lists], block_of: Array, rows: int, bits: int,
+    pool: ThreadPool,
+) -> Array:  # fmt: skip
+    """The number of edges from each piece to each of the `rows` blocks of destinations (int64)."""
+    counts = np.zeros((len(pieces) - 1, rows * LANES), np.uint32)
+    for first, last, targets, _ in lists(False):
+        parts, own = pieces_of(first, last, pieces, counts)
+        at = offsets[parts] - offsets[first]
+        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], bits, block_of, PerCall(own)))
+    together: Array = counts.reshape(len(counts), rows, LANES).sum(2, dtype=np.int64)
+    return together
+
+
 def places(pieces: Array, counts: Array) -> tuple[int, Array, Array]:
     """The number of blocks of sources, the first place of each tile, and of each piece's edges in each block of
     destinations, from how many there are."""
     blocks = -(-int(pieces[-1]) >> BITS)
-    ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape)
-    cursor = np.ascontiguousarray(ends.T) - counts
+    cursor = np.ascontiguousarray(np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T)
+    cursor -= counts
     begins = np.searchsorted(pieces, np.arange(blocks) << BITS)
     return blocks, np.append(cursor[begins].T.ravel(), counts.sum()), cursor
 
