@@ -83,7 +83,7 @@ class Runs:
 
     def add(self, starts: Array) -> None:
         """Keep the run in the `target`, whose buckets begin at `starts`, which has one more number: the end."""
-        self._starts.append(starts)
+        self._starts.append(starts.copy())  # it may be a view of a table for every thread
         assert self._scattered is not None
         self._writer.start(self._append, self._scattered, int(starts[-1]))
 
