@@ -17,9 +17,10 @@ def positive(value: Any, function: str, name: str) -> float:
     ParameterError
         If it is something else.
     """
-    if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+    number = number_of(value)
+    if not 0 < number < np.inf:
         raise ParameterError(f"{function}({name}={value!r:.60}): give a number above 0")
-    return float(value)
+    return number
 
 
 def finite(value: Any, function: str, name: str) -> float:
@@ -30,6 +31,17 @@ def finite(value: Any, function: str, name: str) -> float:
     ParameterError
         If it is something else.
     """
-    if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+    number = number_of(value)
+    if not np.isfinite(number):
         raise ParameterError(f"{function}({name}={value!r:.60}): give a finite number")
-    return float(value)
+    return number
+
+
+def number_of(value: Any) -> float:
+    """`value` if it is a real number, NaN if not; infinite if it is an integer that no float can hold."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
