@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import types
 import warnings
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from numba.core.errors import NumbaError
 from numba.core.types.functions import BaseFunction
 
 from ..errors import ParameterError, ProgramError
+from ..system.garbage import uncollected
 from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
 from .modules import Pipeline, linked, no_counts
@@ -111,19 +111,17 @@ def own_settings() -> Iterator[None]:
         raise ParameterError(
             "NUMBA_DISABLE_JIT is set, so Numba cannot compile the vertex program; unset it in the environment"
         )
-    users, collects = {name: getattr(numba.config, name) for name in SETTINGS}, gc.isenabled()
+    users = {name: getattr(numba.config, name) for name in SETTINGS}
     vars(numba.config).update(SETTINGS)
-    gc.disable()
     BaseFunction.get_call_type = resolve  # type: ignore[assignment, method-assign]
     try:
-        yield
+        with uncollected():
+            yield
     finally:
         BaseFunction.get_call_type = numbas_resolve  # type: ignore[method-assign]
         if len(_resolved) > MOST_RESOLVED:
             _resolved.clear()
         vars(numba.config).update(users)
-        if collects:
-            gc.enable()
 
 
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:

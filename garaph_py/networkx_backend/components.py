@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import algorithms
 from ..algorithms.strongly_connected_components import components_in_order
 from ..algorithms.weakly_connected_components import count_labels
+from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import threads_for
@@ -26,12 +27,13 @@ def labels(G: BackendGraph) -> Array:
     return algorithms.weakly_connected_components(graph, threads=threads_for(graph.m)).values
 
 
+@uncollected()
 def parts(G: BackendGraph, order: Array, starts: Array) -> Iterator[set[Any]]:
     """The nodes of consecutive vertices in this order; each set of nodes starts at one of the places."""
     names = G.named(order)
-    for first, last in pairwise([*starts.tolist(), len(names)]):
-        if names:
-            yield set(names[first:last])
+    if not names:
+        return iter(())
+    return iter([set(names[first:last]) for first, last in pairwise([*starts.tolist(), len(names)])])
 
 
 def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..apps import BFS
+from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -74,6 +75,7 @@ def all_pairs_shortest_path_length(
         yield source, lengths_of(G, np.where(level < bound + 1, level, -1))
 
 
+@uncollected()
 def paths_of(G: BackendGraph, found: Array, backwards: bool = False) -> dict[Any, list[Any]]:
     """The path from the source of a search to each node, or from each node to it if the search was backwards."""
     order = in_order(found["level"])

@@ -18,6 +18,7 @@ from ..apps import SSSP
 from ..apps.checks import require_no_negative_edges
 from ..apps.sssp import has_distance
 from ..graph import Graph
+from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -70,20 +71,21 @@ def distances_of(G: BackendGraph, distance: Array, sources: list[int], reached: 
     return found
 
 
+@uncollected()
 def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reached: Array) -> dict[Any, list[Any]]:
     """A shortest path from the source to each reached node, the nearest first."""
-    parents = parents_of(graph, distance, source).tolist()
-    paths: dict[int, list[Any]] = {source: [G.nodes[source]]}
-    places = distances_order(distance, source, reached)
-    names = G.named(places)
-    for vertex in places.tolist():
-        way = [vertex]  # to a vertex whose path is known
-        while way[-1] not in paths:
-            way.append(parents[way[-1]])
-        known = paths[way.pop()]
+    parents, nodes = parents_of(graph, distance, source).tolist(), G.nodes
+    paths: dict[int, list[Any]] = {source: [nodes[source]]}
+    order = distances_order(distance, source, reached).tolist()
+    for vertex in order:
+        way = []  # from a vertex whose path is known
+        while vertex not in paths:
+            way.append(vertex)
+            vertex = parents[vertex]
+        known = paths[vertex]
         for passed in reversed(way):
-            known = paths[passed] = [*known, G.nodes[passed]]
-    return {name: paths[vertex] for vertex, name in zip(places.tolist(), names, strict=True)}
+            known = paths[passed] = [*known, nodes[passed]]
+    return {nodes[vertex]: paths[vertex] for vertex in order}
 
 
 def distances_order(distance: Array, source: int, reached: Array) -> Array:
