@@ -8,20 +8,21 @@
 Times are the least of some calls in turns: NetworkX alone; the backend with a conversion in each call; the backend with
 the graph that NetworkX has cached. Answers are compared. `--functions` takes functions that need a graph, or also its
 node with the most edges; after a colon, the parameter that is to be the edges' weight, as in
-``closeness_centrality:distance``. It also prints how long the conversions alone take, and one pass over NetworkX's
-dictionaries, the least that a conversion could take.
+``closeness_centrality:distance``. In the same turns it measures the conversion alone, one pass over NetworkX's
+dictionaries, which is the least that a conversion could take, and Python's garbage collector while NetworkX runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import math
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, compress, cycle, repeat
 from typing import Any
 
 import networkx as nx
@@ -81,23 +82,34 @@ def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[st
         yield name, call
 
 
-def print_floor(graph: Any, repeats: int) -> None:
-    """Print how long one pass over the dictionaries takes, and the conversions without and with weights."""
-    floors: dict[str, list[float]] = {"pass": [], "converted": [], "with weights": []}
-    for _ in range(repeats):
-        for name, call in zip(
-            floors,
-            (
-                lambda: deque(chain.from_iterable(graph._adj.values()), maxlen=0),
-                lambda: convert_from_nx(graph),
-                lambda: convert_from_nx(graph, edge_attrs={"weight": 1}),
-            ),
-            strict=True,
-        ):
-            began = time.perf_counter()
-            call()
-            floors[name].append(time.perf_counter() - began)
-    print("\n" + "; ".join(f"{name}: {1e3 * min(each):.0f} ms" for name, each in floors.items()))
+def one_pass(graph: Any, attribute: str | None) -> None:
+    """Read all neighbours and, once for each edge, an attribute: what a conversion cannot do without."""
+    rows = graph._adj.values()
+    deque(chain.from_iterable(rows), maxlen=0)
+    if attribute is not None:
+        data = compress(chain.from_iterable(map(dict.values, rows)), cycle([True, graph.is_directed()]))
+        deque(map(dict.get, data, repeat(attribute)), maxlen=0)
+
+
+def converted_attribute(graph: Any) -> str | None:
+    """The edge attribute with which NetworkX had the graph converted; it has cached that."""
+    (found,) = graph.__networkx_cache__["backends"]["garaph"].values()
+    attribute: str | None = found.weight
+    return attribute
+
+
+class Collector:
+    """How long Python has looked for garbage, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds, self._began = 0.0, 0.0
+        gc.callbacks.append(self._note)
+
+    def _note(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._began = time.perf_counter()
+        else:
+            self.seconds += time.perf_counter() - self._began
 
 
 def seconds(call: Callable[[str], Any], backend: str) -> tuple[float, Any]:
@@ -122,23 +134,28 @@ def same(first: Any, second: Any) -> bool:
 
 def measure(graph: Any, named: Iterator[tuple[str, Callable[[str], Any]]], repeats: int) -> Iterator[str]:
     """A row of the table for each call on the graph."""
+    collector = Collector()
     for name, call in named:
         graph.__networkx_cache__.clear()
         call("garaph")  # compiles, and reads the cached graph
-        times: dict[str, list[float]] = {"alone": [], "converted": [], "cached": []}
+        attribute = converted_attribute(graph)
+        attributes = None if attribute is None else {attribute: 1}
+        turns = []
         for _ in range(repeats):
+            before = collector.seconds
             alone, expected = seconds(call, "networkx")
+            garbage = collector.seconds - before
             graph.__networkx_cache__.clear()
             converted, found = seconds(call, "garaph")
             cached, _ = seconds(call, "garaph")
             assert same(expected, found), name
-            for key, value in zip(times, (alone, converted, cached), strict=True):
-                times[key].append(value)
-        alone, converted, cached = (min(each) for each in times.values())
-        yield (
-            f"| {name} | {graph.number_of_edges():,} | {1e3 * alone:.1f} | {1e3 * converted:.1f} | {1e3 * cached:.1f} "
-            f"| {alone / converted:.1f} | {alone / cached:.1f} |"
-        )
+            conversion, _ = seconds(lambda _: convert_from_nx(graph, edge_attrs=attributes), "")  # noqa: B023
+            least, _ = seconds(lambda _: one_pass(graph, attribute), "")  # noqa: B023
+            turns.append((alone, garbage, converted, cached, conversion, least))
+        alone, garbage, converted, cached, conversion, least = map(min, zip(*turns, strict=True))
+        times = " | ".join(f"{1e3 * each:.1f}" for each in (alone, garbage, converted, cached, conversion, least))
+        ratios = " | ".join(f"{alone / each:.1f}" for each in (converted, cached, conversion, least))
+        yield f"| {name} | {graph.number_of_edges():,} | {times} | {ratios} |"
 
 
 def main() -> None:
@@ -151,8 +168,9 @@ def main() -> None:
     parser.add_argument("--functions", type=lambda text: text.split(","), help="these instead, separated by commas")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", "Note: conversions to backend graphs are saved to cache")
-    print("| function | edges | NetworkX, ms | converted, ms | cached, ms | times as fast | cached |")
-    print("|---|---|---|---|---|---|---|")
+    times = "NetworkX, ms", "garbage", "converted", "cached", "conversion", "pass"
+    columns = "function", "edges", *times, *(f"/ {each}" for each in times[2:])
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for scale in given.scales:
         graph, hub = graph_of(scale, given.directed, given.named)
         if given.diameter:
@@ -163,8 +181,6 @@ def main() -> None:
             named = named_calls(graph, hub, given.functions)
         for row in measure(graph, named, given.repeats):
             print(row, flush=True)
-        if given.functions:
-            print_floor(graph, given.repeats)
 
 
 if __name__ == "__main__":
