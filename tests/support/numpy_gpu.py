@@ -270,8 +270,8 @@ class FakeFunction:
             numpy_deltas.UPDATES[self.name](self.driver, context, page)
         elif self.name in numpy_searches.UPDATES and numpy_push.is_search(context):
             numpy_searches.UPDATES[self.name](self.driver, context, page)
-        elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
-            numpy_trees.begin(self.driver, context, page)
+        elif self.name in numpy_trees.UPDATES and "labels" in context["parameters"].dtype.names:
+            numpy_trees.UPDATES[self.name](self.driver, context, page)
         elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)

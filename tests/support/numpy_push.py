@@ -28,6 +28,11 @@ def is_search(context):
     return "live" in context["parameters"].dtype.names
 
 
+def adds_lengths(context):
+    """Whether an edge's length is added to what is pushed along it: `ManyBFS` and `Labels` push values as they are."""
+    return not {"live", "labels"} & set(context["parameters"].dtype.names)
+
+
 def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
     new = array_of(driver, context, "values", np.int64)
@@ -113,7 +118,7 @@ def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
     targets, lengths = out_edges(driver, context, page, edges)
-    lengths = lengths * (not is_search(context))
+    lengths = lengths * adds_lengths(context)
     said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths
     return relax(driver, context, page, targets, said)
 

@@ -5,6 +5,7 @@ import numpy as np
 import garaph_py as gp
 
 from .numpy_packed import array_of, offsets_of, sources_of
+from .numpy_push import bits_of, count
 
 
 class Labels(gp.VertexProgram):
@@ -42,6 +43,21 @@ def begin(driver, context, page):
         n,
         offsets_of(driver, context, "out_begins")[-1],
     )
+
+
+def pull(driver, context, page):
+    """What gather_segmented.cu and apply.cu do, for `Labels`."""
+    first, last = int(page["first_vertex"]), int(page["last_vertex"])
+    old = array_of(driver, context, "values", np.int64)[first:last].copy()
+    lengths = np.diff(offsets_of(driver, context, "in_begins")[first : last + 1])
+    gathered = array_of(driver, context, "values", np.int64)[sources_of(driver, context, page)]
+    new = old.copy()
+    np.minimum.at(new, np.repeat(np.arange(last - first), lengths), gathered)
+    array_of(driver, context, "next_values", np.int64)[first:last] = new
+    active, write = bits_of(driver, context, "next_frontier")
+    active[first:last] = new != old
+    write(active)
+    count(driver, context, page, first + np.flatnonzero(new != old))
 
 
 def plant(driver, context, page):
@@ -126,3 +142,4 @@ KERNELS = {
         "spread_sums",
     )
 }
+UPDATES = {"initialize": begin, "apply_vertices": pull}

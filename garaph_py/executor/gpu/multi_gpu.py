@@ -126,7 +126,7 @@ class MultiGpuExecutor(StepByParts):
     @property
     def capabilities(self) -> Capabilities:
         first = self.gpus[0].capabilities
-        finds = bool(self._exchanges) and self.gpus[0].settings.components
+        finds = bool(self._exchanges) and all(gpu.launches.placed.has_trees for gpu in self.gpus)
         modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges), *(COMPONENTS,) * finds
         return Capabilities(GPU, modes, push_cost=first.push_cost, pulls_end_early=first.pulls_end_early)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -156,6 +157,11 @@ class Placement(NamedTuple):
         """Whether pulls keep the sum of every vertex, to which iterations may push deltas."""
         return "kept_sums" in self.memory.arrays
 
+    @property
+    def has_trees(self) -> bool:
+        """Whether there is memory for the trees of connected components."""
+        return "largest" in self.memory.arrays
+
     def leaves_sums(self, decision: Decision) -> bool:
         """Whether an iteration leaves these sums, also in an asynchronous run (push_deltas.py)."""
         return self.keeps_sums and (decision.keeps_sums or decision.mode == PUSH)
@@ -238,12 +244,18 @@ class Placer:
 
     def _part(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         """The placement of one part of a graph; without trees of components if GPUs cannot exchange these."""
-        found = self._as_given(self._memory(self._given, synchronous, budget), sources)
-        found = self._with_exchange(self._within_all(found), synchronous)
-        if self._settings.components and found.exchange is None:
+        if self._settings.components:
+            with suppress(DeviceMemoryError):
+                found = self._with_lists(sources, synchronous, budget)
+                if found.exchange is not None:
+                    return found
             self._settings = replace(self._settings, components=False)
-            return self._part(sources, synchronous, budget)
-        return found
+        return self._with_lists(sources, synchronous, budget)
+
+    def _with_lists(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
+        """The placement of one part of a graph, with memory to exchange what pushes change if there is room."""
+        found = self._as_given(self._memory(self._given, synchronous, budget), sources)
+        return self._with_exchange(self._within_all(found), synchronous)
 
     def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
         """The placement of a run that only pushes along lists. What looks for parents reads in-edges in host memory."""

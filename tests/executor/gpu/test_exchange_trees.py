@@ -6,9 +6,11 @@ from functools import partial
 import numpy as np
 import pytest
 
+from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu import exchange_trees, placement
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
-from garaph_py.executor.modes import COMPONENTS, PULL
+from garaph_py.executor.gpu.placement import Placer
+from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PUSH
 from garaph_py.graph.build import from_numbered_edges
 from tests.support import twins
 from tests.support.components import modes_of
@@ -88,11 +90,31 @@ def test_all_leave_out_the_edges_of_the_same_tree(devices_for, monkeypatch):
     assert len(np.unique(found.values)) == 1
 
 
-def test_gpus_that_cannot_exchange_pull(devices_for, graph, monkeypatch):
+def test_gpus_that_cannot_exchange_pull(devices_for, graph, expected, monkeypatch):
     monkeypatch.setattr(placement, "plan_exchange", lambda *_: None)
     drivers = devices_for(Labels(), graph, 2)
-    found = run_with(Labels(), graph, device="gpu", gpus=2, page_edges=3000, iterations=1)
-    assert modes_of(found) == [PULL]
+    found = run_with(Labels(), graph, device="gpu", gpus=2, page_edges=3000)
+    np.testing.assert_array_equal(found.values, expected)
+    assert set(modes_of(found)) <= {PULL, NOTIFY_PULL}
+    assert all("plant" not in dict(driver.launched) for driver in drivers)
+
+
+@pytest.mark.parametrize("short", [(0,), (1,), (0, 1)])
+def test_gpus_without_room_for_trees_push(devices_for, graph, expected, monkeypatch, short):
+    """All leave the trees out, if only one of them has too little memory."""
+    drivers, plan = devices_for(Labels(), graph, 2), Placer._memory
+
+    def planned(placer, *told, **how):
+        found = plan(placer, *told, **how)
+        if "largest" in found.arrays and placer._kept.device.number in short:
+            raise DeviceMemoryError("no room for trees")
+        return found
+
+    monkeypatch.setattr(Placer, "_memory", planned)
+    found = run_with(Labels(), graph, device="gpu", gpus=2, page_edges=3000)
+    np.testing.assert_array_equal(found.values, expected)
+    assert PUSH in modes_of(found)
+    assert found.stats.note is None
     assert all("plant" not in dict(driver.launched) for driver in drivers)
 
 
