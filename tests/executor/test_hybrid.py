@@ -275,20 +275,21 @@ def test_a_gpu_that_fails_beside_a_cpu_that_notifies(device_for, graph_of, alway
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("worth", "how", "expected"), [
-    (True, {}, {"gpu"}),
-    (False, {}, {"cpu"}),
-    (True, {"mode": "notify-pull"}, {"gpu"}),
-    (True, {"mode": "push"}, {"cpu"}),
+@pytest.mark.parametrize(("worth", "how", "expected", "both"), [
+    (True, {"iterations": 50}, {"gpu"}, True),  # each superstep is a launch
+    (True, {}, {"gpu"}, False),
+    (False, {}, {"cpu"}, False),
+    (True, {"mode": "notify-pull"}, {"gpu"}, False),
+    (True, {"mode": "push"}, {"cpu"}, False),
 ])  # fmt: skip
-def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
+def test_auto_takes_both_where_the_cpu_may_help(device_for, graph_of, monkeypatch, worth, how, expected, both):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     auto_takes(monkeypatch, worth)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     result = run(program, graph, device="auto", **how)
     assert {row.device for row in result.stats.iterations} == expected
-    assert (result.stats.iterations[0].alpha is not None) == (worth and not how)
+    assert (result.stats.iterations[0].alpha is not None) == both
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", None)  # nobody asks for one that would not be used
     if not worth or how.get("mode") == "push":
         run(program, graph, device="auto", **how)
