@@ -113,6 +113,11 @@ def u32_at(address: int, index: int) -> int:
     return ctypes.c_uint32.from_address(int(address) + 4 * int(index)).value
 
 
+def numbers_of(array: Any) -> Any:
+    """The numbers of which the structures in `array` consist, all of one type and without gaps, as an array."""
+    return array.view(array.dtype[0])
+
+
 def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:
     """Unpack 32 numbers of `width` bits and write their running sums, modulo 2**32, to ``sums[at : at + 32]``.
 

@@ -207,6 +207,17 @@ def _struct_array(typing_context: Any, pointer: Any, dtype: Any) -> Any:
     return kind(pointer, dtype), emit
 
 
+@numba.extending.intrinsic
+def _numbers_of(typing_context: Any, array: Any) -> Any:
+    kind = nb.CPointer(array.dtype.members[0][1])
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.bitcast(first, context.get_value_type(kind))
+
+    return kind(array), emit
+
+
 def load_u32(typing_context: Any, address: Any, index: Any) -> Any:
     """The type and the code of `intrinsics.u32_at`, for a CPU or a GPU."""
 
@@ -315,6 +326,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.prefetch_kept: prefetching(2),
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
+    intrinsics.numbers_of: _numbers_of,
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
     intrinsics.u32_at: numba.extending.intrinsic(load_u32),

@@ -67,6 +67,8 @@ class BoundProgram:
         That form has parents.
     columns : tuple of BoundProgram
         The programs that run as one, if there are several: a value is a row with a column for each (`program.columns`).
+    pushes_rows : bool
+        The run may push rows: it has only a CPU, and the columns are relaxations.
     place : Place or None
         If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
     """
@@ -86,6 +88,7 @@ class BoundProgram:
     original: BoundProgram | None = None
     carries: bool = False
     columns: tuple[BoundProgram, ...] = ()
+    pushes_rows: bool = False
     place: Place | None = None
 
     @property
@@ -104,11 +107,18 @@ class BoundProgram:
         """Whether a value is the idempotent sum of all contributions so far, in any order and any number of times.
 
         Then only active vertices have something new to contribute, and they may push it along their out-edges with
-        atomic operations on one word.
+        atomic operations on one word; on a word for each column, where a run may push rows.
         """
+        if self.columns:
+            return self.pushes_rows
         own = {"apply", "activate", "prepare", "aggregate"} & set(self.arguments)
         single = not self.value.names and self.value == self.accumulator
         return self.program.sum.idempotent and single and not own and not self.reads_dst
+
+    @property
+    def columns_relax(self) -> bool:
+        """Whether the program has columns, and these are relaxations."""
+        return bool(self.columns) and self.columns[0].is_relaxation
 
     @property
     def pushes_deltas(self) -> bool:

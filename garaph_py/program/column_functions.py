@@ -41,6 +41,8 @@ def column_functions(bound: BoundProgram, plain: Any, partial: DType) -> Any:
         add_total=fieldwise("add_total", partial, [plus] * len(scalars(partial))),
         no_total=convert("def no_total():", partial, parts=["0"] * len(scalars(partial))),
         is_lost=define("def is_lost(value): return False"),
+        of_source=None,
+        send=None,
     )
 
 

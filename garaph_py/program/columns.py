@@ -54,6 +54,11 @@ def joined(columns: Sequence[BoundProgram]) -> BoundProgram:
     )
 
 
+def pushing_rows(bound: BoundProgram) -> BoundProgram:
+    """`bound`, whose columns are relaxations, for a run on the CPU alone, which may push rows."""
+    return replace(bound, pushes_rows=True)
+
+
 def column_names(dtype: DType, column: int) -> list[str]:
     """The names in a row of the fields of one column, whose type is `dtype`."""
     return [f"c{column}_{name}" for name in dtype.names] if dtype.names else [f"c{column}"]

@@ -379,7 +379,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
             f"mode='push': {bound.name} pushes what changes add to sums, in no fixed order, and in synchronous runs "
             "only; leave out deterministic=True and sync=False, or choose another mode"
         )
-    if mode == PUSH and not (bound.is_relaxation or bound.pushes_deltas):
+    if mode == PUSH and not (bound.is_relaxation or bound.pushes_deltas or bound.columns_relax):
         raise ParameterError(
             f"mode='push': {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of "
             "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; or "

@@ -32,6 +32,7 @@ from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.carry import carrying, may_carry
+from ..program.columns import pushing_rows
 from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
@@ -241,17 +242,20 @@ def carry_out(
 def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
     """How the run is carried out on this machine; the bound program carries parents along where that pays.
 
-    A CPU that only pulls stores 64-bit values as they are: conversions would cost more time than the bytes save.
+    A CPU that works alone may push rows of relaxations. One that only pulls stores 64-bit values as they are:
+    conversions would cost more time than the bytes save.
     """
     machine = Machine.here()
     pushes = may_push(bound, graph, options)
     if bound.original is not None and not pushes and executor_of(bound, graph, options, machine)[0] == CPU:
         bound = bound.original
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
-    if options.checkpoint is None and are_final and may_carry(bound):
+    carries = options.checkpoint is None and are_final and may_carry(bound)
+    if carries or bound.columns_relax:
         executor, verdict = executor_of(bound, graph, options, machine)
         if executor == CPU:
-            bound, on_cpu = carrying(bound), options if options.device == CPU else replace(options, device=CPU)
+            bound = carrying(bound) if carries else pushing_rows(bound)
+            on_cpu = options if options.device == CPU else replace(options, device=CPU)
             return bound, replace(plan(bound, graph, on_cpu, machine), verdict=verdict)
     return bound, plan(bound, graph, options, machine)
 

@@ -7,7 +7,7 @@ import garaph_py as gp
 from garaph_py import apps
 from garaph_py.program import bind
 from garaph_py.program.bind import record_class
-from garaph_py.program.columns import STOPPED, column_of, joined, may_join, records, row, total_row
+from garaph_py.program.columns import STOPPED, column_of, joined, may_join, pushing_rows, records, row, total_row
 from garaph_py.program.functions import functions
 from garaph_py.program.signatures import offered
 
@@ -49,8 +49,17 @@ def test_rows_have_the_fields_of_all_columns():
     assert whole.total.names == ("c0", "c1", "c2", "active0", "active1", "active2", STOPPED)
     assert whole.identity() == (0, 0) * 3
     assert not whole.is_relaxation
+    assert not whole.columns_relax
     assert not whole.tiles
     assert len({each.key for each in (*columns, whole, joined(columns[:2]))}) == 3  # the columns have one key
+
+
+def test_a_run_may_push_rows_of_relaxations():
+    whole = joined(bound(apps.SSSP(0), apps.SSSP(1)))
+    assert whole.columns_relax
+    assert not whole.is_relaxation
+    assert pushing_rows(whole).is_relaxation
+    assert not pushing_rows(whole).sums_components
 
 
 def test_parameters_that_are_equal_are_there_once():

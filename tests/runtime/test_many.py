@@ -101,6 +101,14 @@ def test_shortest_paths(graph, threads):
     assert_same(table, [apps.SSSP(source) for source in SOURCES], graph)
 
 
+def test_sparse_supersteps_of_shortest_paths_push():
+    made = gp.rmat(13, 16, directed=False, weights=(1, 255), seed=3)
+    table = gp.run_many(apps.SSSP, made, SOURCES, device="cpu", verify=True)
+    modes = [row.mode for row in table[3].stats.iterations]
+    assert "pull" in modes
+    assert modes[-1] == "push"
+
+
 def test_ranks_stop_column_by_column(graph):
     jumps = {0: 1e-3, 3: 1e-6, 7: 1e-2}
     programs = [

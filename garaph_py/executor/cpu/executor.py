@@ -135,7 +135,7 @@ class CpuExecutor(StepByParts):
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         needs = plan.memory.cpu
-        self._chains = plan.chains and self.is_relaxation
+        self._chains = plan.chains and self.is_relaxation and not self.bound.columns
         self.invalidate_cache()
         sources.divide(needs)
         self._launch.prepare(*sources.kernels)  # here, where it counts as compiling, and not in the disks' threads

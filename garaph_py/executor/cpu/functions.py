@@ -46,7 +46,8 @@ class Access:
 class Functions(PlainFunctions):
     """The program's functions for kernels, and access to arrays.
 
-    ``edge_at(values, i)`` reads an edge's value as the program sees it. `has_columns` says whether values are rows.
+    ``edge_at(values, i)`` reads an edge's value as the program sees it. `columns` has the functions of each column if
+    values are rows.
     """
 
     edge_at: Any
@@ -58,7 +59,7 @@ class Functions(PlainFunctions):
     partial: Access
     report: Access
     edge_values: Access
-    has_columns: bool
+    columns: tuple[PlainFunctions, ...]
 
 
 def access(dtype: DType) -> Access:
@@ -119,5 +120,5 @@ def functions(bound: BoundProgram) -> Functions:
         partial=access(partial_dtype(bound.total)),
         report=access(bound.reports),
         edge_values=no_access() if bound.edge is None else access(bound.edge),
-        has_columns=bool(bound.columns),
+        columns=tuple(plain_functions(bound.columns[0]) for _ in bound.columns),
     )

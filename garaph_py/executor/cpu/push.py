@@ -1,9 +1,12 @@
-"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word.
+"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word at a time.
 
 Push is for relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are
 divided equally among the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; both are
 equal when an iteration begins. Asynchronous runs sum in place: an active vertex that changes before it is visited is
 not visited again in the next iteration; with priorities, a vertex above the second threshold stays in `pending`.
+
+No atomic operation changes a row of columns. But a column depends on no other, so each is changed by an operation of
+its own. As most edges change no column, a row is first read and compared as a whole, with vector instructions.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
-from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, prefetch_kept
+from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, numbers_of, prefetch_kept
 from ...pages.layout import Page
 from ...pages.source import PageSource
+from ...program.define import define
+from ...program.functions import Functions as PlainFunctions
 from ..protocol import PageResult
 from ..state import State
 from .edges import WHOLE_LISTS, Reader, source_of
@@ -47,8 +52,8 @@ WORDS_AHEAD = 2
 """The same for the words of packed targets, which can be found only once their records are loaded."""
 
 
-def make_relax(f: Functions):
-    """Add a contribution to a vertex's value; return whether the value changed, and the new value."""
+def make_relax(f: PlainFunctions):
+    """Add a contribution to a vertex's value, a number; return whether the value changed, and the new value."""
     add, activate = f.sum, f.activate
 
     def relax(self, values, v, contribution):
@@ -63,11 +68,43 @@ def make_relax(f: Functions):
     return relax
 
 
+def make_relax_row(f: Functions):
+    """Add a contribution to a vertex's row; return whether any column changed, and what the row has become at least."""
+    columns = range(len(f.columns))
+    calls = " | ".join(f"relax(self, numbers, first + {c}, contribution[{c}])[0]" for c in columns)
+    relax_columns = define(
+        f"def relax_columns(self, numbers, first, contribution): return {calls}", relax=make_relax(f.columns[0])
+    )
+    add, activate, load, width = f.sum, f.activate, f.value.load, len(f.columns)
+
+    def relax_row(self, values, v, contribution):
+        old = load(values, v)  # other threads may be changing columns: what changes nothing now never will
+        new = add(old, contribution)
+        if not activate(self, new, old):
+            return False, new
+        return relax_columns(self, numbers_of(values), v * width, contribution), new
+
+    return relax_row
+
+
+def make_waits(f: Functions, priorities: bool):
+    """Whether a changed vertex waits until its bucket is opened."""
+    priority = f.priority
+    if not priorities:
+        return define("def waits(t, new): return False")
+
+    def waits(t, new):
+        return t.in_place and priority(t.parameters, new) > t.thresholds[1]
+
+    return waits
+
+
 def make_push_along(f: Functions, priorities: bool, cached: int):
     """Push from one vertex along some of its out-edges. `acc` is a tuple: the number of vertices that become active,
     their out-edges, and how many of them may change again. With more than `cached` vertices, values are prefetched."""
-    relax, send, priority, edge = make_relax(f), f.send, f.priority, f.edge_at
-    done, identity = f.done, f.identity
+    relax, waits = make_relax_row(f) if f.columns else make_relax(f), make_waits(f, priorities)
+    send, edge, done, identity = f.send, f.edge_at, f.done, f.identity
+    cached //= max(len(f.columns), 1)
 
     # wide: a reader's walk calls it for each part of a list
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
@@ -81,7 +118,7 @@ def make_push_along(f: Functions, priorities: bool, cached: int):
             contribution = send(t.parameters, source, edge(edge_values, e - values_base), v)
             changed, new = relax(t.parameters, t.next_values, target, contribution)
             if changed:
-                if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
+                if waits(t, new):
                     insert(t.pending, t.pending_blocks, target)
                 elif insert(t.next_frontier, t.next_frontier_blocks, target):
                     count += 1
@@ -136,7 +173,7 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
     """
     push_along = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED)
     walk, fetch_ahead = reader.walk(push_along, WHOLE_LISTS), make_fetch_ahead(reader)
-    of_source = f.of_source
+    of_source, load = f.of_source, f.value.load
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
@@ -147,7 +184,7 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
             count -= 1
             count_edges -= end - begin
         followed += max(end - begin, 0)
-        source = of_source(t.values[v])
+        source = of_source(load(t.values, v))
         acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, source))
         return followed, acc[0], acc[1], acc[2]
 

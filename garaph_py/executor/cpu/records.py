@@ -85,7 +85,7 @@ class RecordKernel(Kernel):
             f"def {name}({', '.join([*edges, *self.names])}): return function({passed})",
             function=function, Arguments=record_class(self.names), **known,
         )  # fmt: skip
-        super().__init__(" ".join(signature), entry, functions is not None and functions.has_columns)
+        super().__init__(" ".join(signature), entry, functions is not None and bool(functions.columns))
         self.edges = len(edges)
 
 

@@ -210,6 +210,28 @@ def test_without_apply_values_and_sums_are_of_one_kind():
         gp.run(Mixed(), graph_of(twins.skewed(43, 60, 200)))
 
 
+ROWS = [(gp.apps.SSSP, "int32", False)]
+ROWS += [pytest.param(*more, marks=pytest.mark.slow) for more in (
+    (gp.apps.SSSP, "int32", True), (gp.apps.SSSP, "float32", False), (gp.apps.SSWP, "float64", False),
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "weights", "packed"), ROWS)
+def test_rows_are_pushed_column_by_column(program, weights, packed):
+    """Half of all edges lead to one vertex, whose row the threads change at the same time."""
+    edges = twins.skewed(47, 3000, 20000, weights)
+    edges.targets[::2] = 5
+    graph, sources = graph_of(edges), [3, 70, 71, 100, 2999]
+    graph = graph.packed() if packed else graph
+    pulled = gp.run_many(program, graph, sources, device="cpu", options=gp.Options(mode="pull"))
+    for threads in (1, 7):
+        table = gp.run_many(program, graph, sources, device="cpu", threads=threads, options=gp.Options(mode="push"))
+        assert {i.mode for i in table[3].stats.iterations} == {PUSH}
+        assert table.values.tobytes() == pulled.values.tobytes()
+        kept = [[(i.active, i.f) for i in each[3].stats.iterations] for each in (table, pulled)]
+        assert kept[0] == kept[1]
+
+
 def test_sparse_supersteps_push_and_dense_ones_pull():
     edges = twins.skewed(44, 20000, 200000)
     modes = [i.mode for i in gp.run(gp.apps.BFS(int(edges.out_degrees.argmax())), graph_of(edges)).stats.iterations]
