@@ -117,6 +117,7 @@ class CpuExecutor(StepByParts):
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
         self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False
         self._skips_done = False
+        self._trails = False  # `next_values` has the active vertices' values of the iteration before
         self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, partial(kernels, bound)), False
         self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
@@ -224,7 +225,7 @@ class CpuExecutor(StepByParts):
         self.invalidate_cache()
         own_array = state.synchronous and not self.is_relaxation
         state.next_values = np.empty_like(state.values) if own_array else state.values
-        state.has_sums = False
+        state.has_sums = self._trails = False
         state.frontier.loosen()
         state.next_frontier = VertexSet.empty(self._arrays.n)
 
@@ -248,6 +249,9 @@ class CpuExecutor(StepByParts):
             self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
 
     def begin(self, state: State, mode: str) -> int:
+        if self._trails and not self._replaces_all(state, mode):
+            self._copy_active(state)
+            self._trails = False
         if mode in (PUSH, PULL_TILED):
             return 0
         self._push.forget_frontier()
@@ -341,10 +345,21 @@ class CpuExecutor(StepByParts):
         state.has_sums = sums is not None and mode in (PULL, PULL_TILED, PUSH)
         if state.next_values is state.values or (mode == PUSH and not self.is_relaxation):
             return
-        if mode in (PULL, PULL_TILED) and not self.is_relaxation:
+        if self._replaces_all(state, mode):
             state.values, state.next_values = state.next_values, state.values
+            self._trails = self.is_relaxation
             return
         self._copy(state.next_frontier if self.is_relaxation else state.notified, state.next_values, state.values)
+
+    def _replaces_all(self, state: State, mode: str) -> bool:
+        """Whether an iteration writes all vertices' values to the second array, which then becomes the first.
+
+        Relaxations rather copy what has changed, so that both arrays are equal, as other executors require. But rows
+        are long, and no other executor shares a run in which they may be pushed.
+        """
+        if self.is_relaxation and (not self.bound.columns or self._pull.reads_active_only(state)):
+            return False
+        return mode in (PULL, PULL_TILED)
 
     def sync_buffers(self, state: State, everywhere: bool = False) -> None:
         if everywhere:
