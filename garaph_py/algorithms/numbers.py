@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,7 @@ def positive(value: Any, function: str, name: str) -> float:
     ParameterError
         If it is something else.
     """
-    number = number_of(value)
-    if not 0 < number < np.inf:
-        raise ParameterError(f"{function}({name}={value!r:.60}): give a number above 0")
-    return number
+    return checked(value, lambda number: 0 < number < np.inf, f"{function}({name}=", "a number above 0")
 
 
 def finite(value: Any, function: str, name: str) -> float:
@@ -31,9 +29,14 @@ def finite(value: Any, function: str, name: str) -> float:
     ParameterError
         If it is something else.
     """
+    return checked(value, np.isfinite, f"{function}({name}=", "a finite number")
+
+
+def checked(value: Any, is_fine: Callable[[float], Any], call: str, wanted: str) -> float:
+    """The number that a caller gave in a `call`, if it `is_fine`; if not, an error that says what is `wanted`."""
     number = number_of(value)
-    if not np.isfinite(number):
-        raise ParameterError(f"{function}({name}={value!r:.60}): give a finite number")
+    if not is_fine(number):
+        raise ParameterError(f"{call}{value!r:.60}): give {wanted}")
     return number
 
 
