@@ -3,9 +3,11 @@
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.executor.modes import PULL
 
 from .numpy_packed import array_of, offsets_of, sources_of
 from .numpy_push import bits_of, count
+from .runs import run_with
 
 
 class Labels(gp.VertexProgram):
@@ -22,6 +24,11 @@ class Labels(gp.VertexProgram):
 
     def gather(self, src):
         return src
+
+
+def least_labels(graph):
+    """The answer of `Labels`, pulled by the CPU."""
+    return run_with(Labels(), graph, device="cpu", mode=PULL, sync=True).values
 
 
 def roots_of(parents):

@@ -6,19 +6,15 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.launch import COMPONENT_NAMES
-from garaph_py.executor.modes import COMPONENTS, PULL
-from garaph_py.graph.build import from_numbered_edges
+from garaph_py.executor.modes import COMPONENTS
 from tests.support import twins
-from tests.support.components import modes_of
+from tests.support.components import modes_of, undirected
 from tests.support.numpy_gpu import failing_once, held_after, memory_for, when_iterations_begin
-from tests.support.numpy_trees import Labels
+from tests.support.numpy_trees import Labels, least_labels
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
-
-
-EDGES = twins.skewed(4, 3000, 12000)
 
 
 SAMPLING = {"hook_first", "link_second", "link_short", "flatten", "find_largest"}
@@ -27,12 +23,12 @@ SAMPLING = {"hook_first", "link_second", "link_short", "flatten", "find_largest"
 
 @pytest.fixture
 def graph():
-    return from_numbered_edges(EDGES.sources, EDGES.targets, EDGES.n, directed=False)
+    return undirected(twins.skewed(4, 3000, 12000))
 
 
 @pytest.fixture
 def expected(graph):
-    return run_with(Labels(), graph, device="cpu", mode=PULL, sync=True).values
+    return least_labels(graph)
 
 
 @pytest.mark.spread

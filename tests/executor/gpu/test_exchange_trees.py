@@ -13,15 +13,14 @@ from garaph_py.executor.gpu.placement import Placer
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PUSH
 from garaph_py.graph.build import from_numbered_edges
 from tests.support import twins
-from tests.support.components import modes_of
-from tests.support.numpy_trees import Labels
+from tests.support.components import modes_of, undirected
+from tests.support.numpy_trees import Labels, least_labels
 from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs", "all_work")
 
-EDGES = twins.skewed(4, 3000, 12000)
 processors = pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 counts = pytest.mark.parametrize("count", [2, 5])
 
@@ -34,12 +33,12 @@ def compared(monkeypatch):
 
 @pytest.fixture
 def graph():
-    return from_numbered_edges(EDGES.sources, EDGES.targets, EDGES.n, directed=False)
+    return undirected(twins.skewed(4, 3000, 12000))
 
 
 @pytest.fixture
 def expected(graph):
-    return run_with(Labels(), graph, device="cpu", mode=PULL, sync=True).values
+    return least_labels(graph)
 
 
 @counts
@@ -63,8 +62,7 @@ def test_trees_of_parts_are_joined(devices_for, count):
     devices_for(Labels(), graph, count)
     found = run_with(Labels(), graph, device="gpu", gpus=count, page_edges=100)
     assert modes_of(found) == [COMPONENTS]
-    alone = run_with(Labels(), graph, device="cpu", mode=PULL, sync=True)
-    np.testing.assert_array_equal(found.values, alone.values)
+    np.testing.assert_array_equal(found.values, least_labels(graph))
 
 
 def test_all_leave_out_the_edges_of_the_same_tree(devices_for, monkeypatch):

@@ -72,19 +72,24 @@ def test_a_gpu_whose_events_have_happened_does_not_wait_for_another():
     ]  # fmt: skip
 
 
-def test_what_goes_wrong_on_one_ends_all():
-    log, noted = [], []
-    gpus = [Gpu(log, "a", 4), Gpu(log, "b", 4, fails_at=2), Gpu(log, "c", 4)]
+def noting_in(noted, error):
+    """What calls ``act()`` for GPU `k`, and adds `k` to `noted` if it raises such an `error`."""
 
     def noting(k, act):
         try:
             return act()
-        except ValueError:
+        except error:
             noted.append(k)
             raise
 
+    return noting
+
+
+def test_what_goes_wrong_on_one_ends_all():
+    log, noted = [], []
+    gpus = [Gpu(log, "a", 4), Gpu(log, "b", 4, fails_at=2), Gpu(log, "c", 4)]
     with pytest.raises(ValueError, match="a step that fails"):
-        take([Turns(gpu, None, None, None) for gpu in gpus], noting, log.append)
+        take([Turns(gpu, None, None, None) for gpu in gpus], noting_in(noted, ValueError), log.append)
     assert noted == [1]
     assert sorted(each for each in log if each.startswith("ends")) == ["ends a", "ends b", "ends c"]
     assert [each for each in log if each.startswith("stops")] == ["stops a", "stops b", "stops c"]
@@ -99,16 +104,8 @@ def test_a_gpu_that_fails_while_it_is_asked_is_the_one_that_failed():
         raise driver.Error("unspecified launch failure")
 
     gpus[1].events[0].query = gpus[1].events[0].synchronize = fails
-
-    def noting(k, act):
-        try:
-            return act()
-        except DeviceError:
-            noted.append(k)
-            raise
-
     with pytest.raises(DeviceError, match="launch failure"):
-        take([Turns(gpu, None, None, None) for gpu in gpus], noting, log.append)
+        take([Turns(gpu, None, None, None) for gpu in gpus], noting_in(noted, DeviceError), log.append)
     assert noted == [1]
 
 
