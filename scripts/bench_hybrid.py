@@ -18,8 +18,7 @@ import argparse
 import logging
 import statistics
 
-import numpy as np
-from bench_gpus import memory_of
+from bench_gpus import differing, memory_of
 from bench_gpus import program_of as of_gpus
 from graphs import load
 
@@ -41,14 +40,6 @@ def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:
     if name == "DeltaPageRank":
         return gp.apps.DeltaPageRank(tolerance=0.01, weighted=False, dtype="float32"), None
     return of_gpus(name, graph)
-
-
-def check(result: gp.Result, first: gp.Result, called: str) -> None:
-    """Check that the answer is the same on any device."""
-    if "PageRank" in called:
-        np.testing.assert_allclose(result.values, first.values, rtol=RANKS_DIFFER)
-    else:
-        np.testing.assert_array_equal(result.values, first.values)
 
 
 def ways() -> dict[str, dict[str, object]]:
@@ -73,7 +64,7 @@ def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tu
             assert result.stats.note is None or "short" in result.stats.note, result.stats.note
             times[way].append(result.stats.seconds)
             first = first or result
-            check(result, first, name)
+            assert not differing(name, result, first, RANKS_DIFFER), f"{name}: a wrong answer ({way})"
             why = result.stats.why if way == "auto" else why
     return {way: statistics.median(taken[WARM:]) for way, taken in times.items()}, why
 
