@@ -53,6 +53,7 @@
 #include "gather_until_done.cu"
 #endif
 #if HAS_BITS
+#include "begin_searches.cu"
 #include "note_levels.cu"
 #include "spread_levels.cu"
 #endif

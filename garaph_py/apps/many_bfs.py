@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..graph import Graph
 from ..pages.passes import listed
-from ..program import PerVertex, VertexProgram
+from ..program import VertexProgram
 from ..program.monoids import bitwise_and
 from .bfs import BFS, verify_bfs
 
@@ -30,10 +30,11 @@ class ManyBFS(VertexProgram):
     A superstep reaches what is one edge farther from each source, so the number of supersteps until a bit is cleared is
     the vertex's level [1].
 
+    At first nothing is reached, and no vertex is active. Who runs the program clears each source's bit at the source,
+    and makes it active, because 64 places are written sooner than a number for each vertex.
+
     Parameters
     ----------
-    start : per vertex
-        A bit for each source, cleared at the source itself.
     everyone : int
         The bits of all sources.
     live : int
@@ -45,7 +46,6 @@ class ManyBFS(VertexProgram):
     .. [1] Then, M. et al., "The More the Merrier: Efficient Multi-Source Graph Traversal", VLDB 2014.
     """
 
-    start: PerVertex
     everyone: int
     live: int
 
@@ -53,8 +53,8 @@ class ManyBFS(VertexProgram):
     sum = bitwise_and
     monotone = True
 
-    def init(self, start):
-        return start
+    def init(self):
+        return self.everyone
 
     def frontier(self, value):
         return value != self.everyone

@@ -61,11 +61,13 @@ def compiled(hint: str) -> types.CodeType:
 def checked(make: Callable[..., None]) -> Callable[..., None]:
     """The constructor `make`, an ``__init__``, with a `ParameterError` for each call that it would not understand."""
 
+    signature = functools.cache(functools.partial(inspect.signature, make))  # which takes longer than all the rest
+
     @functools.wraps(make)
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         kind = type(self)
         allowed = hints(kind)
-        for name, value in arguments(kind, make, values, named):
+        for name, value in arguments(kind, signature(), values, named):
             check_value(kind, name, allowed.get(name), value)
         make(self, *values, **named)
 
@@ -73,16 +75,16 @@ def checked(make: Callable[..., None]) -> Callable[..., None]:
 
 
 def arguments(
-    kind: type, make: Callable[..., None], values: tuple[Any, ...], named: Mapping[str, Any]
+    kind: type, signature: inspect.Signature, values: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """The parameters that a call of the constructor `make` gives, each with its name.
+    """The parameters that a call of a constructor with this `signature` gives, each with its name.
 
     Raises
     ------
     ParameterError
         If a parameter is unknown, missing or given twice, or there are too many.
     """
-    allowed = list(inspect.signature(make).parameters.values())[1:]
+    allowed = list(signature.parameters.values())[1:]
     if any(item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD) for item in allowed):
         return  # the author's own constructor, which says itself what it takes
     known = [item.name for item in allowed]

@@ -53,14 +53,15 @@ OTHER_ENGINE = "or use engine='auto' (--engine auto)"
 class Watch(Protocol):
     """Looks at the state after each iteration, so that no executor does several at once."""
 
-    def begin(self, executor: Executor, pool: ThreadPool) -> None:
-        """Before the first iteration, on an executor that is open; again if the run begins again on another one."""
+    def begin(self, executor: Executor, state: State, pool: ThreadPool) -> None:
+        """Before the first iteration, on an executor that is open; again if the run begins again on another one. It may
+        change the initial state."""
 
     def after(self, executor: Executor, state: State, iterations: int, pool: ThreadPool) -> None:
         """At the end of each iteration."""
 
-    def end(self, pool: ThreadPool) -> None:
-        """After the last iteration, while the executor is open."""
+    def end(self, pool: ThreadPool) -> Array:
+        """After the last iteration, while the executor is open: what the run reports instead of the values."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ class Runner:
             self._log(short)
         try:
             self._iterate(executor, state)
-            values = executor.report(state)
+            values = self._report(executor, state)
         except DeviceError as error:
             self._gpus = begun.left()
             rest = "the CPU" if not self._gpus else f"GPU {', '.join(map(str, self._gpus))}"
@@ -289,7 +290,7 @@ class Runner:
         state = self._begin(self._cpu, self._state)
         if not self._has_ended:
             self._iterate(self._cpu, state)
-        return self._cpu.report(state)
+        return self._report(self._cpu, state)
 
     def _begin(self, executor: Executor, left: State | None = None) -> State:
         """Open an executor; return the initial state, the one that a GPU has `left`, or that of the checkpoint."""
@@ -302,7 +303,7 @@ class Runner:
                 self._loop.before = before
             saver.begin(state, self._loop.before)
         if self._parts.watch is not None:
-            self._parts.watch.begin(executor, self._parts.pool)
+            self._parts.watch.begin(executor, state, self._parts.pool)
         return state
 
     def _iterate(self, executor: Executor, state: State) -> None:
@@ -316,12 +317,15 @@ class Runner:
                 raise PolicyError(f"{error}; {self._kept(state)}") from error.__cause__
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
-        if self._parts.watch is not None:
-            self._parts.watch.end(self._parts.pool)
         self._finite.end(state, iterations)
         if (saver := self._parts.saver) is not None:
             with self._parts.record.pause("checkpoint", changes(lambda: saver.saved)):
                 saver.end(state, iterations)
+
+    def _report(self, executor: Executor, state: State) -> Array:
+        """The reported values, after the last iteration."""
+        watch = self._parts.watch
+        return executor.report(state) if watch is None else watch.end(self._parts.pool)
 
     def _kept(self, state: State) -> str:
         """Keep the state before an iteration that cannot begin; say how to go on from it."""

@@ -34,39 +34,39 @@ class Notes:
     ----------
     bound : BoundProgram
         The program that searches. It is told which searches have ended.
-    table : ndarray, shape (n, number of sources)
-        The levels, when the run has ended.
     """
 
-    table: Array
-
-    def __init__(self, sources: Array, graph: Graph, pool: ThreadPool) -> None:
-        self._levels, self._count = Levels(sources, graph.n, pool), len(sources)
+    def __init__(self, sources: Array, graph: Graph) -> None:
+        self._sources, self._graph, self._levels = sources, graph, Levels(sources)
         everyone = self._levels.everyone
-        self.bound = bind(ManyBFS(self._levels.first_values, everyone, everyone), graph)
+        self.bound = bind(ManyBFS(everyone, everyone), graph)
         self._on_device: DeviceLevels | None = None
 
-    def begin(self, executor: Executor, pool: ThreadPool) -> None:
-        self._on_device = executor.levels if isinstance(executor, GpuExecutor) else None
-        if self._on_device is not None and not self._on_device.begin(self._words):
-            self._on_device = None
-        if self._on_device is None:
-            self._levels.begin(pool)
+    def begin(self, executor: Executor, state: State, pool: ThreadPool) -> None:
         self.bound.parameters["live"] = self._levels.everyone
+        if isinstance(executor, GpuExecutor) and executor.levels.begin(self._sources):
+            self._on_device = executor.levels
+            executor.state.leave(state, executor.memory_name)
+            state.advance(*self._counts())
+            return
+        self._on_device = None
+        self._levels.begin(state, pool)
+        state.active_count, state.active_edges, state.changeable = self._counts()
+        executor.load(state)
+
+    def _counts(self) -> tuple[int, int, int]:
+        """How many vertices are active at first, how many edges lead from them, and how many vertices may change."""
+        vertices, offsets = np.unique(self._sources), self._graph._arrays.degree_offsets
+        return len(vertices), int((offsets[vertices + 1] - offsets[vertices]).sum()), len(vertices)
 
     def after(self, executor: Executor, state: State, iterations: int, pool: ThreadPool) -> None:
         noted = self._on_device
         live = self._levels.after(state, iterations, pool) if noted is None else noted.after(iterations)
         self.bound.parameters["live"] = live  # compiled functions read it in each superstep
 
-    def end(self, pool: ThreadPool) -> None:
+    def end(self, pool: ThreadPool) -> Array:
         noted = self._on_device
-        self.table = self._levels.table(pool) if noted is None else noted.table(self._words)[:, : self._count]
-
-    @property
-    def _words(self) -> int:
-        """Words of the table for each vertex, a byte for each source."""
-        return -(-self._count // 8)
+        return self._levels.table(pool) if noted is None else noted.table()[:, : len(self._sources)]
 
 
 def run_searches(
@@ -83,14 +83,13 @@ def run_searches(
     """
     column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
     sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
-    with ThreadPool(options.threads) as pool:
-        notes = Notes(sources, graph, pool)
+    notes = Notes(sources, graph)
     check_run_options(options, notes.bound, graph)
     run = carry_out(notes.bound, encoded(graph, options), options, on_event, None, notes)
-    return [partial(search_result, run, column, notes.table, c) for c in range(len(programs))], notes.table
+    return [partial(search_result, run, column, c) for c in range(len(programs))], run.values
 
 
-def search_result(run: Result, column: BoundProgram, levels: Array, number: int) -> Result:
+def search_result(run: Result, column: BoundProgram, number: int) -> Result:
     """The result of one search."""
-    values = levels[:, number].astype(np.int32).view(column.reports)
+    values = run.values[:, number].astype(np.int32).view(column.reports)
     return result_of(column, run.vertex_ids, values, run.stats)

@@ -57,12 +57,21 @@ def test_counts_are_those_of_the_undivided_graph():
         run.close()
 
 
+class Started(ManyBFS):
+    """`ManyBFS` whose sources have been reached at first."""
+
+    start: gp.PerVertex
+
+    def init(self, start):
+        return start
+
+
 def test_searches_from_many_sources_push_and_pull_as_on_one_machine():
     """The parts know together how many edges a pull would visit."""
     graph = gp.rmat(13, 16, seed=1, directed=False)
     left, sources = np.full(graph.n, 7), np.argsort(-graph.out_degrees, kind="stable")[[1800, 1850, 1900]]
     left[sources] = 6, 5, 3
-    program = ManyBFS(left, 7, 7)
+    program = Started(7, 7, left)
     records = gp.run(program, graph, device="cpu", options=gp.Options(deterministic=True)).stats.iterations
     assert [row.mode for row in records[:4]] == ["push", "push", "pull", "pull"]
     runs, totals = opened(program, graph)

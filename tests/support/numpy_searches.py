@@ -2,18 +2,16 @@
 
 import numpy as np
 
+from garaph_py.executor.levels import bit_of
+
 from .numpy_packed import array_of, offsets_of, sources_of
-from .numpy_push import bits_of, count, tally_of
+from .numpy_push import bits_of, count
 
 
 def initialize(driver, context, page):
     values = array_of(driver, context, "values", np.int64)
-    values[:] = array_of(driver, context, "vertex_data", np.int64)
-    active = values != int(context["parameters"]["everyone"])
-    bits_of(driver, context, "frontier")[1](active)
-    tally = tally_of(driver, page)
-    tally["active"] = active.sum()
-    tally["active_edges"] = np.diff(offsets_of(driver, context, "out_begins"))[active].sum()
+    values[:] = int(context["parameters"]["everyone"])
+    bits_of(driver, context, "frontier")[1](np.zeros(len(values), bool))
 
 
 def pull(driver, context, page):
@@ -33,9 +31,19 @@ def pull(driver, context, page):
     count(driver, context, page, first + np.flatnonzero(new != old))
 
 
+def begin_searches(driver, *arguments):
+    sources, positions, values, frontier, count = map(int, arguments)
+    for k, source in enumerate(driver.array(sources, np.int64, count).tolist()):
+        v = int(driver.array(positions, np.uint32, 1, source)[0]) if positions else source
+        driver.array(values, np.int64, 1, v)[:] &= ~bit_of(k)
+        driver.array(frontier, np.uint32, 1, v // 32)[:] |= np.uint32(1 << v % 32)
+
+
 def note_levels(driver, *arguments):
-    values, left, planes, noted, n, level = map(int, arguments)
+    values, left, planes, noted, n, level, is_last = map(int, arguments)
     bits = driver.array(left, np.uint64, n) & ~driver.array(values, np.uint64, n)
+    if is_last:
+        driver.array(left, np.uint64, n)[:] ^= bits
     for plane in range(level.bit_length()):
         if level >> plane & 1:
             driver.array(planes, np.uint64, n, plane * n)[:] |= bits
@@ -63,4 +71,4 @@ UPDATES = {
     "gather_until_done": pull,
     "gather_until_done_packed": pull,
 }
-WITHOUT_TASK = {"note_levels": note_levels, "spread_levels": spread_levels}
+WITHOUT_TASK = {"begin_searches": begin_searches, "note_levels": note_levels, "spread_levels": spread_levels}

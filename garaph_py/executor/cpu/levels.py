@@ -125,32 +125,27 @@ class Levels:
     ----------
     sources : ndarray of int64
         Internal ids of the sources, at most `SOURCES`.
-    n : int
-        Number of vertices.
-    pool : ThreadPool
 
     Attributes
     ----------
     everyone : int
         The bits of all sources.
-    first_values : ndarray of int64, shape (n,)
-        For each vertex a bit for each source that has not reached it, at the start.
     """
 
-    def __init__(self, sources: Array, n: int, pool: ThreadPool) -> None:
-        self._count, bits = len(sources), [bit_of(k) for k in range(len(sources))]
-        self.everyone = sum(bits)
-        self.first_values = reuse.empty(n, np.int64)
-        fill(self.first_values, self.everyone, pool)
-        for source, bit in zip(sources.tolist(), bits, strict=True):
-            self.first_values[source] &= ~bit
+    def __init__(self, sources: Array) -> None:
+        self._sources = sources
+        self.everyone = sum(map(bit_of, range(len(sources))))
 
-    def begin(self, pool: ThreadPool) -> None:
-        """Begin before the first superstep, or again before it."""
-        n = len(self.first_values)
+    def begin(self, state: State, pool: ThreadPool) -> None:
+        """Begin before the first superstep: clear each source's bit at the source, and make it active."""
+        n, values, frontier = len(state.values), state.values, state.frontier
+        for k, source in enumerate(self._sources.tolist()):
+            values[source] &= ~bit_of(k)
+            frontier.bits[source // WORD] |= np.uint64(1 << source % WORD)
+        frontier.mark()
         self._planes, self._depth, self._left = planes_of(NARROW, n), 0, reuse.empty(n, np.int64)
         parts = [slice(*bounds) for bounds in pairwise(split(n, pool.size))]
-        pool.run(np.copyto, [(self._left[part], self.first_values[part]) for part in parts])
+        pool.run(np.copyto, [(self._left[part], values[part]) for part in parts])
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> int:
         """Record the levels of the vertices that the last of these `iterations` has reached; return the bits of the
@@ -185,7 +180,8 @@ class Levels:
 
     def _table_of(self, first: int, depth: int, pool: ThreadPool) -> Array:
         """A table of the bits of levels that are in `depth` planes, at most `NARROW`, from plane `first` on."""
-        n, words = len(self._left), -(-self._count // 8)
+        n, count = len(self._left), len(self._sources)
+        words = -(-count // 8)
         table = reuse.empty(n * words, np.uint64)
         planes, bounds = self._planes[first:].reshape(-1), np.array(split(n, PARTS * pool.size))
         pool.launch(
@@ -193,4 +189,4 @@ class Levels:
                 len(bounds) - 1, planes, self._left, table, n, words, depth, bounds[:-1], bounds[1:], self.everyone
             )
         )  # fmt: skip
-        return table.view(np.int8).reshape(n, -1)[:, : self._count]
+        return table.view(np.int8).reshape(n, -1)[:, :count]

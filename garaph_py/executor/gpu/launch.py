@@ -45,7 +45,7 @@ NAMES = (
     "find_shifts",
     "reorder_edges",
 )
-WITHOUT_TASK = ("mark_starts", "rank_edges", "note_levels", "spread_levels")
+WITHOUT_TASK = ("mark_starts", "rank_edges", "begin_searches", "note_levels", "spread_levels")
 """The kernels that take arguments of their own instead of a task."""
 COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "link_received",
@@ -61,7 +61,7 @@ LIST_NAMES = (
 PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "relax_received")
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
-LEVEL_NAMES = ("note_levels", "spread_levels")
+LEVEL_NAMES = ("begin_searches", "note_levels", "spread_levels")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 

@@ -6,7 +6,6 @@ takes as long as to look for the active ones.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,20 +39,31 @@ class DeviceLevels:
         self._state, self._arrays, self._memory, self._launcher = state, arrays, kept.memory, launcher
         self._depth = 0
 
-    def begin(self, words: int) -> bool:
-        """Begin before the first superstep, for a table of so many words a vertex; return whether there is room."""
-        nbytes = self._arrays.n * 8
+    def begin(self, sources: npt.NDArray[np.int64]) -> bool:
+        """Begin before the first superstep: clear each source's bit at the source, and make it active.
+
+        Returns
+        -------
+        bool
+            Whether there is room; if not, nothing has been done.
+        """
+        self._words, nbytes, arrays = -(-len(sources) // 8), self._arrays.n * 8, self._arrays
         with self._launcher.device, failing(self._memory.driver):
             try:
                 left = self._memory.allocate("left", nbytes, clear=False)
+                given = self._memory.allocate("sources", sources.nbytes, clear=False)
                 self._memory.allocate(PLANES.format(0), NARROW * nbytes)
                 self._memory.allocate("noted", 8)
-                self._state.reserve_parts(8 * words)
+                self._state.reserve_parts(8 * self._words)
             except DeviceMemoryError:
-                for name in ("left", PLANES.format(0), "noted"):
+                for name in ("left", "sources", PLANES.format(0), "noted"):
                     self._memory.free(name)
                 return False
-            self._memory.driver.memcpy_dtod(left, self._arrays.address("values"), nbytes)
+            self._memory.driver.memcpy_htod(given, sources.view(np.uint8))
+            places = given, *map(arrays.address, ("positions", "values", "frontier"))
+            arguments = *map(np.uint64, places), np.int64(len(sources))
+            self._launcher.with_arguments("begin_searches", len(sources), None, arguments)
+            self._memory.driver.memcpy_dtod(left, arrays.address("values"), nbytes)
         return True
 
     def after(self, level: int) -> int:
@@ -65,21 +75,21 @@ class DeviceLevels:
             for first in range(0, self._depth, NARROW):
                 if first and level == 1 << first:
                     memory.allocate(PLANES.format(first), NARROW * 8 * n)
-                digits = np.uint32(level >> first & (1 << NARROW) - 1)
+                digits, is_last = level >> first & (1 << NARROW) - 1, first + NARROW >= self._depth
                 places = self._arrays.address("values"), *map(memory.at, ("left", PLANES.format(first), "noted"))
-                arguments = *map(np.uint64, places), np.int64(n), digits
+                arguments = *map(np.uint64, places), np.int64(n), np.uint32(digits), np.uint32(is_last)
                 self._launcher.with_arguments("note_levels", n, None, arguments)
-            memory.driver.memcpy_dtod(memory.at("left"), self._arrays.address("values"), 8 * n)
             memory.driver.memcpy_dtoh(noted.view(np.uint8), memory.at("noted"))
         return int(noted[0])
 
-    def table(self, words: int) -> npt.NDArray[np.int8 | np.int32]:
-        """The table of levels, shape (n, 8 words); see `..cpu.levels.Levels.table`."""
-        return table_of(partial(self._part, words), self._depth)
+    def table(self) -> npt.NDArray[np.int8 | np.int32]:
+        """The table of levels, with whole words of sources for each vertex; see `..cpu.levels.Levels.table`."""
+        return table_of(self._part, self._depth)
 
-    def _part(self, words: int, first: int, depth: int) -> npt.NDArray[np.int8]:
+    def _part(self, first: int, depth: int) -> npt.NDArray[np.int8]:
         """A table of the bits of levels that are in `depth` planes from plane `first` on."""
-        arrays, table = self._arrays, self._state.empty_rows(words)
+        arrays, words = self._arrays, self._words
+        table = self._state.empty_rows(words)
         places = arrays.address("values"), arrays.address("positions"), self._memory.at(PLANES.format(first))
 
         def launch(begin: int, end: int, place: int, stream: Any) -> None:

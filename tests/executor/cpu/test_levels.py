@@ -49,8 +49,8 @@ def reference(frontier, values, left, planes, live, n, level, part, first_word, 
 
 def run_noting(found, count, n, reached, pool):
     """Let each source reach the vertices that `reached` names, by level; return the levels that they then have."""
-    found.begin(pool)
-    values, expected = found.first_values, np.full((n, count), -1)
+    values, expected = np.full(n, found.everyone), np.full((n, count), -1)
+    found.begin(SimpleNamespace(frontier=VertexSet.empty(n), values=values), pool)
     expected[np.arange(count), np.arange(count)] = 0
     for level, v, source in reached:
         values[v] &= ~bit_of(source)
@@ -68,7 +68,7 @@ def test_levels_have_the_type_that_the_last_one_needs(count):
     reached += [(1 << 14, 67, last), ((1 << 21) + 77, 68, 0)]
     with ThreadPool(2) as pool:
         for steps, kind in ((0, np.int8), (1, np.int8), (4, np.int8), (5, np.int32), (8, np.int32)):
-            found = Levels(np.arange(count), n, pool)
+            found = Levels(np.arange(count))
             expected = run_noting(found, count, n, [r for r in reached[:steps] if count > 1 or r[0] != 129], pool)
             table = found.table(pool)
             assert table.dtype == kind
@@ -77,11 +77,11 @@ def test_levels_have_the_type_that_the_last_one_needs(count):
 
 
 def test_a_search_begins_with_its_sources_alone_reached():
-    sources = np.array([5, 2, 2])
-    with ThreadPool(2) as pool:
-        found = Levels(sources, 8, pool)
+    found = Levels(np.array([5, 2, 2]))
     assert found.everyone == 0b11100000
-    assert (
-        found.first_values.tolist()
-        == [0b11100000] * 2 + [0b10000000] + [0b11100000] * 2 + [0b01100000] + [0b11100000] * 2
-    )
+    state = SimpleNamespace(frontier=VertexSet.empty(8), values=np.full(8, found.everyone))
+    with ThreadPool(2) as pool:
+        found.begin(state, pool)
+    assert state.values.tolist() == [0b11100000] * 2 + [0b10000000] + [0b11100000] * 2 + [0b01100000] + [0b11100000] * 2
+    assert np.flatnonzero(state.frontier.mask(8)).tolist() == [2, 5]
+    assert state.frontier.blocks.tolist() == [1]

@@ -55,7 +55,7 @@ LISTS = {
 PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed", "relax_received"}
 DELTAS = {"push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
-LEVELS = {"note_levels", "spread_levels"}
+LEVELS = {"begin_searches", "note_levels", "spread_levels"}
 PARENTS = {
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 }  # fmt: skip
@@ -200,7 +200,7 @@ def test_registers_suffice(name):
 
 
 def test_values_with_a_bit_for_each_search_have_levels():
-    program = ManyBFS(np.full(3, -1), -1, -1)
+    program = ManyBFS(-1, -1)
     graph = gp.from_edges([0, 1, 2], [1, 2, 0], directed=False)
     code = compiler.link(bind(program, graph), "sm_90", "cubin")
     frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)

@@ -19,7 +19,7 @@ SOURCES = [int(v) for v in np.random.default_rng(5).choice(N, 64, replace=False)
 
 def searching(program, graph):
     """`ManyBFS` instead of the program: how the simulated device gets the layouts of its parameters."""
-    return bind(ManyBFS(np.full(graph.n, -1), -1, -1), graph)
+    return bind(ManyBFS(-1, -1), graph)
 
 
 def many(graph, count=64, device="gpu", **how):
@@ -72,7 +72,7 @@ def test_levels_above_127(device_for):
 
 def test_the_host_notes_where_the_device_has_no_room(device_for, graph, monkeypatch):
     driver = device_for(None, graph, bind=searching)
-    monkeypatch.setattr(DeviceLevels, "begin", lambda levels, words: False)
+    monkeypatch.setattr(DeviceLevels, "begin", lambda levels, sources: False)
     found = many(graph)
     assert found[SOURCES[0]].stats.device == "NumPy"
     np.testing.assert_array_equal(found.values, many(graph, device="cpu").values)
