@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from .. import events
 from ..apps.bfs import BFS
-from ..apps.many_bfs import LevelBFS
 from ..executor.levels import SOURCES
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
@@ -25,7 +24,7 @@ from ..system.memory import available_memory
 from .options import RunOptions, check_run_options
 from .result import result_of
 from .run import carry_out, encoded, execute
-from .searches import run_searches
+from .searches import run_searches, without_parents
 from .verify import verifier_of
 
 Array = npt.NDArray[Any]
@@ -52,12 +51,10 @@ def in_blocks(
         return
     made: Made = {}
     run: Callable[..., Block] = partial(run_block, made=made)
-    width = 1
-    if type(programs[0]) is BFS:
-        programs = [LevelBFS(program.source) for program in programs]  # type: ignore[attr-defined]
+    width, are_searches = 1, type(programs[0]) is BFS
+    if are_searches:
         run, width = as_bits, SOURCES
-    first = bind(programs[0], graph, made=made)
-    if width == 1 and may_join(first):
+    elif may_join(first := bind(programs[0], graph, made=made)):
         width = width_of(first, graph)
     count = -(-len(programs) // width)
     for k in range(count):
@@ -65,7 +62,7 @@ def in_blocks(
         block = run(together, graph, replace(options, verify=False), on_event)
         if options.verify:
             for program, result in zip(together, block.results, strict=True):
-                verifier_of(program)(graph, result())
+                verifier_of(without_parents(program) if are_searches else program)(graph, result())
         yield block
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..apps.many_bfs import ManyBFS
+from ..apps.many_bfs import LevelBFS, ManyBFS
 from ..executor.cpu.levels import Levels
 from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.levels import DeviceLevels
@@ -72,7 +72,7 @@ class Notes:
 def run_searches(
     programs: list[VertexProgram], graph: Graph, options: RunOptions, on_event: events.Listener
 ) -> tuple[list[Callable[[], Result]], Array]:
-    """Run `LevelBFS` programs together.
+    """Run `BFS` programs together.
 
     Returns
     -------
@@ -81,12 +81,17 @@ def run_searches(
     ndarray of int8 or int32, shape (n, number of programs)
         The levels.
     """
-    column = bind(programs[0], graph)  # they differ in the source alone, which a result does not have
+    column = bind(without_parents(programs[0]), graph)  # they differ in the source alone, which a result does not have
     sources = np.array([graph.ids.index(program.source) for program in programs], np.int64)  # type: ignore[attr-defined]
     notes = Notes(sources, graph)
     check_run_options(options, notes.bound, graph)
     run = carry_out(notes.bound, encoded(graph, options), options, on_event, None, notes)
     return [partial(search_result, run, column, c) for c in range(len(programs))], run.values
+
+
+def without_parents(program: VertexProgram) -> LevelBFS:
+    """A `BFS` that reports levels only."""
+    return LevelBFS(program.source)  # type: ignore[attr-defined]
 
 
 def search_result(run: Result, column: BoundProgram, number: int) -> Result:
