@@ -82,8 +82,8 @@ class PinnedPool:
     def _give_back(self, block: Block) -> None:
         with self._lock:
             self._idle.append(block)
-            surplus, most = [], max(IDLE_BYTES, IDLE_SHARE * total_memory())
-            while self.idle_bytes > most:
+            surplus = []
+            while self.idle_bytes > IDLE_BYTES and self.idle_bytes > IDLE_SHARE * total_memory():
                 surplus.append(self._idle.pop(0))
         for old in surplus:
             old.close(self._device)
