@@ -89,7 +89,7 @@ def main() -> None:
                 memory = memory_of(share, program_of(called, graph)[0], graph)
                 try:
                     middle, why = measured(called, graph, memory, options.repeats)
-                except gp.DeviceMemoryError as error:
+                except gp.errors.DeviceMemoryError as error:
                     print(f"| {name} | {called} | {share} | {error} |", flush=True)
                     continue
                 best = min(seconds for way, seconds in middle.items() if way not in ("hybrid", "auto"))
