@@ -125,16 +125,28 @@ def load(key: str) -> bytes | None:
 
 
 def store(key: str, code: bytes) -> None:
-    """Store `code` under `key`. If the cache cannot be used, nothing happens: the next process compiles again."""
+    """Store `code` under `key`, and remove what processes that were killed have left of it.
+
+    If the cache cannot be used, nothing happens: the next process compiles again.
+    """
+    path = folder()
+    if path is None:
+        return
+    with contextlib.suppress(OSError), opened(path) as directory:
+        for left in os.listdir(directory):  # by such a process, or by one that is about to store the same code
+            if left.startswith(f"{key}.") and left.endswith(".tmp"):
+                os.unlink(left, dir_fd=directory)
+    overwrite(key, code)
+
+
+def overwrite(key: str, code: bytes) -> None:
+    """Store `code` under `key`. It does not list the directory, which takes milliseconds if the cache is large."""
     path, name = folder(), f"{key}.{secrets.token_hex(8)}.tmp"
     if path is None:
         return
     with contextlib.suppress(OSError):
         make_private(path)
         with opened(path) as directory:
-            for left in os.listdir(directory):  # by a process that was killed, or is about to store the same code
-                if left.startswith(f"{key}.") and left.endswith(".tmp"):
-                    os.unlink(left, dir_fd=directory)
             handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
             try:
                 with open(handle, "wb") as file:

@@ -3,10 +3,14 @@
 The rates are kept on disk in the cache of compiled code, so they are read only if no other user can have written them
 and their checksum is right; a rate must also be in the range that `reckoning` believes. What is damaged is ignored, and
 written anew at the next lesson. Two processes that learn at the same time overwrite one another's lessons, no more.
+
+A rate that has changed is written at once. On a busy machine most calls raise doubts or settle them, so these are
+written when the process ends.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import threading
@@ -106,7 +110,8 @@ def is_recent(day: object, today: date) -> bool:
 
 
 _lock = threading.Lock()
-_known: dict[str, Learned] = {}  # by the key in the cache; what this process has read or learned
+_known: dict[str, Learned] = {}  # by the cache's folder; what this process has read or learned
+_unwritten: set[str] = set()  # the folders whose file has other doubts
 
 
 def key() -> str:
@@ -135,15 +140,36 @@ def rates() -> Rates:
 
 def teach(learned: dict[str, float], architecture: str | None) -> None:
     """Revise the rates by these lessons, and write them to the file if they have changed."""
-    mine = known()
-    if mine.after(learned, architecture, date.today()) == mine:
+    mine, name = known(), str(cache.folder())
+    after = mine.after(learned, architecture, date.today())
+    if after == mine or cache.folder() is None:
         return
     with _lock:
-        before = read()  # another process may have learned meanwhile
-        after = before.after(learned, architecture, date.today())
-        _known[str(cache.folder())] = after
-        if after != before:
-            cache.store(key(), json.dumps(vars(after)).encode())
+        if (after.rates, after.architecture) == (mine.rates, mine.architecture):
+            _known[name] = after
+            _unwritten.add(name)
+            return
+        before = replace(read(), doubts=mine.doubts)  # another process may have learned meanwhile
+        _known[name] = after = before.after(learned, architecture, date.today())
+        _unwritten.discard(name)
+        cache.overwrite(key(), text_of(after))
+
+
+@atexit.register
+def write_doubts() -> None:
+    """Write the doubts that are not in the file."""
+    with _lock:
+        if (name := str(cache.folder())) not in _unwritten:
+            return
+        _unwritten.discard(name)
+        written, mine = read(), _known[name]
+        if written.architecture == mine.architecture:  # else they are about another GPU
+            cache.store(key(), text_of(replace(written, doubts=mine.doubts)))
+
+
+def text_of(known: Learned) -> bytes:
+    """The file's text."""
+    return json.dumps(vars(known)).encode()
 
 
 class Calls:

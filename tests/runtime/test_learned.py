@@ -58,6 +58,56 @@ def test_nothing_is_written_if_nothing_was_wrong(folder):
     assert not folder.exists()
 
 
+def test_doubts_are_written_when_the_process_ends(folder, monkeypatch):
+    teach({"call": 0.01}, None)
+    assert not folder.exists()
+    learned.write_doubts()
+    assert read_anew().doubts == {"call": 0.01}
+    written = []
+    monkeypatch.setattr(learned.cache, "store", lambda *how: written.append(how))
+    learned.write_doubts()
+    assert written == []
+
+
+def test_the_end_of_a_process_writes_them(folder):
+    script = "from garaph_py.runtime.learned import teach\nteach({'call': 0.01}, None)"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", script], check=True)
+    assert read_anew_rates() == Rates(call=pytest.approx(0.01))
+
+
+def test_a_rate_is_revised_from_what_another_process_has_written(folder):
+    for _ in range(2):
+        teach({"call": 0.01}, None)
+    mine = dict(learned._known)
+    read_anew()
+    for _ in range(2):
+        teach({"start": 2.0}, None)
+    learned._known.update(mine)
+    for _ in range(2):
+        teach({"compile": 20.0}, None)
+    expected = Rates(call=pytest.approx(0.01), start=pytest.approx(2.0), compile=pytest.approx(20.0))
+    assert learned.rates() == read_anew_rates() == expected
+
+
+def test_doubts_about_another_gpu_are_not_written(folder):
+    teach({}, "sm_80")
+    teach({"call": 0.01}, "sm_80")
+    mine = dict(learned._known)
+    read_anew()
+    teach({}, "sm_90")
+    learned._known.update(mine)
+    learned.write_doubts()
+    assert read_anew() == Learned(architecture="sm_90")
+
+
+def test_no_lesson_lists_the_cache(folder, monkeypatch):
+    monkeypatch.setattr(os, "listdir", None)
+    for k in range(4):
+        teach({"call": 0.01 * 2**k}, None)
+    assert read_anew().rates
+
+
 def damaged(entry):
     entry.write_bytes(entry.read_bytes()[:-1])
 
