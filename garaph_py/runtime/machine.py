@@ -11,7 +11,7 @@ from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu import peers
 from ..executor.gpu.compiler import is_compiled
-from ..executor.gpu.device_graph import held_bytes, last_edges
+from ..executor.gpu.device_graph import DeviceGraph
 from ..executor.gpu.memory_plan import FREE_SHARE
 from ..graph import Graph
 from ..native.threads import available_cores
@@ -97,13 +97,14 @@ def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevic
         return OnDevice(
             is_compiled=architecture is not None and is_compiled(bound, architecture), room=options.gpu_bytes
         )
-    last = last_edges(arrays, found)
+    kept = DeviceGraph.existing(arrays, found)
+    last = None if kept is None else kept.last
     if last is not None and last.with_values is not bound.reads_edge_values:  # they lie in another layout
         last = None
     return OnDevice(
         has_context=True,
         is_compiled=is_compiled(bound, found.architecture),
-        nbytes=held_bytes(arrays, found) if last else 0,
+        nbytes=kept.memory.used if kept is not None and last is not None else 0,
         room=int(FREE_SHARE * found.memory) if options.gpu_bytes is None else options.gpu_bytes,
         edge_bytes=None if last is None else last.width,
     )

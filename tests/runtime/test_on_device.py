@@ -14,7 +14,7 @@ from garaph_py import events
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import compiler
 from garaph_py.executor.gpu import device as devices
-from garaph_py.executor.gpu.device_graph import DeviceGraph, held_bytes
+from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.streams import Streams
 from garaph_py.program import bind
@@ -84,11 +84,11 @@ def test_edge_values_are_copied_if_there_are_some(device_for, graph_of):
     graph = graph_of(given)
     device_for(Hops(HUB), graph, TwoPrograms)
     graph.to_device()
-    with_values = held_bytes(graph._arrays, devices.find())
+    with_values = DeviceGraph.of(graph._arrays, devices.find()).memory.used
     assert copied(hops(graph)) == 0
     graph.release()
     graph.to_device(Hops(HUB))  # which reads none, and does not push
-    more = with_values - held_bytes(graph._arrays, devices.find())
+    more = with_values - DeviceGraph.of(graph._arrays, devices.find()).memory.used
     values, out_edges, destinations = 4 * -(-graph.m // RUN) * RUN, 8 * graph.m, 4 * np.count_nonzero(graph.in_degrees)
     assert more == values + out_edges + destinations
 

@@ -231,18 +231,6 @@ def name_on(device: Device) -> str:
     return f"{NAME} {id(device)}"
 
 
-def held_bytes(arrays: GraphArrays, device: Device) -> int:
-    """Bytes that a graph keeps in the device's memory."""
-    kept = DeviceGraph.existing(arrays, device)
-    return 0 if kept is None else kept.memory.used
-
-
-def last_edges(arrays: GraphArrays, device: Device) -> LastEdges | None:
-    """How edges lay in the device's memory in the graph's last run; None if there was none."""
-    kept = DeviceGraph.existing(arrays, device)
-    return None if kept is None else kept.last
-
-
 def is_in_use(arrays: GraphArrays, device: Device) -> bool:
     """Whether a run uses what the graph keeps in the device's memory."""
     kept = DeviceGraph.existing(arrays, device)
