@@ -104,8 +104,11 @@ def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, scrat
 
 
 # wide: a compiled function takes its arrays one by one.
-def uniform_edges(start, stop, first, scale, keys, scratch, sources, targets):
-    """Make the edges [start, stop), like `rmat_edges`; both endpoints come from one random 64-bit word."""
+def uniform_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets):
+    """Make the edges [start, stop), like `rmat_edges`; both endpoints come from one random 64-bit word.
+
+    It takes the same arguments, of which it ignores the probabilities and `permute`.
+    """
     mask = (U1 << np.uint64(scale)) - U1
     for edge in range(start, stop):
         draw = mix(mix(keys[0] + np.uint64(edge) * GOLDEN))
@@ -122,8 +125,9 @@ def integer_weights(start, stop, first, keys, low, span, weights):
     return 0
 
 
-RMAT_EDGES = Kernel("i64 i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32*", rmat_edges)
-UNIFORM_EDGES = Kernel("i64 i64 i64 i64 u64* u64* u32* u32*", uniform_edges)
+RMAT_EDGES, UNIFORM_EDGES = (
+    Kernel("i64 i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32*", draw) for draw in (rmat_edges, uniform_edges)
+)
 INTEGER_WEIGHTS = Kernel("i64 i64 i64 u64* i64 i64 i32*", integer_weights)
 
 
@@ -286,7 +290,7 @@ def random_uniform(
     scale: int, edge_factor: int = 16, *, seed: int = 1, weights: tuple[int, int] | None = None
 ) -> RandomEdges:
     """The edges of `uniform`."""
-    return random_edges(UNIFORM_EDGES, (), scale, edge_factor, seed, weights)
+    return random_edges(UNIFORM_EDGES, (0, 0, 0, False), scale, edge_factor, seed, weights)
 
 
 def random_edges(

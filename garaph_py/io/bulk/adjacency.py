@@ -20,6 +20,8 @@ from ...native.threads import ThreadPool, shares
 from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
+OwnedPiece = tuple[int, Array, "Array | None"]
+"""The vertex from which the owners in keys are counted, sorted keys, and their values or None."""
 
 SLICE = 1 << 20
 """Keys that are split at a time: their owners and neighbours (8 MiB) fit in the caches."""
@@ -73,14 +75,15 @@ def make_key_kernel(has_values: bool):
 
 
 # wide: compiled code takes its arrays one by one
-def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
+def split_keys(keys, start, stop, bits, first, owner, base, owners, others, offsets):
     """Split the sorted keys [start, stop) into owners and neighbours, and set the offsets of lists that start there.
 
-    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1.
+    Owners in keys are counted from vertex `first`. Key k is entry ``base + k`` of the adjacency. `owner` is that of the
+    entry before `start`, or -1.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(start, stop):
-        vertex = np.int64(keys[k] >> np.uint64(bits))
+        vertex = first + np.int64(keys[k] >> np.uint64(bits))
         while owner < vertex:
             owner += 1
             offsets[owner] = base + k
@@ -91,7 +94,7 @@ def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
 
 COUNT_ENTRIES = Kernel("u32* u32* i64 i64 bool bool i64 i64", count_entries)
 COUNT_CLASSES = Kernel("u32* i64 i64 i64 i64*", count_classes)
-SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
+SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 
 
 @cache
@@ -193,29 +196,29 @@ class AdjacencyBuilder:
         self._last: Any = None
         self._owners, self._others = np.empty(SLICE, np.uint32), np.empty(SLICE, np.uint32)
 
-    def add(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
+    def add(self, pieces: Iterator[OwnedPiece]) -> Iterator[tuple[Array, Array, Array | None]]:
         """Yield owners (uint32), neighbours (uint32) and values of all keys; each slice overwrites the one before."""
-        for keys, values in pieces:
+        for first, keys, values in pieces:
             for start in range(0, len(keys), SLICE):
                 part = slice(start, start + SLICE)
-                yield self._split(keys[part], None if values is None else values[part])
+                yield self._split(first, keys[part], None if values is None else values[part])
             del keys, values  # the memory of the last piece, which the next pass needs
         self.offsets[self.owner + 1 :] = self.count
 
-    def _split(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
+    def _split(self, first_owner: int, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
         if self._drop_parallel:
             first = np.ones(len(keys), np.bool_)
             first[1:] = keys[1:] != keys[:-1]
-            first[0] = self._last is None or keys[0] != self._last
-            self._last = keys[-1]
+            first[0] = self._last != (first_owner, keys[0])
+            self._last = first_owner, keys[-1]
             keys, values = keys[first], None if values is None else values[first]
         count, parts = len(keys), self._pool.size if len(keys) > 1 << 16 else 1
         owners, others = self._owners[:count], self._others[:count]
         starts, stops = shares(count, parts)
-        before = np.append(self.owner, (keys[starts[1:] - 1] >> np.uint64(self._bits)).astype(np.int64))
-        self._pool.launch(
-            SPLIT_KEYS.rows(parts, keys, starts, stops, self._bits, before, self.count, owners, others, self.offsets)
-        )
+        last_owners = (keys[starts[1:] - 1] >> np.uint64(self._bits)).astype(np.int64)
+        before = np.append(self.owner, first_owner + last_owners)
+        how = self._bits, first_owner, before, self.count, owners, others, self.offsets
+        self._pool.launch(SPLIT_KEYS.rows(parts, keys, starts, stops, *how))
         self.count += count
         self.owner = int(owners[-1]) if count else self.owner
         self.offsets[self.owner + 1] = self.count

@@ -43,15 +43,15 @@ from ..collect import BuildOptions
 from ..formats import USUAL, ColumnNames
 from . import adjacency
 from . import sort as external
-from .adjacency import SLICE, AdjacencyBuilder, EdgeKeys, key_bits
+from .adjacency import SLICE, AdjacencyBuilder, EdgeKeys, OwnedPiece, key_bits
 from .array_writer import WRITER_BYTES, BackgroundArrayWriter, WriteTarget
-from .passes import fewest_passes, has_room, moved_up, owner_ranges
+from .drawn import Drawn
+from .passes import fewest_passes, has_room, owned, owner_ranges
 from .scan import EdgeSource, NumberedEdges
 from .sort import ExternalSort
 from .symmetrize import edges_by_value, packed_ends, union_kernel, union_of
 
 Array = npt.NDArray[Any]
-Piece = tuple[Array, "Array | None"]
 
 MIN_SORT_BYTES = 16 << 20
 """Least memory for sorting, in bytes. With less, the sort would read and write many small pieces."""
@@ -213,11 +213,13 @@ class Import:
         raw, share = self._raw_bytes, PACKED_SHARE if self._packed else 1.0
         values = most * width * (1 + self._directed) * (not self._packed_values)
         self._data_bytes, self._there = int((raw - values) * share) + values, {self._temporary: edges.spilled}
-        self._passes = 1 if self._symmetrize else fewest_passes(lambda n: self._needs(edges, n), self._there)
+        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
+        self._drawn = self._draws_again(self._memory - held)
+        one_pass = self._symmetrize or self._drawn is not None
+        self._passes = 1 if one_pass else fewest_passes(lambda n: self._needs(edges, n), self._there)
         self.needs = self._needs(edges, self._passes)
         check_disks(self.needs, self._there)
-        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES + edges.nbytes * (self._passes > 1)
-        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
+        held = max(held + edges.nbytes * (self._passes > 1), ids.nbytes + edges.nbytes + READER_BYTES)
         self._sort_memory = self._memory - held
         if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
@@ -227,8 +229,20 @@ class Import:
             kernels += [union_kernel(width), *(external.kernels(8) if width else ())]
         prepare(kernels, self._on_event)
 
+    def _draws_again(self, memory: int) -> Drawn | None:
+        """What sorts random edges in `memory`, if to draw them again takes less time than a temporary file."""
+        edges, options = self._source.drawn, self._options
+        if edges is None or options.order != "none" or self._symmetrize or memory < self._min_sort_bytes:
+            return None
+        drawn = Drawn(edges, self._keys(not self._one_way), memory, self._pool, self._on_event)
+        directions = (False, True) if self._directed else (False,)
+        fits = drawn.is_faster(len(directions)) and all(drawn.count(reverse) for reverse in directions)
+        return drawn if fits else None
+
     def _needs(self, edges: NumberedEdges, passes: int, largest: float = 0.0) -> dict[Path, int]:
         """What the disks must hold if edges are sorted in so many passes, of which the `largest` sorts this part."""
+        if self._drawn is not None:
+            return disk_needs(self._destination, 0, self._data_bytes)
         one_direction = self._directed and passes > 1  # at a time
         keys = edges.edges if one_direction else 2 * edges.edges
         sorting = int(keys * (8 + self._value_bytes) * max(largest, 1 / passes))
@@ -257,7 +271,7 @@ class Import:
 
     def _write_edges(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
         """Write the adjacency of the edges, in both directions if directed; return their number and hashes."""
-        if self._passes > 1:
+        if self._passes > 1 or self._drawn is not None:
             return self._write_in_passes(edges)
         drop_parallel, both = self._options.drop_parallel, not self._one_way
         sort, keys = self._sort(self._sort_memory, edges.edges * (1 + both)), self._keys(both)
@@ -265,7 +279,7 @@ class Import:
             keys.add(sort, *batch)
         edges.close()
         if both:
-            count, into = self._write("in", sort.count, sort.sorted(), drop_parallel)
+            count, into = self._write("in", sort.count, owned(sort.sorted()), drop_parallel)
             return count, equal_hashes(into, into)
         share = int(self._sort_memory * IN_EDGES_SHARE)
         second = self._sort(self._sort_memory - share, sort.count)
@@ -273,12 +287,12 @@ class Import:
         def reverse(owners: Array, others: Array, values: Array | None) -> None:
             EdgeKeys(self._n).add(second, owners, others, values)
 
-        _, into = self._write("in", sort.count, sort.sorted(share), drop_parallel, reverse)
-        count, out = self._write("out", second.count, second.sorted(self._sort_memory), False)
+        _, into = self._write("in", sort.count, owned(sort.sorted(share)), drop_parallel, reverse)
+        count, out = self._write("out", second.count, owned(second.sorted(self._sort_memory)), False)
         return count, equal_hashes(into, out)
 
     def _write_in_passes(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
-        """`_write_edges` in several passes over the edges, of which each sorts the lists of some vertices."""
+        """`_write_edges` in passes over the edges, of which each sorts the lists of some vertices."""
         drop_parallel, both = self._options.drop_parallel, not self._one_way
         most = edges.edges * (1 + both)
         count, into = self._write("in", most, self._sorted_in_passes(edges, "in"), drop_parallel)
@@ -287,8 +301,11 @@ class Import:
         count, out = self._write("out", most, self._sorted_in_passes(edges, "out"), drop_parallel)
         return count, equal_hashes(into, out)
 
-    def _sorted_in_passes(self, edges: NumberedEdges, direction: str) -> Iterator[Piece]:
+    def _sorted_in_passes(self, edges: NumberedEdges, direction: str) -> Iterator[OwnedPiece]:
         """The sorted keys of the edges' entries in one direction."""
+        if self._drawn is not None:
+            yield from self._drawn.sorted(direction == "out")
+            return
         both = not self._one_way
         keys = self._keys(both)
 
@@ -304,7 +321,7 @@ class Import:
             sort = self._sort(self._sort_memory, edges.edges * (1 + both) // len(ranges), len(some))
             for batch in batches(f"distributing edges ({number} of {len(ranges)})"):
                 keys.add(sort, *batch, some)
-            yield from moved_up(sort.sorted(), some.start << key_bits(self._n))
+            yield from owned(sort.sorted(), some.start)
 
     def _write_union(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
         """Write the adjacency of the symmetrized edges; return their number and hash.
@@ -327,14 +344,14 @@ class Import:
             keys.add(out, targets, sources, values)
         edges.close()
         pieces = union_of(into.sorted(memory // 2), out.sorted(memory // 2), width)
-        count, total = self._write("in", into.count + out.count, pieces, False)
+        count, total = self._write("in", into.count + out.count, owned(pieces), False)
         return count, equal_hashes(total, total)
 
     def _write(
         self,
         direction: str,
         most: int,
-        pieces: Iterator[Piece],
+        pieces: Iterator[OwnedPiece],
         drop_parallel: bool,
         also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> tuple[int, int]:

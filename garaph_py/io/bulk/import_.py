@@ -111,7 +111,8 @@ def write_random(
                 def batches(listener: events.Listener) -> Iterator[EdgeList]:
                     return (EdgeList(*columns) for columns in edges.batches(pool))
 
-                source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
+                known = KnownCounts(edges.n, edges.count, edges.dtype)
+                source = EdgeSource(batches, True, known=known, drawn=edges)
                 write_external(source, place, options, limit, threads=threads, on_event=on_event)
     return store.info(out)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...native import PerCall
 from ...native.threads import ThreadPool, shares
-from .adjacency import COUNT_CLASSES
+from .adjacency import COUNT_CLASSES, OwnedPiece
 
 Array = npt.NDArray[Any]
 
@@ -63,9 +63,8 @@ def owner_ranges(owners: Iterable[Array], n: int, passes: int, pool: ThreadPool)
     return [range(first << shift, min(last << shift, n)) for first, last in pairwise(bounds)], largest
 
 
-def moved_up(pieces: Iterator[tuple[Array, Array | None]], by: int) -> Iterator[tuple[Array, Array | None]]:
-    """The `pieces`, of whose keys each is larger by `by`."""
+def owned(pieces: Iterator[tuple[Array, Array | None]], first: int = 0) -> Iterator[OwnedPiece]:
+    """The `pieces` of sorted keys, whose owners are counted from vertex `first`."""
     for keys, values in pieces:
-        keys += np.uint64(by)
-        yield keys, values
+        yield first, keys, values
         del keys, values  # see `AdjacencyBuilder.add`

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ... import events
 from ...errors import GraphError
 from ...graph.build import edge_values
+from ...graph.generate import RandomEdges
 from ...graph.group import ADD_COUNTERS, COUNT_ENDS
 from ...graph.ids import VertexIds
 from ...graph.number import LARGEST, kernels
@@ -64,13 +65,16 @@ class EdgeSource:
         the edges to a temporary file.
     reading : int
         Memory that reading takes in the first scan, in bytes.
-    known : Known, optional
+    known : KnownCounts, optional
+    drawn : RandomEdges, optional
+        The edges, if they are random: any part of them can be made again.
     """
 
     batches: Callable[[events.Listener], Iterator[EdgeList]]
     streams_again: bool
     reading: int = 0
     known: KnownCounts | None = None
+    drawn: RandomEdges | None = None
 
 
 class DegreeCounter:

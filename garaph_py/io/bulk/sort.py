@@ -162,7 +162,7 @@ def sort_buckets(
     Parameters
     ----------
     source : tuple of ndarray
-        Keys, and values or None.
+        Keys, and values or None. They may be those in `b`, if each bucket is one piece, and all follow each other.
     begins, ends : ndarray of int64, shape (buckets, runs)
         The pieces of each bucket in `source`.
     """
@@ -182,6 +182,19 @@ def sort_buckets(
         begins, ends = np.hsplit(np.concatenate(made), 2)
         at, source, a, b, digits = begins[:, 0], out, b, a, digits - 1
     return result.part(0, total)
+
+
+def sort_in_memory(
+    pool: ThreadPool, begins: Array, ends: Array, bits: int, keys: KeyBuffers, scratch: KeyBuffers
+) -> Piece:
+    """Sort the parts [begins, ends) of `keys` by their lowest `bits` bits, and return the keys, in either buffer."""
+    bucket_bits, total = min(bits, BUCKET_BITS), int((ends - begins).sum())
+    rest, whole, out = bits - bucket_bits, keys.part(0, int(ends[-1])), scratch.part(0, total)
+    bounds = scatter(pool, whole, begins, ends, rest, bucket_bits, out)
+    if not rest:
+        return out
+    filled = bounds[:-1] < bounds[1:]
+    return sort_buckets(pool, out, bounds[:-1][filled, None], bounds[1:][filled, None], rest, keys, scratch)
 
 
 # wide: compiled code takes its arrays one by one

@@ -1,0 +1,210 @@
+"""Sort the entries of random edges in memory: the edges are drawn anew for each range of vertices.
+
+Many cores draw all edges sooner than a disk writes and reads their keys once, so no temporary file is needed. A first
+draw counts the entries of each class of vertices, thread by thread. So each thread knows where to put the keys that it
+makes of a range of vertices, and no pass draws edges only to count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...graph.generate import EDGES_AT_ONCE, INTEGER_WEIGHTS, LANES, RandomEdges
+from ...native import Kernel, PerCall, prepare
+from ...native.threads import ThreadPool, shares
+from ...system import interrupts
+from .adjacency import EdgeKeys, OwnedPiece, key_bits
+from .runs import KeyBuffers
+from .sort import kernels as sort_kernels
+from .sort import sort_in_memory
+
+Array = npt.NDArray[Any]
+
+BLOCK = 8 * LANES
+"""Edges that a thread draws at a time; their columns (48 KiB with weights) stay in its caches."""
+PARTS = 8
+"""Parts of the edges for each thread, so that threads end at about the same time."""
+CLASSES = 1 << 14
+"""Equal ranges of vertices at most, whose entries are counted; the counters of a part (128 KiB) stay in its caches."""
+DRAW, SORT, SPILL = 8, 45, 21
+"""Nanoseconds for each edge of an undirected graph: a core draws it and chooses its keys; a core does everything else;
+a disk of 1.5 GB/s writes and reads its two keys (docs/results/import.md)."""
+
+
+def make_count_classes(draw: Callable[..., int]):
+    # wide: compiled code takes its arrays one by one
+    def count_drawn(
+        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets,
+        of_targets, of_sources, keep_loops, shift, counts,
+    ):  # fmt: skip
+        """Draw the edges [start, stop), and count their entries by the class of the owner: its bits from `shift` on."""
+        of_loops = keep_loops and (of_targets or of_sources)
+        for begin in range(start, stop, BLOCK):
+            end = min(begin + BLOCK, stop)
+            draw(begin, end, begin, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets)
+            for k in range(end - begin):
+                source, target = np.int64(sources[k]), np.int64(targets[k])
+                loop = source == target
+                counts[target >> shift] += of_loops if loop else of_targets
+                counts[source >> shift] += of_sources and not loop
+        return 0
+
+    return count_drawn
+
+
+def make_draw_keys(draw: Callable[..., int], has_values: bool):
+    draw_weights = INTEGER_WEIGHTS.function
+
+    # wide: compiled code takes its arrays one by one
+    def draw_keys(
+        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets, low, span, weights,
+        at, bits, of_targets, of_sources, keep_loops, first, last, out_keys, out_values,
+    ):  # fmt: skip
+        """Draw the edges [start, stop), and write the keys of owners in [first, last) to ``out_keys[at:]``.
+
+        Returns the end of the keys. What follows them is overwritten: writing each key spares a branch that the
+        processor could not predict.
+        """
+        low_owner, owners, shift = np.uint64(first), np.uint64(last - first), np.uint64(bits)
+        of_loops = keep_loops and (of_targets or of_sources)
+        for begin in range(start, stop, BLOCK):
+            end = min(begin + BLOCK, stop)
+            draw(begin, end, begin, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets)
+            if has_values:
+                draw_weights(begin, end, begin, keys, low, span, weights)
+            for k in range(end - begin):
+                source, target = np.uint64(sources[k]), np.uint64(targets[k])
+                loop = source == target
+                out_keys[at] = ((target - low_owner) << shift) | source
+                if has_values:
+                    out_values[at] = weights[k]
+                at += (target - low_owner < owners) & (of_loops if loop else of_targets)
+                out_keys[at] = ((source - low_owner) << shift) | target
+                if has_values:
+                    out_values[at] = weights[k]
+                at += (source - low_owner < owners) & of_sources & (not loop)
+        return at
+
+    return draw_keys
+
+
+DRAWING = "i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32*"
+
+
+@cache
+def count_kernel(draw: Callable[..., int]) -> Kernel:
+    return Kernel(f"{DRAWING} bool bool bool i64 i64*", make_count_classes(draw))
+
+
+@cache
+def draw_kernel(draw: Callable[..., int], has_values: bool) -> Kernel:
+    return Kernel(f"{DRAWING} i64 i64 i32* i64 i64 bool bool bool i64 i64 u64* u32*", make_draw_keys(draw, has_values))
+
+
+class Drawn:
+    """Makes the sorted keys of random edges, for a range of vertices at a time.
+
+    Parameters
+    ----------
+    edges : RandomEdges
+    keys : EdgeKeys
+        Which entries an edge has.
+    memory : int
+        Bytes that the two buffers of keys and values may take.
+    pool : ThreadPool
+    on_event : callable
+    """
+
+    def __init__(
+        self, edges: RandomEdges, keys: EdgeKeys, memory: int, pool: ThreadPool, on_event: events.Listener
+    ) -> None:
+        self._edges, self._keys, self._pool, self._on_event = edges, keys, pool, on_event
+        self._width = 0 if edges.dtype is None else edges.dtype.itemsize
+        self._capacity, self._parts = memory // (2 * (8 + self._width)), PARTS * pool.size
+        self._shift = max((edges.n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
+        self._columns = np.empty((2, self._parts, BLOCK), np.uint32)
+        self._scratch = np.empty((self._parts, 2 * LANES), np.uint64)
+        self._ranges: dict[bool, tuple[list[range], Array]] = {}
+
+    def is_faster(self, directions: int) -> bool:
+        """Whether to draw the edges again takes less time than a temporary file, to sort so many `directions`."""
+        passes = 1 + self._edges.count * (1 + self._keys.both) // max(self._capacity, 1)
+        return directions * (1 + passes) * DRAW + SORT <= SPILL * self._pool.size
+
+    def count(self, reverse: bool) -> bool:
+        """Count the entries of one direction; return whether the memory is enough to sort them. See `sorted`."""
+        edges = self._edges
+        counts = np.zeros((self._parts, ((edges.n - 1) >> self._shift) + 1), np.int64)
+        kernel = count_kernel(edges.kernel.function)
+        prepare([kernel], self._on_event)
+        how = *self._owners(reverse), self._shift, PerCall(counts)
+        for starts, stops in self._rounds("counting edges"):
+            self._pool.launch(kernel.rows(self._parts, starts, stops, *self._drawing, *how))
+        bounds = bounds_within(counts.sum(axis=0), self._capacity)
+        self._ranges[reverse] = (
+            [range(first << self._shift, min(last << self._shift, edges.n)) for first, last in pairwise(bounds)],
+            np.add.reduceat(counts, bounds[:-1], axis=1),
+        )
+        return int(self._ranges[reverse][1].sum(axis=0).max()) <= self._capacity
+
+    def sorted(self, reverse: bool) -> Iterator[OwnedPiece]:
+        """The sorted keys of all entries, which have been counted; each piece overwrites the one before.
+
+        If edges have one key each, its owner is the target, or the source if `reverse`.
+        """
+        edges = self._edges
+        ranges, counts = self._ranges.pop(reverse)
+        kernel, low_span = draw_kernel(edges.kernel.function, self._width > 0), edges.weights or (0, 0)
+        prepare([kernel, *sort_kernels(self._width)], self._on_event)
+        most = int(counts.sum(axis=0).max())
+        a, b = KeyBuffers(most + self._parts, self._width), KeyBuffers(most, self._width)  # see `draw_keys`
+        weights = PerCall(np.empty((self._parts, BLOCK), np.int32))
+        bits = key_bits(edges.n)
+        for number, owners in enumerate(ranges):
+            ends = np.cumsum(counts[:, number] + 1) - 1
+            begins = at = ends - counts[:, number]
+            how = bits, *self._owners(reverse), owners.start, owners.stop, a.keys, a.values
+            for starts, stops in self._rounds(f"drawing edges ({number + 1} of {len(ranges)})"):
+                drawing = kernel.rows(self._parts, starts, stops, *self._drawing, *low_span, weights, at, *how)
+                at = self._pool.launch(drawing)
+            yield owners.start, *sort_in_memory(self._pool, begins, ends, bits + key_bits(len(owners)), a, b)
+
+    def _owners(self, reverse: bool) -> tuple[bool, bool, bool]:
+        """Whether the target of an edge, its source, and the only end of a self-loop are owners."""
+        return self._keys.both or not reverse, self._keys.both or reverse, self._keys.keep_loops
+
+    @property
+    def _drawing(self) -> tuple[Any, ...]:
+        """What a kernel takes to draw edges, beside their numbers."""
+        edges, (sources, targets) = self._edges, self._columns
+        return edges.scale, edges.keys, *edges.options, PerCall(self._scratch), PerCall(sources), PerCall(targets)
+
+    def _rounds(self, what: str) -> Iterator[tuple[Array, Array]]:
+        """Where the edges begin and end that each part draws next. A part's edges follow those of the part before, so
+        that equal keys keep the order of their edges."""
+        count, (begins, ends) = self._edges.count, shares(self._edges.count, self._parts)
+        for done in range(0, int((ends - begins).max()), EDGES_AT_ONCE):
+            interrupts.check()
+            self._on_event(events.Step(what, min(done * self._parts, count), count, "edges"))
+            starts = np.minimum(begins + done, ends)
+            yield starts, np.minimum(starts + EDGES_AT_ONCE, ends)
+        self._on_event(events.Step(what, count, count, "edges"))
+
+
+def bounds_within(counts: Array, most: int) -> list[int]:
+    """Bounds of the fewest consecutive ranges of classes with at most `most` entries each, unless one class has more.
+
+    `counts` are the entries of each class.
+    """
+    before, bounds = np.append(0, np.cumsum(counts)), [0]
+    while bounds[-1] < len(counts):
+        end = int(np.searchsorted(before, before[bounds[-1]] + most, "right")) - 1
+        bounds.append(max(end, bounds[-1] + 1))
+    return bounds
