@@ -24,6 +24,7 @@ from graphs import load
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
+from garaph_py.output.stats import Stats
 from garaph_py.program import VertexProgram
 
 PROGRAMS = "PageRank", "SSSP", "ConnectedComponents", "BFS", "DeltaPageRank"
@@ -50,8 +51,14 @@ def ways() -> dict[str, dict[str, object]]:
     return alone | {"hybrid": {"device": "hybrid"}, "auto": {"device": "auto"}}
 
 
+def reason(stats: Stats) -> str:
+    """Which devices a run has used, and why."""
+    used = sorted({row.device for row in stats.iterations})
+    return f"{stats.device}, iterations on {' and '.join(used)}: {stats.why}"
+
+
 def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tuple[dict[str, float], str | None]:
-    """The median seconds of each way, and why ``"auto"`` decided as it did."""
+    """The median seconds of each way, and what ``"auto"`` used in the end, and why."""
     program, limit = program_of(name, graph)
     times: dict[str, list[float]] = {way: [] for way in ways()}
     first, why = None, None
@@ -65,7 +72,7 @@ def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tu
             times[way].append(result.stats.seconds)
             first = first or result
             assert not differing(name, result, first, RANKS_DIFFER), f"{name}: a wrong answer ({way})"
-            why = result.stats.why if way == "auto" else why
+            why = reason(result.stats) if way == "auto" else why
     return {way: statistics.median(taken[WARM:]) for way, taken in times.items()}, why
 
 
