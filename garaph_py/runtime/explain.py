@@ -21,14 +21,13 @@ from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
 from ..system.arguments import explained
 from ..system.sizes import show_bytes, show_seconds
-from . import learned
 from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
+from .past import Past
 from .plan import RunPlan, reverses, there_of
 from .reckoning import (
     Call,
     OnDevice,
-    Past,
     Rates,
     call_of,
     cpu_seconds,
@@ -192,7 +191,9 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         on_disk, reads = planned_edges(memory, graph, chosen)
         vertex_bytes = memory.taken + needs.tiles
     on_gpu, count = chosen.executor != CPU, max(len(chosen.gpus), 1)
-    part = replace(call, edges=call.edges // count)
+    known = call.past.on_gpus(count)
+    took = call.past.took if count == 1 else {} if known is None else {(GPU, 1): known}
+    part = replace(call, edges=call.edges // count, past=replace(call.past, took=took))
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
         graph.memory, vertex_bytes, on_disk, int(count * there.staying(part)) if on_gpu else 0,
@@ -209,7 +210,7 @@ def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPla
         return verdict.call, verdict.there, verdict.rates
     machine = Machine.here()
     threads = options.threads or machine.cores
-    past = learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
+    past = machine.past(bound, graph, options, threads)
     there = OnDevice() if chosen.executor == CPU else there_of(bound, graph, options, machine)
     orders = chosen.executor == CPU and chosen.pushes and reverses(bound, graph)
     return call_of(bound, graph, options, threads, Past() if graph.on_disk else past, orders), there, machine.rates()

@@ -15,6 +15,7 @@ import json
 import os
 import threading
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from statistics import median_low
@@ -25,9 +26,10 @@ from ..native import cache
 from ..native.references import fingerprint
 from ..program import BoundProgram
 from ..system.machine import processor_name
-from .lessons import Measured, is_believable, revised
+from .lessons import Measured, is_believable, known_after, revised
 from .options import RunOptions
-from .reckoning import NAMES, Past, Rates, Verdict, cpu_iterating, cpu_seconds, gpu_seconds, reversing_seconds
+from .past import ON_CPU, Past, Took, Way
+from .reckoning import NAMES, Rates, Verdict, gpu_seconds
 
 MOST_BYTES = 1 << 14
 """Bytes of the largest file that is read; one of all rates has about 1,000."""
@@ -38,7 +40,7 @@ CALLS = 3
 LEAST_ON_GPU = 2
 """Calls on the GPU before their time counts: after a single slow one, the CPU would be chosen for good."""
 MOST_KINDS = 64
-"""Kinds of calls that a graph remembers; the oldest is forgotten first."""
+"""Kinds of calls that a graph remembers, and of each kind the ways to compute; the oldest is forgotten first."""
 HISTORY = "times of calls"
 """Name of a graph's `History` among its derived arrays."""
 
@@ -172,13 +174,42 @@ def text_of(known: Learned) -> bytes:
     return json.dumps(vars(known)).encode()
 
 
-class Calls:
-    """The latest calls of one kind on a graph: their seconds on the CPU, and on a GPU that had the graph already."""
+@dataclass
+class Times:
+    """The latest calls that computed in the same way.
 
-    def __init__(self) -> None:
-        self.iterations: int | None = None
-        self.reached, self.few = 1.0, 0
-        self.cpu, self.gpu = deque[float](maxlen=CALLS), deque[float](maxlen=CALLS)
+    Attributes
+    ----------
+    iterating, beyond : deque of float
+        Seconds of all iterations, and of the rest of those calls that found what earlier ones had made.
+    kept : int
+        Bytes of the graph that the GPUs kept after the last one.
+    """
+
+    iterating: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
+    beyond: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
+    kept: int = 0
+
+    @property
+    def took(self) -> Took:
+        """What the next such call is expected to take."""
+        return Took(median_low(self.iterating), median_low(self.beyond) if self.beyond else None, self.kept)
+
+
+@dataclass
+class Calls:
+    """The latest calls of one kind.
+
+    Attributes
+    ----------
+    last : Past or None
+        What is known of the iterations of the last one; None before the first.
+    times : dict of (Way, object) to Times
+        By what computed, and by the options that matter there (`placed`).
+    """
+
+    last: Past | None = None
+    times: dict[tuple[Way, Hashable], Times] = field(default_factory=dict)
 
 
 class History:
@@ -187,7 +218,7 @@ class History:
     Attributes
     ----------
     lost : float
-        Seconds that calls have lost by using the CPU, since the graph last was on the GPU.
+        Seconds that calls have lost by using the CPU, since a GPU was used last.
     """
 
     def __init__(self) -> None:
@@ -199,43 +230,55 @@ class History:
         """The history of a graph."""
         return arrays.derived.get(HISTORY, cls, lambda _: 0)
 
-    def past(self, called: str) -> Past:
-        """What is known for the next call of the kind `called`."""
+    def past(self, called: str, placed: Hashable = None) -> Past:
+        """What is known for the next call of the kind `called`, with these options (`placed`)."""
         calls = self._kinds.get(called, Calls())
-        cpu = median_low(calls.cpu) if calls.cpu else None
-        gpu = median_low(calls.gpu) if len(calls.gpu) >= LEAST_ON_GPU else None
-        return Past(calls.iterations, cpu, gpu, self.lost, calls.reached, calls.few)
+        took = {
+            way: times.took
+            for (way, how), times in list(calls.times.items())  # another thread may add to them
+            if how in (None, placed) and len(times.iterating) >= (1 if way == ON_CPU else LEAST_ON_GPU)
+        }
+        return replace(calls.last or Past(), lost=self.lost, took=took)
 
-    def add(self, called: str, verdict: Verdict, measured: Measured) -> None:
-        """Add a call of the kind `called`.
+    def add(
+        self, called: str, way: Way, placed: Hashable, measured: Measured, vertices: int, ordering: float = 0.0
+    ) -> None:
+        """Add a call of the kind `called`, which took so many seconds for `ordering` edge values.
 
-        The first call on the CPU makes arrays that later ones find, so of its time only the iterations count, and not
-        what it takes to order edge values. A call that has copied the graph to the GPU tells nothing about those that
-        find it there.
+        The first call on the CPU, and calls that copy the graph to a GPU, make what later ones find. So of their time
+        only the iterations count.
         """
-        calls = self._kinds.setdefault(called, Calls())
-        call, there, rates = verdict.call, verdict.there, verdict.rates
-        if measured.on_gpu:
-            if there.missing(call):
-                self.lost = 0.0
-            else:
-                calls.gpu.append(measured.seconds)
-        else:
-            model = replace(call, past=Past(iterations=measured.iterations), reverses=False)
-            beyond = cpu_seconds(model, rates) - cpu_iterating(model, rates)
-            counted = measured.seconds if calls.iterations is not None else measured.iterating + beyond
-            counted = min(counted, measured.seconds) - reversing_seconds(call)
-            calls.cpu.append(max(counted, beyond))
-            self.lost += max(measured.seconds - gpu_seconds(call, there, rates), 0.0)
-        calls.iterations, calls.few = measured.iterations, measured.few
-        calls.reached = measured.active / max(call.vertices, 1)
-        if len(self._kinds) > MOST_KINDS:
-            self._kinds.pop(next(iter(self._kinds)))
+        calls, on_cpu = self._kinds.setdefault(called, Calls()), way == ON_CPU
+        times = calls.times.setdefault((way, None if on_cpu else placed), Times())
+        times.iterating.append(max(measured.iterating - ordering, 0.0))
+        if calls.last is not None if on_cpu else measured.found_all:
+            times.beyond.append(max(measured.seconds - measured.iterating, 0.0))
+        times.kept = measured.kept
+        if not on_cpu:
+            self.lost = 0.0
+        calls.last = known_after(Past(), measured, vertices)
+        forget_oldest(self._kinds)
+        forget_oldest(calls.times)
+
+    def lose(self, verdict: Verdict, measured: Measured) -> None:
+        """Add what a call has lost by its choice of the CPU, if it has lost anything."""
+        self.lost += max(measured.seconds - gpu_seconds(verdict.call, verdict.there, verdict.rates), 0.0)
+
+
+def forget_oldest(remembered: dict[Any, Any]) -> None:
+    """Forget what was added first, if there are too many entries."""
+    if len(remembered) > MOST_KINDS:
+        remembered.pop(next(iter(remembered)))
 
 
 def kind(bound: BoundProgram, options: RunOptions, threads: int) -> str:
     """The kind of a call, by which a graph remembers it: the program, whatever its parameters are, and the options that
-    matter."""
+    matter on all processors."""
     program = type(bound.program)
-    asked = options.iterations, options.mode, options.sync, options.engine, options.gather, options.gpu_bytes, threads
+    asked = options.iterations, options.mode, options.sync, options.engine, threads
     return f"{program.__module__}.{program.__qualname__} {bound.value} {bound.edge} {asked}"
+
+
+def placed(options: RunOptions) -> Hashable:
+    """The options that matter on GPUs alone."""
+    return options.gather, options.gpu_bytes

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from .past import Past
 from .reckoning import (
     ALL,
     CPU_STEP,
     LEAST_ACTIVE,
+    THERE,
     Call,
     OnDevice,
-    Past,
     Rates,
     Verdict,
     answered_bytes,
@@ -53,8 +54,11 @@ class Measured:
         Seconds of compiling, and of finding the GPU and making its context.
     active : int
         Vertices that were active, summed over the iterations.
-    few : int
-        Iterations whose active vertices had few out-edges.
+    few, pulls : int
+    pushed : float
+        As in `Past`.
+    kept, found : int
+        Bytes of the graph that the GPUs kept at the end, and that the call had found there.
     """
 
     on_gpu: bool
@@ -65,12 +69,21 @@ class Measured:
     starting: float = 0.0
     active: int = 0
     few: int = 0
+    pulls: int = 0
+    pushed: float = 0.0
+    kept: int = 0
+    found: int = 0
+
+    @property
+    def found_all(self) -> bool:
+        """Whether the GPUs had, as far as they keep it, the graph in the layout that the call needs."""
+        return self.found >= THERE * self.kept
 
 
 def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
     """The rates with which the estimate of a call would have been its measured time."""
     call, there, rates = verdict.call, verdict.there, verdict.rates
-    call = replace(call, past=Past(iterations=measured.iterations, few=measured.few))
+    call = replace(call, past=known_after(call.past, measured, call.vertices))
     found = dict[str, float]()
     if measured.starting >= LEAST_SECONDS and not there.has_context:
         found["start"] = measured.starting
@@ -78,9 +91,19 @@ def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
         found["compile"] = measured.compiling
     if measured.on_gpu and there.missing(call):
         found |= placing(call, there, rates, measured)
+    elif measured.on_gpu and not measured.found_all:  # it has copied what it was expected to find
+        pass
     elif call.kind == ALL or measured.active >= LEAST_ACTIVE * call.vertices:
         found |= working(call, there, rates, measured)
     return {name: value for name, value in found.items() if is_believable(name, value)}
+
+
+def known_after(past: Past, measured: Measured, vertices: int) -> Past:
+    """What is known about iterations after a call on a graph with so many vertices."""
+    return replace(
+        past, iterations=measured.iterations, reached=measured.active / max(vertices, 1), few=measured.few,
+        pulls=measured.pulls, pushed=measured.pushed,
+    )  # fmt: skip
 
 
 def placing(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> dict[str, float]:
@@ -116,7 +139,7 @@ def working(call: Call, there: OnDevice, rates: Rates, measured: Measured) -> di
     elif beyond - rates.call >= LEAST_SECONDS / 10:
         found["answering"] = answered_bytes(call) / (beyond - rates.call)
     if seconds >= LEAST_SECONDS and not (there.streamed(call) or call.first_read):
-        found[f"gpu_{call.kind}"] = call.work / seconds
+        found[f"gpu_{call.kind}"] = call.gpu_work / seconds
     return found
 
 

@@ -19,7 +19,8 @@ from ..program import BoundProgram
 from ..system.memory import total_memory
 from . import learned, speeds
 from .options import RunOptions
-from .reckoning import OnDevice, Past, Rates
+from .past import Past
+from .reckoning import OnDevice, Rates
 from .several import Gpus
 
 
@@ -86,7 +87,7 @@ def gpus() -> Gpus:
 
 def past(bound: BoundProgram, graph: Graph, options: RunOptions, threads: int) -> Past:
     """What this process knows of earlier calls like this one."""
-    return learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
+    return learned.History.of(graph._arrays).past(learned.kind(bound, options, threads), learned.placed(options))
 
 
 def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -36,8 +37,9 @@ from .options import (
     may_chain,
     pushes_deltas,
 )
-from .reckoning import Call, OnDevice, Past, Rates, Verdict, call_of, choose, cpu_seconds
-from .several import how_many
+from .past import Past
+from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds
+from .several import best_of_several, how_many
 
 SPARED_CORES = 2
 """Cores that the CPU's threads leave free in a hybrid run: one for the GPU thread and one for a thread of the driver. A
@@ -137,6 +139,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     """
     executor, verdict = executor_of(bound, graph, options, machine)
     gpus, why_gpus = gpus_of(bound, graph, options, machine, executor)
+    if executor == HYBRID and verdict is not None and verdict.call.past.are_faster_alone(len(gpus)):
+        executor = GPU
     synchronous = is_synchronous(bound, options)
     threads = options.threads
     if executor == HYBRID and threads is None:
@@ -178,7 +182,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
 
 
 def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> tuple[str, Verdict | None]:
-    """The executor that begins the run, ``"cpu"``, ``"gpu"`` or ``"hybrid"``, and what this choice rests on.
+    """The executor that begins the run, ``"cpu"``, ``"gpu"`` or ``"hybrid"``, and what this choice rests on. It is
+    ``"hybrid"``, too, if the CPU may help, but has been measured not to (`Past.are_faster_alone`).
 
     ``device="auto"`` may give ``"gpu"`` even if the machine's GPU cannot be used: opening it then fails, and the run
     goes on with the CPU, with a note that says why.
@@ -213,15 +218,27 @@ def gpus_of(
     if options.asked_gpus is None and options.device == GPU:
         return (0,), None
     may = allowed_gpus(options, machine)
-    needs_one = options.lists is not None or graph.on_disk or options.mode == COMPONENTS
-    if options.device == GPU or options.deterministic or len(may) == 1 or needs_one:
-        is_given = options.asked_gpus is not None and not needs_one
+    if options.device == GPU or options.deterministic or len(may) == 1 or needs_one(graph, options):
+        is_given = options.asked_gpus is not None and not needs_one(graph, options)
         return (may if is_given else may[:1]), None
     threads = options.threads or machine.cores
     past = machine.past(bound, graph, options, threads)
     call, there = call_of(bound, graph, options, threads, past), there_of(bound, graph, options, machine)
     count, why = how_many(call, there, machine.rates(), machine.gpus(), len(may))
     return may[:count], why
+
+
+def needs_one(graph: Graph, options: RunOptions) -> bool:
+    """Whether a run takes one GPU at most, however many the user allows."""
+    return options.lists is not None or graph.on_disk or options.mode == COMPONENTS
+
+
+def seconds_on_several(call: Call, there: OnDevice, graph: Graph, options: RunOptions, machine: Machine) -> float:
+    """The expected time of all iterations on several GPUs; infinite if the run may not take several, or this process
+    has not found one yet."""
+    if not there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
+        return inf
+    return best_of_several(call, there, machine.rates(), machine.gpus(), len(may))[1]
 
 
 def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
@@ -272,7 +289,8 @@ def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Mach
     searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
     if searches and not reads_lists_once(bound, graph, options, machine, call):
         return None
-    return choose(call, there_of(bound, graph, options, machine), machine.rates())
+    there = there_of(bound, graph, options, machine)
+    return choose(call, there, machine.rates(), seconds_on_several(call, there, graph, options, machine))
 
 
 def reads_lists_once(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, call: Call) -> bool:

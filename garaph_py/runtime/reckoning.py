@@ -9,11 +9,13 @@ they take at most twice the time of the best choice, as far as the estimates are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+from math import inf
 
 from ..codec.arrays import PACKED, RAW
+from ..executor.costs import EXPECTED as COSTS
 from ..executor.gpu.edges import ArraysOnDevice
-from ..executor.gpu.memory_plan import can_push
+from ..executor.gpu.memory_plan import can_push, has_lists
 from ..executor.gpu.out_edges import widths_of
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
@@ -21,6 +23,7 @@ from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
 from .options import RunOptions, finds_components, gpu_may_push, may_chain
+from .past import ON_CPU, Past
 
 ALL, FRONTIER, SEARCH, SEARCH_BOTH, UNION = "all", "frontier", "search", "search_both", "union"
 """Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow
@@ -88,7 +91,8 @@ class Rates:
     gpu_all, gpu_frontier, gpu_search, gpu_search_both, gpu_union : float
         With all edges in the GPU's memory: PageRank 94 G/s, BFS in an undirected graph 190, ConnectedComponents by
         union-find 220 (2026-11-24); SSSP 30 (R-MAT 22 and 24 on an H100, without the fixed time of iterations,
-        2026-11-28). BFS in a directed graph has not been measured.
+        2026-11-28). BFS in a directed graph has not been measured: it should take no longer than SSSP, which pulls more
+        often, and reads more bytes of each edge.
     start : float
         Seconds to find the GPU and to make its context.
     compile : float
@@ -116,7 +120,7 @@ class Rates:
     cpu_union: float = 3.0e8
     gpu_all: float = 9.4e10
     gpu_frontier: float = 2.9e10
-    gpu_search: float = 1.7e10
+    gpu_search: float = 2.9e10
     gpu_search_both: float = 1.9e11
     gpu_union: float = 2.0e11
     start: float = 0.45
@@ -135,34 +139,8 @@ class Rates:
         return rate
 
 
-NAMES = tuple(field.name for field in fields(Rates))
+NAMES = tuple(rate.name for rate in fields(Rates))
 """The names of all rates."""
-
-
-@dataclass(frozen=True)
-class Past:
-    """What earlier calls with such a program on the same graph took.
-
-    Attributes
-    ----------
-    iterations : int or None
-        Of the last call; None if there was none.
-    cpu, gpu : float or None
-        Seconds of a call on the CPU, and of one on the GPU that found the graph there; None if not known.
-    lost : float
-        Seconds that the calls on this graph have lost by using the CPU, since the graph last was on the GPU.
-    reached : float
-        Active vertices of the last call, summed over its iterations, divided by the vertices of the graph.
-    few : int
-        Iterations of the last call whose active vertices had few out-edges (`policy.DEVICE_FEW_EDGES`).
-    """
-
-    iterations: int | None = None
-    cpu: float | None = None
-    gpu: float | None = None
-    lost: float = 0.0
-    reached: float = 1.0
-    few: int = 0
 
 
 @dataclass(frozen=True)
@@ -189,8 +167,10 @@ class Call:
         The GPU reads edges that do not fit its memory from host memory, each when it is needed.
     out_edge_bytes : int
         Bytes of an out-edge in the GPU's memory, if the graph is directed and the GPU may push.
+    pushes : bool
+        The GPU would push where few edges leave active vertices.
     chains : bool
-        The GPU would do iterations with few active edges in launches of many.
+        It would do such iterations in launches of many.
     first_read, later_read : int
         Bytes that the first pass over the edges reads from disk, and each later one if only the host's memory keeps
         edges.
@@ -205,10 +185,11 @@ class Call:
     answer_bytes: int = 8
     threads: int = 1
     limit: int | None = None
-    past: Past = Past()
+    past: Past = field(default_factory=Past)
     reverses: bool = False
     in_place: bool = False
     out_edge_bytes: int = 0
+    pushes: bool = False
     chains: bool = False
     first_read: int = 0
     later_read: int = 0
@@ -232,6 +213,13 @@ class Call:
     def cpu_work(self) -> float:
         """The same for the CPU, which does less work if a relaxation reaches few vertices."""
         return self.work if self.kind == ALL else self.work * min(self.past.reached / LEAST_ACTIVE, 1.0)
+
+    @property
+    def gpu_work(self) -> float:
+        """The same for the GPU, which does less work where it pushes deltas."""
+        if self.kind != ALL or not self.pushes or self.past.iterations is None:
+            return self.work
+        return self.edges * (self.past.pulls + self.past.pushed * COSTS.push_edge)
 
     @property
     def graph_bytes(self) -> float:
@@ -270,18 +258,25 @@ class OnDevice:
 
     def staying(self, call: Call) -> float:
         """Bytes of the graph that stay in the GPU's memory once they are there."""
-        if self.room is None or call.whole_bytes <= self.room:
+        room = self.room_for_edges(call)
+        if call.whole_bytes <= room:
             return call.whole_bytes
-        return call.graph_bytes if call.graph_bytes <= self.room else STAYING * self.room
+        return call.graph_bytes if call.graph_bytes <= room else STAYING * room
+
+    def room_for_edges(self, call: Call) -> float:
+        """Bytes of the GPU's memory that are left beside the call's values."""
+        values = ARRAYS_ON_GPU * call.vertices * call.value_bytes
+        return inf if self.room is None else max(self.room - values, 0)
 
     def holds(self, call: Call) -> bool:
-        """Whether the GPU's memory has room for the whole graph, and for the call's values beside it."""
-        values = ARRAYS_ON_GPU * call.vertices * call.value_bytes
-        return self.room is not None and call.whole_bytes + values <= self.room
+        """Whether the GPU's memory is known to have room for the whole graph, and for the call's values beside it."""
+        return self.room is not None and call.whole_bytes <= self.room_for_edges(call)
 
     def missing(self, call: Call) -> float:
-        """Bytes of the graph that the call would copy to the GPU to stay there."""
-        staying = self.staying(call)
+        """Bytes of the graph that the call would copy to the GPU to stay there: all that the last call kept there, or
+        that are expected to stay, if most of them are not there."""
+        took = call.past.on_gpus(1)
+        staying = took.kept if took is not None and took.kept else self.staying(call)
         return 0.0 if self.nbytes >= THERE * staying else staying - self.nbytes
 
     def streamed(self, call: Call) -> float:
@@ -316,12 +311,12 @@ def call_of(
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     kind = kind_of(bound, options)
     in_place = kind in (SEARCH_BOTH, UNION) and options.policy.zero_copy
-    pushes = can_push(bound, graph) and gpu_may_push(bound, options)
+    pushes = has_lists(bound, graph) and gpu_may_push(bound, options)
+    chains = pushes and bound.is_relaxation and may_chain(options)
     return Call(
         kind, graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize, threads,
         options.iterations, past, reverses, in_place and graph.encoding == RAW and not graph.on_disk,
-        out_edge_bytes(bound, graph, options),
-        pushes and may_chain(options) and (bound.undirected or not graph.on_disk),
+        out_edge_bytes(bound, graph, options), pushes, chains and (bound.undirected or not graph.on_disk),
         *disk_reads(bound, graph), graph.encoding,
     )  # fmt: skip
 
@@ -359,9 +354,9 @@ def out_edge_bytes(bound: BoundProgram, graph: Graph, options: RunOptions) -> in
 
 def cpu_seconds(call: Call, rates: Rates) -> float:
     """The time of a whole call on the CPU."""
-    if call.past.cpu is not None:
-        return call.past.cpu
-    return CPU_VERTEX * call.vertices + reversing_seconds(call) + cpu_iterating(call, rates)
+    took = call.past.took.get(ON_CPU)
+    beyond = CPU_VERTEX * call.vertices if took is None or took.beyond is None else took.beyond
+    return beyond + (reversing_seconds(call) + cpu_iterating(call, rates) if took is None else took.iterating)
 
 
 def reversing_seconds(call: Call) -> float:
@@ -399,11 +394,18 @@ def placed_bytes(call: Call, there: OnDevice) -> float:
     return missing + VALUE_ARRAYS * call.vertices * call.value_bytes if missing else 0.0
 
 
-def gpu_seconds(call: Call, there: OnDevice, rates: Rates) -> float:
-    """The time of a whole call on the GPU if all is prepared."""
-    if call.past.gpu is not None:
-        return call.past.gpu
-    return rates.call + returning(call, rates) + gpu_iterating(call, there, rates)
+def gpu_seconds(call: Call, there: OnDevice, rates: Rates, several: float = inf) -> float:
+    """The time of a whole call on the GPU if all is prepared; `several` GPUs would take so long for all iterations."""
+    took, beyond = call.past.on_gpus(1), rates.call + returning(call, rates)
+    if took is not None and took.beyond is not None:
+        beyond = took.beyond
+    return beyond + min(iterating_on_one(call, there, rates), several)
+
+
+def iterating_on_one(call: Call, there: OnDevice, rates: Rates) -> float:
+    """The time of all iterations on one GPU, as measured, or else as `gpu_iterating` expects it."""
+    took = call.past.on_gpus(1)
+    return gpu_iterating(call, there, rates) if took is None else took.iterating
 
 
 def returning(call: Call, rates: Rates) -> float:
@@ -418,11 +420,25 @@ def answered_bytes(call: Call) -> float:
 
 def gpu_iterating(call: Call, there: OnDevice, rates: Rates) -> float:
     """The time of all iterations on the GPU, once all that fits is in its memory, or that of the disk if longer."""
-    passes = call.work / max(call.edges, 1)
-    streaming = passes * there.streamed(call) * (IN_PLACE if call.in_place else 1.0) / rates.link
-    working = gpu_steps(call) + call.work / rates.of("gpu", call.kind) + streaming
+    working = gpu_steps(call) + call.gpu_work / rates.of("gpu", call.kind) + copied_bytes(call, there) / rates.link
     on_device = max(there.staying(call) - call.vertices * OFFSET_BYTES, 0.0)
     return max(working, reading_seconds(call, rates, on_device))
+
+
+def copied_bytes(call: Call, there: OnDevice) -> float:
+    """Bytes of edges that all iterations get from host memory, those that a push reads there as a multiple.
+
+    Each pull of all edges copies those that are not in the GPU's memory. A push reads the lists of active vertices, and
+    the link moves `Costs.link` / `Costs.far` times as many bytes as a push reads in the same time.
+    """
+    passes, streamed = call.work / max(call.edges, 1), there.streamed(call)
+    if call.in_place:
+        return passes * streamed * IN_PLACE
+    if not call.pushes or call.past.iterations is None:
+        return passes * streamed
+    has_out_edges = there.staying(call) >= call.whole_bytes
+    far = 0.0 if has_out_edges else call.edges * call.out_edge_bytes if call.out_edge_bytes else streamed
+    return call.past.pulls * streamed + call.past.pushed * far * COSTS.link / COSTS.far
 
 
 def gpu_steps(call: Call) -> float:
@@ -431,14 +447,20 @@ def gpu_steps(call: Call) -> float:
     return few * GPU_FEW_STEP + (call.iterations - few) * GPU_STEP
 
 
-def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
-    """Whether the call takes the GPU.
+def laid_out(call: Call, there: OnDevice) -> Call:
+    """The call with edges as wide as the last one kept them on the GPU, packed or not."""
+    return call if there.edge_bytes is None else replace(call, edge_bytes=there.edge_bytes)
+
+
+def choose(call: Call, there: OnDevice, rates: Rates, several: float = inf) -> Verdict:
+    """Whether the call takes the GPU; `several` GPUs would take so many seconds for all iterations.
 
     It does if the CPU would take longer, preparations included; the time that earlier calls have lost on the CPU counts
     as if this call lost it. It does not if it would lose even with everything prepared. Of a first search, only a part
     of the CPU's time counts (`UNKNOWN_SEARCH`).
     """
-    on_cpu, warm, preparing = cpu_seconds(call, rates), gpu_seconds(call, there, rates), 0.0
+    call = laid_out(call, there)
+    on_cpu, warm, preparing = cpu_seconds(call, rates), gpu_seconds(call, there, rates, several), 0.0
     on_gpu = on_cpu > warm
     if on_gpu:
         preparing = preparing_seconds(call, there, rates)

@@ -43,8 +43,9 @@ from .finite import FiniteCheck
 from .lessons import Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
+from .past import EVEN_F, Past
 from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, may_push, plan, reverses
-from .reckoning import OnDevice, Past, Verdict, call_of
+from .reckoning import OnDevice, Verdict, call_of, reversing_seconds
 from .result import facts_of, result_of
 from .runner import Opened, Runner, Watch
 from .verify import verifier_of
@@ -267,6 +268,7 @@ def remember(
 
     `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
     answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
+    Whoever has chosen the device, the graph remembers what the run took there.
     """
     planning, whole = seconds
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
@@ -274,17 +276,24 @@ def remember(
         return
     if graph.on_disk:
         learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)
-    if (verdict := chosen.verdict) is None:
+    if (verdict := chosen.verdict) is None and graph.m < LEAST_GPU_EDGES:
         return
-    found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)
-    starting = 0.0 if found is None or verdict.there.has_context else planning
+    found, shares = gpu_device.found(), stats.history.column("f")
+    starting = planning if found is not None and verdict is not None and not verdict.there.has_context else 0.0
     measured = Measured(
         chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.history),
         stats.compile_seconds, starting, int(stats.history.column("active").sum()),
-        int(np.count_nonzero(stats.history.column("f") * graph.m <= DEVICE_FEW_EDGES)),
+        int(np.count_nonzero(shares * graph.m <= DEVICE_FEW_EDGES)), int(np.count_nonzero(shares > EVEN_F)),
+        float(shares[shares <= EVEN_F].sum()), stats.device_bytes, stats.found_bytes,
     )  # fmt: skip
-    if options.device == ANY:
-        learned.History.of(graph._arrays).add(called, verdict, measured)
+    history, way = learned.History.of(graph._arrays), (chosen.executor, len(chosen.gpus))
+    called = learned.kind(bound, options, options.threads or Machine.here().cores)
+    ordering = 0.0 if verdict is None or measured.on_gpu else reversing_seconds(verdict.call)
+    history.add(called, way, learned.placed(options), measured, graph.n, ordering)
+    if verdict is None:
+        return
+    if options.device == ANY and not measured.on_gpu:
+        history.lose(verdict, measured)
     if not graph.on_disk and len(chosen.gpus) < 2:  # the rates are those of one GPU
         learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
 

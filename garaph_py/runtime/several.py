@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..system.sizes import show_seconds
-from .reckoning import ALL, EXPECTED, FRONTIER, Call, OnDevice, Rates, gpu_iterating
+from .reckoning import ALL, EXPECTED, FRONTIER, UNION, Call, OnDevice, Rates, gpu_iterating, iterating_on_one, laid_out
 
 PEER_LINK = 3.9e11
 """Bytes per second that a GPU sends to another over a link between them: two H100s with NVLink copy 385 to 387 GB/s one
@@ -20,7 +20,8 @@ MEETING = 3e-4
 0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26). Since one thread
 launches on all GPUs it is some 0.15 ms; a longer time is on the safe side."""
 WORTH = 0.9
-"""Several GPUs must be expected to take at most this part of one's time: estimates are no better."""
+"""Several GPUs must be expected to take at most this part of one's time, unless both were measured: estimates are no
+better."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +48,35 @@ def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -
 
     The time to make the contexts of further GPUs counts as a part of the call.
     """
-    if there.edge_bytes is not None:
-        call = replace(call, edge_bytes=there.edge_bytes)
-    one, least = gpu_iterating(call, there, rates), 1
+    one = iterating_on_one(laid_out(call, there), there, rates)
+    best, seconds = best_of_several(call, there, rates, gpus, most)
+    are_known = all(call.past.on_gpus(count) is not None for count in (1, best))
+    least = best if seconds <= (1.0 if are_known else WORTH) * one else 1
+    told = f"expected {show_seconds(one)} on one, {show_seconds(seconds)} on {best}"
+    return least, f"{least} of {most} GPUs: {told}"
+
+
+def best_of_several(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -> tuple[int, float]:
+    """The number of GPUs from 2 to `most` that is expected to be fastest, and the time of all iterations there."""
+    call = laid_out(call, there)
     seconds = {count: iterating(call, there, rates, gpus, count) for count in range(2, most + 1)}
     best = min(seconds, key=lambda count: seconds[count])
-    if seconds[best] <= WORTH * one:
-        least = best
-    told = f"expected {show_seconds(one)} on one, {show_seconds(seconds[best])} on {best}"
-    return least, f"{least} of {most} GPUs: {told}"
+    return best, seconds[best]
 
 
 def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
     """The time of all iterations on `count` GPUs, and of making the contexts of those that have none."""
-    is_usual = call.kind == ALL or call.past.iterations is not None
+    starting = rates.start * max(count - 1 - gpus.more, 0)
+    if (took := call.past.on_gpus(count)) is not None:
+        return starting + took.iterating
+    part = replace(call, edges=call.edges // count, in_place=False, chains=False)
+    joins = call.kind == UNION and there.holds(part)
+    is_usual = call.kind == ALL or joins or (call.kind != UNION and call.past.iterations is not None)
     iterations = call.iterations if is_usual else EXPECTED[FRONTIER]
-    past = replace(call.past, iterations=iterations)
-    part = replace(call, edges=call.edges // count, in_place=False, chains=False, past=past)
+    part = replace(part, past=replace(call.past, iterations=iterations))
     pushes = call.kind == FRONTIER and call.chains and not call.out_edge_bytes and there.holds(part)
     if not pushes:
-        part = replace(part, kind=ALL)
+        part = replace(part, kind=ALL, pushes=False)
     received = call.vertices * call.value_bytes * (count - 1) / count
     link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there
-    starting = rates.start * max(count - 1 - gpus.more, 0)
     return starting + gpu_iterating(part, there, rates) + iterations * (MEETING + received / link)

@@ -12,10 +12,12 @@ import pytest
 import garaph_py as gp
 from garaph_py.program import bind
 from garaph_py.runtime import learned
+from garaph_py.runtime import run as run_
 from garaph_py.runtime.learned import DAYS, MOST_KINDS, History, Learned, kind, teach
 from garaph_py.runtime.lessons import Measured
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.reckoning import ALL, FRONTIER, Call, OnDevice, Past, Rates, Verdict, choose
+from garaph_py.runtime.past import ON_CPU, Past, Took
+from garaph_py.runtime.reckoning import ALL, Call, OnDevice, Rates, choose, cpu_seconds
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 TODAY = date(2026, 11, 23)
@@ -193,47 +195,90 @@ def reckoned(call=CALL, there=FOUND):
     return choose(call, there, Rates())
 
 
+ON_GPU, TWO, BOTH = ("gpu", 1), ("gpu", 2), ("hybrid", 1)
+
+
+def added(history, measured, way=ON_CPU, called="PageRank", placed=None, ordering=0.0):
+    history.add(called, way, placed, measured, CALL.vertices, ordering)
+
+
 def test_the_median_of_the_last_calls_counts():
     history = History()
     for seconds in 9.0, 0.5, 0.6, 0.4:
-        history.add("PageRank", reckoned(), Measured(False, seconds, 0.3, 8))
+        added(history, Measured(False, seconds + 0.1, seconds, 8))
     for seconds in 0.02, 0.03:
-        assert history.past("PageRank").gpu is None
-        history.add("PageRank", reckoned(there=HERE), Measured(True, seconds, 0.01, 7, few=3))
-    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost, reached=0.0, few=3)
-    assert history.past("BFS") == Past(lost=history.lost)
+        assert history.past("PageRank").on_gpus(1) is None
+        added(history, Measured(True, seconds + 0.01, seconds, 7, few=3, pulls=2, pushed=0.5, kept=9, found=9), ON_GPU)
+    past = history.past("PageRank")
+    assert past.took == {ON_CPU: Took(0.5, pytest.approx(0.1)), ON_GPU: Took(0.02, pytest.approx(0.01), 9)}
+    assert replace(past, took={}) == Past(7, reached=0.0, few=3, pulls=2, pushed=0.5)
+    assert history.past("BFS") == Past()
 
 
-def test_of_the_first_call_only_the_iterations_count():
+def test_of_the_first_call_on_the_cpu_only_the_iterations_count():
     history = History()
-    history.add("PageRank", reckoned(), Measured(False, 9.0, 0.3, 8))
-    assert history.past("PageRank").cpu == pytest.approx(0.3 + 2e-9 * CALL.vertices)
+    added(history, Measured(False, 9.0, 0.3, 8))
+    assert history.past("PageRank").took == {ON_CPU: Took(0.3, None)}
+    assert cpu_seconds(replace(CALL, past=history.past("PageRank")), Rates()) == pytest.approx(
+        0.3 + 2e-9 * CALL.vertices
+    )
 
 
 def test_ordering_edge_values_does_not_count_for_the_next_call():
-    history, call = History(), replace(CALL, kind=FRONTIER, reverses=True)
-    for seconds in 9.0, 0.9, 0.001:
-        history.add("SSSP", reckoned(call), Measured(False, seconds, 0.6, 8, active=CALL.vertices // 50))
-    own = 2e-9 * CALL.vertices
-    assert list(history._kinds["SSSP"].cpu) == pytest.approx([0.6 + own - 0.25, 0.9 - 0.25, own])
-    assert history.past("SSSP").reached == 0.02
-
-
-def test_a_call_that_brings_the_graph_is_not_taken_for_a_warm_one():
     history = History()
-    history.add("PageRank", reckoned(), Measured(False, 0.4, 0.3, 8))
+    for seconds in 0.6, 0.9, 0.001:
+        added(history, Measured(False, 9.0, seconds, 8, active=CALL.vertices // 50), ordering=0.25)
+    assert history.past("PageRank").took[ON_CPU].iterating == pytest.approx(0.35)
+    assert history.past("PageRank").reached == 0.02
+
+
+def test_of_a_call_that_brings_the_graph_only_the_iterations_count():
+    history = History()
+    added(history, Measured(False, 0.4, 0.3, 8))
+    history.lose(reckoned(), Measured(False, 0.4, 0.3, 8))
     assert history.lost > 0.3
-    history.add("PageRank", reckoned(), Measured(True, 0.4, 0.3, 8))
-    assert history.past("PageRank").gpu is None
+    for kept, found in (100, 0), (100, 89), (100, 90):
+        assert history.past("PageRank").on_gpus(1) == (Took(0.1, None, 100) if found == 90 else None)
+        added(history, Measured(True, 0.5, 0.1, 8, kept=kept, found=found), ON_GPU)
+    assert history.past("PageRank").on_gpus(1) == Took(0.1, 0.4, 100)
     assert history.lost == 0.0
+
+
+def test_each_way_has_its_own_times():
+    history = History()
+    for seconds, way in (0.3, ON_GPU), (0.2, TWO), (0.25, BOTH):
+        for _ in range(2):
+            added(history, Measured(True, seconds, seconds, 8), way)
+    past = history.past("PageRank")
+    assert (past.on_gpus(1).iterating, past.on_gpus(2).iterating, past.on_gpus(3)) == (0.25, 0.2, None)
+    assert not past.are_faster_alone(1)
+    for _ in range(2):
+        added(history, Measured(True, 0.1, 0.1, 8), ON_GPU)
+    assert history.past("PageRank").are_faster_alone(1)
+    assert not history.past("PageRank").are_faster_alone(2)  # nobody knows what help would do
+
+
+def test_times_on_a_gpu_are_those_of_calls_with_as_much_room():
+    history = History()
+    added(history, Measured(False, 0.4, 0.4, 8), placed="little room")
+    for room, seconds in ("little room", 0.2), ("much room", 0.1):
+        for _ in range(2):
+            added(history, Measured(True, seconds, seconds, 8), ON_GPU, placed=room)
+    assert history.past("PageRank", "little room").on_gpus(1).iterating == 0.2
+    assert history.past("PageRank", "much room").on_gpus(1).iterating == 0.1
+    assert list(history.past("PageRank", "other room").took) == [ON_CPU]
 
 
 def test_a_graph_remembers_few_kinds():
     history = History()
     for k in range(2 * MOST_KINDS):
-        history.add(str(k), reckoned(), Measured(False, 0.4, 0.3, 8))
-    assert history.past("0").cpu is None
-    assert history.past(str(2 * MOST_KINDS - 1)).cpu is not None
+        added(history, Measured(False, 0.4, 0.3, 8), called=str(k))
+    assert history.past("0") == Past()
+    assert history.past(str(2 * MOST_KINDS - 1)).took.keys() == {ON_CPU}
+    assert len(history._kinds) == MOST_KINDS
+    for k in range(2 * MOST_KINDS):
+        added(history, Measured(True, 0.4, 0.3, 8), ON_GPU, placed=k)
+    assert len(history._kinds["PageRank"].times) == MOST_KINDS
 
 
 def test_kinds_of_calls():
@@ -262,15 +307,38 @@ def large(monkeypatch):
 
 def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
     large(cpu_all=1e12)
-    graph, program, verdicts = gp.rmat(8), gp.apps.PageRank(), list[Verdict]()
-    monkeypatch.setattr(History, "add", lambda self, called, verdict, measured: verdicts.append(verdict))
+    graph, program, ways = gp.rmat(8), gp.apps.PageRank(), list[object]()
+    monkeypatch.setattr(History, "add", lambda self, called, way, *more: ways.append(way))
     result = gp.run(program, graph, iterations=2)
-    assert [verdict.why for verdict in verdicts] == [result.stats.why]
     assert result.stats.why.startswith("expected ")
-    gp.run(program, graph, iterations=2, device="cpu")
+    gp.run(program, graph, iterations=2, device="cpu")  # a graph so small, for which nothing is reckoned
     gp.run(program, graph, iterations=2, options=gp.Options(deterministic=True))
     gp.run(program, graph, iterations=2, report=tmp_path / "report.html")
-    assert len(verdicts) == 1
+    assert ways == [ON_CPU]
+    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    gp.run(program, graph, iterations=2, device="cpu")
+    assert ways == [ON_CPU] * 2
+
+
+def test_what_was_measured_on_one_device_counts_whoever_chose_it(monkeypatch, folder, large, device_for, graph_of):
+    """The rates say that the CPU is faster; runs on the GPU show that it is not."""
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    large(cpu_frontier=1e12, start=0.0, compile=0.0)
+    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    assert gp.run(program, graph).stats.device == "cpu"
+    for _ in range(3):
+        gp.run(program, graph, device="gpu")
+        gp.run(program, graph, device="cpu")
+    history = History.of(graph._arrays)
+    (calls,) = history._kinds.values()
+    for (way, _), times in calls.times.items():
+        times.iterating.extend([0.5 if way == ON_CPU else 0.1] * 3)
+        times.beyond.extend([0.0] * 3)
+    stats = gp.run(program, graph).stats
+    assert stats.device == "NumPy"
+    assert stats.why.startswith("expected 100 ms with the GPU")
+    assert stats.why.endswith("500 ms on the CPU")
 
 
 def test_calls_begin_on_the_cpu_and_go_to_the_gpu_when_they_have_lost_enough(

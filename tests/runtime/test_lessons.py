@@ -6,8 +6,8 @@ import pytest
 
 from garaph_py.runtime import reckoning
 from garaph_py.runtime.lessons import Measured, lessons, revised
+from garaph_py.runtime.past import Past
 from garaph_py.runtime.reckoning import (
-    Past,
     choose,
     cpu_seconds,
     gpu_seconds,

@@ -16,8 +16,10 @@ from garaph_py.runtime import plan as plan_
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
 from garaph_py.runtime.plan import cores_beside_gpu, executor_of, plan, reckon
-from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Past, Rates
+from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Rates
+from garaph_py.runtime.several import Gpus
 from tests.support import twins
+from tests.support.calls import known as known_calls
 from tests.support.stored_graphs import opened
 from tests.support.verdicts import verdict
 
@@ -77,6 +79,39 @@ def test_a_gpu_that_pushes_gets_no_help(monkeypatch, graph, program, options, ro
 
 
 @pytest.mark.parametrize(
+    ("times", "options", "executor"),
+    [
+        ({}, {}, "hybrid"),
+        ({"gpu": 0.1}, {}, "hybrid"),  # nobody knows yet what help would do
+        ({"gpu": 0.1, "hybrid": 0.2}, {}, "gpu"),
+        ({"gpu": 0.2, "hybrid": 0.1}, {}, "hybrid"),
+        ({"gpu": 0.1, "hybrid": 0.2}, {"device": "hybrid"}, "hybrid"),
+    ],
+    ids=str,
+)
+def test_a_gpu_that_was_faster_without_help_gets_none(monkeypatch, graph, times, options, executor):
+    call = Call(FRONTIER, graph.n, graph.m, past=known_calls(9, **times))
+    monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))
+    machine = Machine(8, lambda: True)
+    assert plan(bind(gp.apps.PageRank(), graph), graph, RunOptions(**options), machine).executor == executor
+
+
+def test_several_gpus_are_reckoned_with_once_one_is_found(graph, monkeypatch):
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 1)
+    past = known_calls(9, cpu=0.2, gpu=0.3, two=0.1)
+    machine = Machine(8, lambda: True, past=lambda *_: past, on_device=lambda *_: READY, gpus=lambda: Gpus(2, 1))
+
+    def found(machine=machine, **options):
+        planned = plan(bind(gp.apps.PageRank(), graph), graph, RunOptions(**options), machine)
+        return planned.executor, planned.gpus
+
+    assert found() == ("hybrid", (0, 1))
+    assert found(gpus=1) == ("cpu", ())
+    new = replace(machine, on_device=lambda *_: replace(READY, has_context=False))
+    assert found(new) == ("cpu", ())
+
+
+@pytest.mark.parametrize(
     "options", [{"device": "cpu"}, {"mode": "push"}, {"device": "gpu"}, {"device": "hybrid"}, {}], ids=str
 )
 def test_the_gpu_is_looked_for_only_if_that_decides_something(graph, options):
@@ -112,7 +147,7 @@ def test_what_is_known_decides(reckoned):
     known = Machine(8, lambda: True, rates=lambda: SLOW, on_device=lambda *_: READY)
     assert reckoned(known).on_gpu
     assert not reckoned(Machine(8, lambda: True, on_device=lambda *_: READY)).on_gpu
-    assert not reckoned(replace(known, past=lambda *_: Past(5, cpu=1e-4))).on_gpu
+    assert not reckoned(replace(known, past=lambda *_: known_calls(5, cpu=1e-4))).on_gpu
     assert reckoned(known, iterations=7, threads=3).call.threads == 3
     assert reckoned(known, iterations=7).call.limit == 7
 
@@ -164,7 +199,11 @@ def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path):
 
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     """What other runs have left or measured must not decide which device answers."""
-    facts = {"rates": lambda: SLOW, "past": lambda *_: Past(9, 9.0, 1e-3, 99.0), "on_device": lambda *_: READY}
+    facts = {
+        "rates": lambda: SLOW,
+        "past": lambda *_: known_calls(9, 9.0, 1e-3, lost=99.0),
+        "on_device": lambda *_: READY,
+    }
     machines = Machine(8, lambda: True), Machine(8, lambda: True, **facts)
     one, other = (reckoned(machine, deterministic=True) for machine in machines)
     assert one == other

@@ -8,9 +8,11 @@ import garaph_py as gp
 from garaph_py.program import bind
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.past import Past
 from garaph_py.runtime.plan import gpus_of
-from garaph_py.runtime.reckoning import ALL, FRONTIER, SEARCH_BOTH, UNION, Call, OnDevice, Past, Rates
-from garaph_py.runtime.several import Gpus, how_many
+from garaph_py.runtime.reckoning import ALL, FRONTIER, SEARCH_BOTH, UNION, Call, OnDevice, Rates, iterating_on_one
+from garaph_py.runtime.several import Gpus, how_many, iterating
+from tests.support.calls import known
 
 READY = OnDevice(True, True, room=80 << 30)
 LARGE = Call(ALL, 1 << 24, 1 << 29, threads=16, past=Past(iterations=30))
@@ -35,6 +37,12 @@ def test_what_one_gpu_does_without_all_edges_stays_there(kind):
     assert taken(replace(LARGE, kind=kind, past=Past(), chains=True), gpus=Gpus(2, 1)) == 1
 
 
+def test_several_gpus_find_components_in_one_iteration_only_if_all_edges_fit():
+    union = replace(LARGE, kind=UNION, past=Past(iterations=1))
+    ample, short = (iterating(union, replace(READY, room=room), Rates(), Gpus(2, 1), 2) for room in (80 << 30, 1 << 30))
+    assert short > 9 * ample
+
+
 def test_a_relaxation_is_divided_if_several_gpus_push_and_supersteps_are_few():
     two = Gpus(2, 1)
     assert taken(SSSP, gpus=two) == 2
@@ -50,6 +58,17 @@ def test_a_relaxation_is_divided_if_the_lists_fit_packed():
     assert taken(SSSP, raw, Gpus(2, 1)) == 1
     assert taken(SSSP, packed, Gpus(2, 1)) == 2
     assert taken(SSSP, replace(packed, room=room // 3), Gpus(2, 1)) == 1
+
+
+def test_measured_times_count_more_than_estimates():
+    two = Gpus(2, 1)
+    assert taken(replace(LARGE, past=known(30, gpu=0.100, two=0.099)), gpus=two) == 2
+    assert taken(replace(LARGE, past=known(30, gpu=0.099, two=0.100)), gpus=two) == 1
+    assert taken(replace(LARGE, past=known(30, gpu=0.100, hybrid=0.090, two=0.095)), gpus=two) == 1
+    assert taken(replace(LARGE, past=known(30, two=10.0)), gpus=two) == 1
+    one = iterating_on_one(LARGE, READY, Rates())
+    assert taken(replace(LARGE, past=known(30, two=0.95 * one)), gpus=two) == 1  # the other one is an estimate
+    assert taken(replace(LARGE, past=known(30, two=0.89 * one)), gpus=two) == 2
 
 
 def test_a_small_graph_stays_on_one():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from garaph_py.runtime.past import ON_CPU, Past, Took
 from garaph_py.runtime.reckoning import ALL, FRONTIER, SEARCH, Call, OnDevice, Rates
 
 M, N = 134_000_000, 4_194_304
@@ -22,6 +23,13 @@ def bfs(**more):
 
 def sssp(**more):
     return Call(FRONTIER, N, M, edge_bytes=8, threads=16, **more)
+
+
+def known(iterations=None, cpu=None, gpu=None, two=None, hybrid=None, **more):
+    """A past in which whole calls took so many seconds on the CPU, on one GPU, on two, and on the CPU and one GPU."""
+    seconds = {ON_CPU: cpu, ("gpu", 1): gpu, ("gpu", 2): two, ("hybrid", 1): hybrid}
+    took = {way: Took(each, 0.0) for way, each in seconds.items() if each is not None}
+    return Past(iterations, took=took, **more)
 
 
 def short(value):
