@@ -82,7 +82,7 @@ def most_alike(traits: Traits, machine: Machine) -> VertexProgram | None:
         _, other = one
         return (
             traits.is_relaxation == other.is_relaxation, traits.updates_all_vertices == other.updates_all_vertices,
-            traits.edge_value_bytes == other.edge_value_bytes, traits.ends_early == other.ends_early,
+            traits.ends_early == other.ends_early, traits.edge_value_bytes == other.edge_value_bytes,
             traits.value_bytes == other.value_bytes,
         )  # fmt: skip
 

@@ -28,10 +28,10 @@ def machine_with(*names: str) -> Machine:
 
 @pytest.mark.parametrize(("program", "like"), [
     (gp.apps.PageRank(weighted=False), "ConnectedComponents"), (gp.apps.BFS(0), "ConnectedComponents"),
-    (gp.apps.SSSP(0), "ConnectedComponents"), (gp.apps.ConnectedComponents(), "BFS"),
+    (gp.apps.SSSP(0), "ConnectedComponents"), (gp.apps.ConnectedComponents(), "SSSP"),
 ])  # fmt: skip
 def test_which_program_is_most_alike(program: gp.VertexProgram, like: str) -> None:
-    """All but PageRank are relaxations; of these, SSSP reads edge values, and BFS ends its gathers early."""
+    """All but PageRank are relaxations; of these, BFS ends its gathers early, and SSSP reads edge values."""
     traits = Traits.of(bind_for_types(program, True), True)
     others = machine_with("Nobody", "mine.py:Hops", "any", *(name for name in ALL if name != traits.name))
     assert type(most_alike(traits, others)).__name__ == like
