@@ -339,7 +339,7 @@ KINDS = {
             "transfer_over_edges": float, "from_device": int, "from_disk": int, "gpu_memory_used": int,
             "device_used": str, "threads_used": int, "encoding_used": str,
             "graph_lists": int, "graph_turns": int, "graph_near": float, "graph_far": float, "graph_irregular": float,
-            "graph_nearby": bool,
+            "graph_imbalance": float, "graph_nearby": bool,
             "source": str, "source_edges": int, "note": str, "error": str,
         },
         prepare_run,

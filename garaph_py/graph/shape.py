@@ -45,6 +45,8 @@ class Shape:
     irregular : float
         Share of the lists that are not the list of the vertex before with all ids one larger. It is 0 in a grid,
         except at its border.
+    imbalance : float
+        The lists in that half of the edges which has more of them, divided by half of all lists: from 1 to 2.
     """
 
     lists: int
@@ -52,6 +54,7 @@ class Shape:
     near: float
     far: float
     irregular: float
+    imbalance: float
 
     @classmethod
     def of(cls, edges: Adjacency) -> Shape:
@@ -62,7 +65,9 @@ class Shape:
         if len(edges.neighbour_array) and not edges.neighbour_array.on_disk:
             near, far = (lost(edges, window) for window in (NEAR, FAR))
             uneven = irregular(edges)
-        return cls(int(np.count_nonzero(degrees)), int(np.count_nonzero(np.diff(degrees))), near, far, uneven)
+        lists, first = (int(np.count_nonzero(part)) for part in (degrees, degrees[: middle(edges.offsets)]))
+        imbalance = max(first, lists - first) / (lists / 2) if lists else 1.0
+        return cls(lists, int(np.count_nonzero(np.diff(degrees))), near, far, uneven, imbalance)
 
     @classmethod
     def expected(cls, vertices: int, edges: int) -> Shape:
@@ -71,7 +76,19 @@ class Shape:
         lists = round(vertices * -math.expm1(-mean))
         alike = equal_lengths(mean)
         near, far = (math.exp(-window * LINE / max(vertices, 1)) for window in (NEAR, FAR))
-        return cls(lists, round(vertices * (1 - alike)), near, far, 1.0)
+        return cls(lists, round(vertices * (1 - alike)), near, far, 1.0, 1.0)
+
+    def imbalance_of(self, partitions: int) -> float:
+        """The most lists that one of so many partitions has, each with equally many edges, divided by their mean.
+
+        Each partition's halves are taken to be as unequal as those of all edges.
+        """
+        return float(self.imbalance ** math.log2(partitions))
+
+
+def middle(offsets: Array) -> int:
+    """The number of vertices whose lists begin in the first half of the edges."""
+    return int(np.searchsorted(offsets[:-1], offsets[-1] / 2))
 
 
 def equal_lengths(mean: float) -> float:

@@ -245,7 +245,7 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     add("edge", column("edge"), grows=not shaped)
     if sparse or shaped:  # otherwise, edges and vertices are proportional
         add("vertex", column("vertex"), grows=sparse)
-    for name in ("gathered", "waited", *shaped):
+    for name in ("gathered", "waited", "activated", "mixed", *shaped):
         if column(name).any():
             add(name, column(name), grows=name == "far")
     # otherwise the fit cannot separate it from the unit costs

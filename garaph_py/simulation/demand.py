@@ -13,6 +13,7 @@ from ..executor.cpu.chain import LONGEST, MOST_EDGES, MOST_SUPERSTEPS
 from ..executor.cpu.pull import PULL_ACTIVE_RATIO
 from ..executor.cpu.runs import MIN_RUN_EDGES, RANDOM_ACCESS_EDGES
 from ..executor.modes import NOTIFY_PULL, PULL, PUSH
+from ..graph.shape import Shape
 from .workload import Activity, Workload
 
 CHAIN, PULL_ACTIVE = "chain", "pull-active"
@@ -44,6 +45,12 @@ class Demand:
         Vertices that gather, and have another number of edges than the one before.
     irregular : float
         In a chain: vertices whose list is not that of the vertex before with all ids one larger (`Shape.irregular`).
+    activated : float
+        Vertices that are activated, except by a plain pull, which has no branch for that; of programs in which a vertex
+        changes once.
+    mixed : float
+        Gathered edges of a program whose gathers could end early, but do not; times p (1 - p), if a share p of all
+        edges leads from reached vertices.
     active : float
         In a pull of a relaxation: edges of active vertices, which may change values.
     graph : float
@@ -73,12 +80,14 @@ class Demand:
     first: int = 0
     fetched: float = 0.0
     irregular: float = 0.0
+    activated: float = 0.0
+    mixed: float = 0.0
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
     """The demand of an iteration in `mode` on this number of cores."""
     if mode == NOTIFY_PULL:
-        return of_notify_pull(workload, activity, cores)
+        return of_notify_pull(workload, activity, policy, cores)
     if mode == PUSH:
         large = activity.active_edges + activity.active > MIN_RUN_EDGES
         return of_push(workload, activity, PUSH, cores if large else 1)
@@ -90,6 +99,26 @@ def threads(work: float, cores: int) -> int:
     return cores if work > MIN_RUN_EDGES else 1
 
 
+def changed(workload: Workload, activity: Activity) -> int:
+    """The vertices that the iteration activates, of a program in which a vertex changes once; 0 of others.
+
+    They are the vertices whose values change, for without edge values, a bucket has the vertices of one distance.
+    """
+    traits = workload.traits
+    once = traits.ends_early or (traits.has_buckets and not traits.edge_value_bytes)
+    return activity.activated if once else 0
+
+
+def mixed(workload: Workload, activity: Activity) -> float:
+    """How hard it is to predict whether an edge leads from a reached vertex: p (1 - p), if a share p of the edges does.
+
+    Known for programs whose gathers could end early, as in them a vertex is active once only. Their `gather` has a
+    branch on that.
+    """
+    reached = min((activity.reached_edges + activity.active_edges) / max(workload.edges, 1), 1.0)
+    return reached * (1 - reached) if workload.traits.ends_early else 0.0
+
+
 def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> Demand:
     """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
     shape, calls = workload.shape, int(mode != CHAIN)
@@ -99,18 +128,27 @@ def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> De
         mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
         calls=calls, waited=0 if calls else activity.waited,
         irregular=0.0 if calls else activity.active * shape.irregular,
+        activated=changed(workload, activity) / cores,
     )  # fmt: skip
 
 
-def of_notify_pull(workload: Workload, activity: Activity, cores: int) -> Demand:
+def imbalance(shape: Shape, policy: Policy, cores: int) -> float:
+    """How many times the mean the most lists of a core are: cores take the next piece of work, unless each has one
+    partition, with equally many edges; then the one with the most lists ends last."""
+    return shape.imbalance_of(cores) if policy.one_partition_per_thread else 1.0
+
+
+def of_notify_pull(workload: Workload, activity: Activity, policy: Policy, cores: int) -> Demand:
     """Notifying, and gathering: lists of average length, of which an edge notifies at most one."""
     shape, followed, gathered = workload.shape, activity.active_edges, workload.gathered(activity)
     share, sharing = followed / threads(RANDOM_ACCESS_EDGES * followed, cores), threads(gathered, cores)
     lists = min(shape.lists * gathered / max(workload.edges, 1), followed) / sharing
+    lists *= imbalance(shape, policy, sharing)
     read = share + gathered / sharing
     return Demand(
         NOTIFY_PULL, followed + gathered, share, read * shape.near, read * shape.far, gathered / sharing,
         activity.active / cores, lists * shape.turns / max(shape.lists, 1), graph=workload.vertices, notified=lists,
+        activated=changed(workload, activity) / sharing, mixed=gathered / sharing * mixed(workload, activity),
     )  # fmt: skip
 
 
@@ -124,13 +162,15 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
         if mode == PULL and (one_may_end or active * PULL_ACTIVE_RATIO < edges):
             mode = PULL_ACTIVE
         if traits.ends_early:
-            lists = max(lists - activity.reached, 0)
+            lists = max(lists - activity.reached - activity.active, 0)  # active vertices are done, too
             edges = visited(workload, activity, lists)
-    share, turns = edges / cores, shape.turns * lists / max(shape.lists, 1)
+    share, most = edges / cores, imbalance(shape, policy, cores) / cores
     return Demand(
-        mode, edges, share, share * shape.near, share * shape.far, vertex=lists / cores, turn=turns / cores,
-        active=active / cores, graph=workload.vertices / cores,
+        mode, edges, share, share * shape.near, share * shape.far, vertex=lists * most,
+        turn=shape.turns * lists / max(shape.lists, 1) * most, active=active / cores, graph=workload.vertices * most,
         fetched=share if mode == PULL and not workload.nearby else 0.0,
+        activated=changed(workload, activity) / cores if mode == PULL_ACTIVE else 0.0,
+        mixed=share * mixed(workload, activity) if mode == PULL else 0.0,
     )  # fmt: skip
 
 

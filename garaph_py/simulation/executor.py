@@ -212,7 +212,10 @@ class SimulatedCpu:
     def notify_demand(self, activity: Activity) -> Demand:
         """The demand of notifying, without gathering."""
         shape, demand = self.workload.shape, demand_of(self.workload, activity, NOTIFY_PULL, self.policy, self.cores)
-        return replace(demand, near=demand.edge * shape.near, far=demand.edge * shape.far, gathered=0.0)
+        return replace(
+            demand, near=demand.edge * shape.near, far=demand.edge * shape.far, gathered=0.0, turn=0.0, notified=0.0,
+            activated=0.0, mixed=0.0,
+        )  # fmt: skip
 
     def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
         """Seconds to notify for a GPU that processes `pages`, and to make its new values the current ones."""

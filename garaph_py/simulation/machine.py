@@ -26,11 +26,14 @@ LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
-    "fetched", "turn", "irregular", "active", "graph", "waited", "page", "iteration", "first", "call", "measured",
-    "locality", "like",
+    "fetched", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "page", "iteration", "first",
+    "call", "measured", "locality", "like",
 )  # fmt: skip
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
-AMOUNTS = ("near", "fetched", "notified", "turn", "irregular", "active", "graph", "waited", "first", "call")
+AMOUNTS = (
+    "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "first",
+    "call",
+)  # fmt: skip
 """The costs of the numbers in `demand.Demand`, each a number; a file leaves out those that are 0."""
 GARAPH = "garaph"
 """The engine of costs for policies with one partition per thread, whose pulls gather along all edges."""
@@ -86,7 +89,7 @@ class WorkCost:
         Whether the costs are those of synchronous runs; None if of any.
     values : bool or None
         Whether they are those of runs that read edge values; None if of any.
-    near, fetched, notified, turn, irregular, active, graph, waited, first, call : float
+    near, fetched, notified, turn, irregular, active, activated, mixed, graph, waited, first, call : float
         Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
         chain's last superstep.
     far : UnitCost
@@ -122,6 +125,8 @@ class WorkCost:
     notified: float = 0.0
     waited: float = 0.0
     first: float = 0.0
+    activated: float = 0.0
+    mixed: float = 0.0
     locality: tuple[float, float] | None = None
     like: str | None = None
 
@@ -133,7 +138,8 @@ class WorkCost:
             edge * demand.edge + gathered * demand.gathered + self.vertex.seconds(vertex_data) * demand.vertex
             + self.near * demand.near + self.far.seconds(vertex_data) * demand.far + self.fetched * demand.fetched
             + self.turn * demand.turn + self.irregular * demand.irregular
-            + self.notified * demand.notified + self.active * demand.active + self.graph * demand.graph
+            + self.notified * demand.notified + self.active * demand.active + self.activated * demand.activated
+            + self.mixed * demand.mixed + self.graph * demand.graph
             + self.waited * demand.waited + self.first * demand.first + self.call * demand.calls + self.iteration
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,6 +100,10 @@ class Activity:
         Edges that a push follows: fewer than `active_edges` if vertices wait for their bucket. None if unknown.
     waited : int
         Waiting vertices that are looked at to open the next bucket, in a chain; 0 if unknown.
+    activated : int
+        Vertices that the iteration activates; 0 if unknown.
+    reached_edges : int
+        The sum of the out-degrees of the vertices in `reached`.
     """
 
     active: int
@@ -109,6 +114,8 @@ class Activity:
     counts: PartitionCounts | None = None
     followed: int | None = None
     waited: int = 0
+    activated: int = 0
+    reached_edges: int = 0
 
 
 @dataclass(frozen=True)
@@ -352,11 +359,12 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
 
 
 def in_order(activities: Iterable[Activity]) -> list[Activity]:
-    """The same activities, each of which knows how many vertices were active before."""
-    found, reached = [], 0
-    for activity in activities:
-        found.append(replace(activity, reached=reached))
-        reached += activity.active
+    """The same activities, each of which knows which vertices were active before, and how many it activates."""
+    own, found, reached, edges = list(activities), [], 0, 0
+    for activity, later in itertools.zip_longest(own, own[1:]):
+        activated = 0 if later is None else later.active
+        found.append(replace(activity, reached=reached, activated=activated, reached_edges=edges))
+        reached, edges = reached + activity.active, edges + activity.active_edges
     return found
 
 
@@ -371,6 +379,8 @@ def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> lis
             round(one.reached * vertices),
             followed=None if one.followed is None else round(one.followed * edges),
             waited=round(one.waited * vertices),
+            activated=round(one.activated * vertices),
+            reached_edges=round(one.reached_edges * edges),
         )
         for one in activities
     ]

@@ -21,6 +21,14 @@ def test_a_shape_by_hand() -> None:
     assert (found.lists, found.turns) == (3, 2)
     assert found.near == found.far == 2 / 5  # two lines, each read for the first time once
     assert found.irregular == 1
+    assert found.imbalance == 4 / 3  # half of the edges are in the first list and in the half of the second
+
+
+def test_the_half_of_the_edges_with_more_lists() -> None:
+    one_and_four = Shape.of(lists_of([1, 2, 3, 4], [], [0], [0], [0], [0]))
+    assert one_and_four.imbalance == 4 / 2.5
+    assert [one_and_four.imbalance_of(count) for count in (1, 2, 4)] == pytest.approx([1, 1.6, 1.6**2])
+    assert Shape.of(lists_of([1], [0])).imbalance == 1
 
 
 def test_lists_that_are_those_before_with_all_ids_one_larger() -> None:

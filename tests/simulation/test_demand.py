@@ -25,7 +25,7 @@ from garaph_py.simulation.workload import Traits, activities_of, even_offsets, i
 from ..support.runs import run_with
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
-SHAPE = Shape(lists=60_000, turns=30_000, near=0.5, far=0.25, irregular=0.75)
+SHAPE = Shape(lists=60_000, turns=30_000, near=0.5, far=0.25, irregular=0.75, imbalance=1.5)
 LABELS = Traits("Labels", 4, is_relaxation=True)
 
 
@@ -42,6 +42,7 @@ def test_a_pull_by_hand() -> None:
     assert demand_of(work_of(), few, PULL, AUTO, 2).mode == PULL_ACTIVE  # fewer than one edge in 32 is active
     by_all = demand_of(work_of(), few, PULL, GARAPH, 2)
     assert (by_all.mode, by_all.active) == (PULL, 0)
+    assert (by_all.vertex, by_all.turn, by_all.graph) == (45_000, 22_500, 60_000)  # of the partition with more lists
 
 
 def test_a_pull_prefetches_unless_sources_are_nearby() -> None:
@@ -61,12 +62,36 @@ def test_a_pull_that_ends_early_by_hand() -> None:
     ends = work_of(traits=replace(LABELS, ends_early=True))
     known = demand_of(ends, Activity(10, 64_000, visited=70_000, reached=45_000), PULL, AUTO, 2)
     assert known == Demand(
-        PULL_ACTIVE, 70_000, 35_000, 17_500, 8_750, vertex=7_500, turn=3_750, active=32_000, graph=40_000
+        PULL_ACTIVE, 70_000, 35_000, 17_500, 8_750, vertex=7_495, turn=3_747.5, active=32_000, graph=40_000
     )
     expected = demand_of(ends, Activity(10, 64_000, reached=45_000), PULL, AUTO, 2).edges
     length = 640_000 / 60_000
-    assert expected == round(15_000 * (1 - 0.9**length) / 0.1)  # a tenth of the edges begins in active vertices
+    assert expected == round(14_990 * (1 - 0.9**length) / 0.1)  # a tenth of the edges begins in active vertices
     assert demand_of(ends, Activity(0, 0, reached=90_000), PULL, AUTO, 2).edges == 0
+
+
+def test_activated_vertices_cost_where_there_is_a_branch_for_them() -> None:
+    activity, once = Activity(1_000, 8_000, activated=600), replace(LABELS, ends_early=True, ends_late=True)
+    work = work_of(traits=once)
+    in_chain = of_push(work, activity, CHAIN, 1)
+    push, notify = (demand_of(work, activity, mode, AUTO, 2) for mode in (PUSH, NOTIFY_PULL))
+    few, all_edges = (demand_of(work, activity, PULL, policy, 2) for policy in (AUTO, GARAPH))
+    assert [one.activated for one in (in_chain, push, notify, few, all_edges)] == [600, 300, 300, 300, 0]
+    again, alike, waits = (
+        work_of(traits=replace(LABELS, has_buckets=buckets, edge_value_bytes=width))
+        for buckets, width in ((False, 0), (True, 0), (True, 4))
+    )
+    assert [demand_of(one, activity, PUSH, AUTO, 2).activated for one in (again, alike, waits)] == [0, 300, 0]
+
+
+def test_edges_of_reached_and_of_other_vertices_are_mixed() -> None:
+    activity = Activity(10, 160_000, gathered=64_000, reached_edges=320_000)  # three quarters of the edges
+    ends = work_of(traits=replace(LABELS, ends_early=True))
+    pull, notify = (demand_of(ends, activity, mode, GARAPH, 2) for mode in (PULL, NOTIFY_PULL))
+    assert (pull.mixed, notify.mixed) == (320_000 * 3 / 16, 32_000 * 3 / 16)
+    assert demand_of(ends, activity, PULL, AUTO, 2).mixed == 0  # it looks whether sources are active
+    assert demand_of(work_of(), activity, PULL, GARAPH, 2).mixed == 0
+    assert demand_of(ends, replace(activity, reached_edges=9_000_000), PULL, GARAPH, 2).mixed == 0
 
 
 def test_a_push_and_a_notification_by_hand() -> None:
@@ -77,12 +102,12 @@ def test_a_push_and_a_notification_by_hand() -> None:
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
     assert (small.edge, small.vertex) == (4_000, 96)
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
-    lists = 60_000 * 9_000 / 640_000 / 2  # of average length, half of which turn
+    lists = 60_000 * 9_000 / 640_000 / 2 * 1.5  # of average length, half of which turn; a partition has 1.5 times more
     assert notify == Demand(
         NOTIFY_PULL, 10_000, 500, 2_500, 1_250, gathered=4_500, vertex=50, turn=lists / 2, graph=80_000, notified=lists
     )
     few = demand_of(work_of(), Activity(1, 2, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
-    assert few.notified == 1  # two edges notify two vertices at most
+    assert few.notified == 1.5  # two edges notify two vertices at most, 1.5 of them in one partition
 
 
 def test_how_far_a_chain_goes() -> None:
@@ -141,10 +166,12 @@ def test_costs_by_hand_and_in_a_file() -> None:
     work = WorkCost(
         CPU, "Labels", PULL, UnitCost(1.0), UnitCost(2.0), iteration=3.0, engine="garaph", sync=True, near=5.0,
         far=UnitCost(7.0, 1.5), gathered=11.0, turn=13.0, active=17.0, graph=19.0, call=23.0, notified=29.0,
-        waited=31.0, first=37.0, fetched=41.0, irregular=43.0, locality=(0.1, 0.9),
+        waited=31.0, first=37.0, fetched=41.0, irregular=43.0, activated=47.0, mixed=53.0, locality=(0.1, 0.9),
     )  # fmt: skip
-    demand = Demand(PULL, 9, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 10**8, 1e9, 10**10, 10**11, 1e12, 1e13)
+    counts = 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 10**8, 1e9, 10**10, 10**11, 1e12, 1e13
+    demand = Demand(PULL, 9, *counts, activated=100.0, mixed=1e3)
     expected = 1 + 2e4 + 3 + 50 + 700 + 11e3 + 13e5 + 17e6 + 19e7 + 23e8 + 29e9 + 31e10 + 37e11 + 41e12 + 43e13
+    expected += 47e2 + 53e3
     assert work.of(demand, 0) == pytest.approx(expected, abs=0.1)
     assert work.of(demand, 4 << 20) == pytest.approx(expected + 2 * 150, abs=0.1)
     assert replace(work, gathered=None).of(demand, 0) == pytest.approx(expected - 10e3, abs=0.1)
@@ -174,7 +201,7 @@ def test_the_costs_of_shapes_are_found_again() -> None:
     ))  # fmt: skip
     random = np.random.default_rng(1)
     shapes = [
-        (Shape(int(size * 1000 * random.random()), int(size * 500 * random.random()), *random.random(3)), size)
+        (Shape(int(size * 1000 * random.random()), int(size * 500 * random.random()), *random.random(3), 1.2), size)
         for size in (64, 96, 128, 160, 192, 224, 250, 256)
     ]
     runs = [recorded(shape, size, truth) for shape, size in shapes]

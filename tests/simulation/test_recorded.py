@@ -54,9 +54,9 @@ def test_the_memory_that_a_run_used_counts(result):
 
 def test_the_shape_of_the_graph_is_in_the_table(result):
     earlier = {"graph_lists": 1000, "graph_turns": 900, "graph_near": 0.5, "graph_far": 0.25}
-    shape = earlier | {"graph_irregular": 0.75}
-    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 0.75)
-    assert recorded_of(result | earlier, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 1.0)
+    shape = earlier | {"graph_irregular": 0.75, "graph_imbalance": 1.25}
+    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 0.75, 1.25)
+    assert recorded_of(result | earlier, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 1.0, 1.0)
     assert recorded_of(result, [], None).workload.shape == Shape.expected(100, 10)
 
 
