@@ -118,6 +118,11 @@ def numbers_of(array: Any) -> Any:
     return array.view(array.dtype[0])
 
 
+def sum_of_bytes(numbers: Any, at: int, count: int) -> int:
+    """The sum of ``numbers[at : at + count]``, where ``count <= 32``; compiled code reads all 32 bytes at once."""
+    return sum(int(numbers[at + k]) for k in range(int(count)))
+
+
 def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:
     """Unpack 32 numbers of `width` bits and write their running sums, modulo 2**32, to ``sums[at : at + 32]``.
 

@@ -237,7 +237,26 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 NUMBERS = 32
-"""How many numbers are packed together."""
+"""How many numbers are packed together, and how many groups of them have their widths in one record."""
+
+
+@numba.extending.intrinsic
+def _sum_of_bytes(typing_context: Any, numbers: Any, at: Any, count: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8)
+        kind, wide = ir.VectorType(byte, NUMBERS), ir.VectorType(NUMBER, NUMBERS)
+        address = builder.bitcast(element(builder, arguments[:2], byte), kind.as_pointer())
+        found, none = builder.load(address, align=1, typ=kind), ir.Constant(kind, [0] * NUMBERS)
+        end = builder.insert_element(none, builder.trunc(arguments[2], byte), NUMBER(0))
+        end = builder.shuffle_vector(end, none, constant([0] * NUMBERS))
+        counted = builder.icmp_unsigned("<", ir.Constant(kind, list(range(NUMBERS))), end)
+        add_up = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(NUMBER, [wide]), f"llvm.vector.reduce.add.v{NUMBERS}i32"
+        )
+        total = builder.call(add_up, [builder.zext(builder.select(counted, found, none), wide)])
+        return builder.zext(total, WORD)
+
+    return nb.int64(numbers, nb.int64, nb.int64), emit
 
 
 def unpacked(builder: Any, first: Any, width: int) -> Any:
@@ -327,6 +346,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
     intrinsics.numbers_of: _numbers_of,
+    intrinsics.sum_of_bytes: _sum_of_bytes,
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
     intrinsics.u32_at: numba.extending.intrinsic(load_u32),

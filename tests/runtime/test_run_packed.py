@@ -247,11 +247,11 @@ def test_the_place_of_a_group_is_the_sum_of_the_widths_before_it():
     records["first_word"] = 5, 1 << 40, 7
     records["widths"] = rng.integers(0, 33, (3, RUN // GROUP))
     records["widths"][2] = 32
-    kernel = Kernel("i64* i64 i64", readers.place)
+    kernel = Kernel("i64* u8* i64 i64", readers.place)
     for run, group in np.ndindex(3, RUN // GROUP):
         wanted = int(records["first_word"][run]) + int(records["widths"][run, :group].sum())
-        assert kernel(views(records)[0], run, group) == wanted
-        assert readers.place(views(records)[0], run, group) == wanted
+        assert kernel(*views(records), run, group) == wanted
+        assert readers.place(*views(records), run, group) == wanted
 
 
 @pytest.mark.slow

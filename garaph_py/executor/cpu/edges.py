@@ -31,10 +31,9 @@ from ...codec.arrays import PACKED, RAW
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ...codec.pack import unpack_group, views
 from ...graph.adjacency import Adjacency
-from ...native import Kernel, PerCall, prefetch, prefetch_kept, sums_of_packed
+from ...native import Kernel, PerCall, prefetch, prefetch_kept, sum_of_bytes, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
-from .walk import ALL
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -59,8 +58,6 @@ LIST_WORDS_AHEAD = 48
 took 7 % longer, with four as long)."""
 IN_ORDER, WHOLE_LISTS, PARTS_OF_LISTS = range(3)
 """How a kernel reads lists: all, one after the other; single ones; or single ones whose segment may stop early."""
-EVEN_BYTES, LANE = np.uint64(0x00FF00FF00FF00FF), np.uint64(0xFFFF)
-"""Every other byte of a word; the lowest of its four lanes of 16 bits."""
 
 
 def source_of(sources, i, before):
@@ -324,7 +321,7 @@ def unpack_sums(begin, count, follows, edges, to, ahead):
     """
     records, widths, words, first_word, _, _, window, held = edges[:8]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = words_of(records, first_word, run, first, follows, held[1])
+    position = words_of(records, widths, first_word, run, first, follows, held[1])
     total = np.uint32(0)
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
@@ -341,7 +338,7 @@ def unpack_values(begin, count, follows, edges):
     records, widths, words, first_word, values = edges[8:]
     window, held = edges[6:8]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = words_of(records, first_word, run, first, follows, held[2])
+    position = words_of(records, widths, first_word, run, first, follows, held[2])
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
@@ -352,23 +349,16 @@ def unpack_values(begin, count, follows, edges):
     held[2] = position
 
 
-def words_of(records, first_word, run, group, follows, held):
+def words_of(records, widths, first_word, run, group, follows, held):
     """The first word of a group: the word after those unpacked last if the group `follows`, else from its record."""
     if group == 0:
         return records[run * RECORD_WORDS] - first_word
-    return held if follows else place(records, run, group) - first_word
+    return held if follows else place(records, widths, run, group) - first_word
 
 
-def place(records, run, group):
-    """The first word of a group of a run, computed from the run's record: it adds the widths before the group, eight
-    at a time, without branches."""
-    lanes = np.uint64(0)
-    for k in range(RUN // GROUP // 8):
-        bits = np.uint64(4 * min(max(group - 8 * k, 0), 8))  # half of them: no shift may be by all 64
-        widths = np.uint64(records[run * RECORD_WORDS + WIDTHS_AT // 8 + k]) & ~((ALL << bits) << bits)
-        lanes += (widths & EVEN_BYTES) + ((widths >> np.uint64(8)) & EVEN_BYTES)
-    lanes += lanes >> np.uint64(32)
-    return records[run * RECORD_WORDS] + np.int64((lanes + (lanes >> np.uint64(16))) & LANE)
+def place(records, widths, run, group):
+    """The first word of a group of a run: the first word of the run, after which come the groups before this one."""
+    return records[run * RECORD_WORDS] + sum_of_bytes(widths, run * RECORD_BYTES + WIDTHS_AT, group)
 
 
 def unpacked_values(at, edges):
@@ -410,8 +400,8 @@ def fetch_all_packed_words(edges, e):
 
 
 def fetch_words(packed, number):
-    records, _, words, first_word = packed
-    position = place(records, number // RUN, number % RUN // GROUP) - first_word
+    records, widths, words, first_word = packed
+    position = place(records, widths, number // RUN, number % RUN // GROUP) - first_word
     for k in range(0, LIST_WORDS_AHEAD, LINE_WORDS):
         prefetch_kept(words, position + k)
 
