@@ -137,6 +137,8 @@ def frontier_of(t):
 def make_fetch_ahead(reader: Reader, set_of=frontier_of):
     """Prefetch the first targets of a later word's vertices; of packed ones the records first, and then the words.
 
+    A vertex whose predecessor is in the set, too, is left out: its list follows the one that is read before.
+
     ``set_of(t)`` is the set of vertices among the arguments of the kernel.
     """
 
@@ -150,7 +152,8 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
 
         def fetch_ahead(acc, w, words, context):
             ahead = min(w + distance, words - 1)
-            return fetch_word(acc, set_of(context[1])[ahead], ahead, context)
+            word = set_of(context[1])[ahead]
+            return fetch_word(acc, word & ~(word << np.uint64(1)), ahead, context)
 
         return fetch_ahead
 
