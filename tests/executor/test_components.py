@@ -59,10 +59,26 @@ def test_first_edges_are_hooked_in_short_lists(graph, threads, short, monkeypatc
     assert ("plant" in launched) == (short == 0)
 
 
+@pytest.mark.spread
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("shape", ["path", "tree", "cycles"])
+def test_where_most_lists_have_two_edges_each_edge_is_linked_once(shape, threads):
+    n, rng = 5000, np.random.default_rng(6)
+    child = np.arange(1, n)
+    parent = {"path": child - 1, "tree": rng.integers(0, child), "cycles": child - 1 + 50 * (child % 50 == 0)}[shape]
+    ids = rng.permutation(n)
+    graph = gp.from_edges(ids[parent], ids[child], directed=False)
+    found = gp.run(gp.apps.ConnectedComponents(), graph, device="cpu", threads=threads)
+    np.testing.assert_array_equal(found.values, twins.components(twins.Edges(n, ids[parent], ids[child]).both_ways()))
+    (row,) = found.stats.iterations
+    assert (row.mode, row.edges) == (COMPONENTS, n - 1)
+
+
 @pytest.mark.parametrize("few", [0, 64])
 @pytest.mark.parametrize("n", [1, 9, 64])
 def test_of_a_small_graph_the_largest_tree_is_not_looked_for(n, few, monkeypatch):
     monkeypatch.setattr(components, "FEW_VERTICES", few)
+    monkeypatch.setattr(components, "SHORT", 0)  # else all edges of so short lists are linked at once
     asked = []
     of = components.most_frequent
     monkeypatch.setattr(components, "most_frequent", lambda parents: asked.append(1) or of(parents))

@@ -31,12 +31,13 @@ from .walk import NOTHING, bit_of
 
 Array = npt.NDArray[Any]
 
-ALL, FIRST, HOOKED = range(3)
-"""Which edges are linked (`samples`): all, the first of each vertex, or those of the first that are not hooked."""
+ALL, FIRST, HOOKED, ONCE = range(4)
+"""Which edges are linked (`samples`): all; the first of each vertex; those of the first that are not hooked; or all
+that are not hooked, each undirected edge once, in the list of its larger end."""
 FEW_VERTICES = 64
 """In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
 SHORT = 16
-"""Mean length of lists up to which a pass over their first edges reads adjacent cache lines, of 16 sources each."""
+"""Mean length of lists below which a pass over their first edges reads adjacent cache lines, of 16 sources each."""
 OF_TREES = ("parents", "first_vertex", "last_vertex")
 """Arguments of a kernel over vertices and their parents."""
 
@@ -93,12 +94,17 @@ def make_hook_first(reader: Reader) -> RecordKernel:
     return RecordKernel("hook_first", hook_first, ("in_offsets", *OF_TREES), reader=reader)
 
 
-def make_link_edges(reader: Reader) -> RecordKernel:
+def make_link_edges(reader: Reader, once: bool = False) -> RecordKernel:
+    """Make the kernel; with `once`, it links edges for which `samples` is `ONCE`."""
+
     # wide: a reader's walk calls it for each part of a list
     def link_list(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
         parents, v = context
         for e in range(begin, end):
-            link(parents, source_of(sources, e - base, before), v)
+            source = source_of(sources, e - base, before)
+            if once and source >= v:
+                return acc, e - begin
+            link(parents, source, v)
         return acc, end - begin
 
     walk, is_hooked = reader.walk(link_list, PARTS_OF_LISTS), make_is_hooked(reader)
@@ -109,11 +115,12 @@ def make_link_edges(reader: Reader) -> RecordKernel:
         first, start, stop = t.first_vertex, t.first_edge, t.last_edge
         linked = NOTHING
         for v in range(first - np.int64(start < stop and t.in_offsets[first] > start), t.last_vertex):
-            if t.samples or t.vertices[v >> 6] & bit_of(v):
+            if once or t.samples or t.vertices[v >> 6] & bit_of(v):
                 begin, end = max(t.in_offsets[v], start), min(t.in_offsets[v + 1], stop)
-                if t.samples:
+                if t.samples and not once:
                     end = min(end, t.in_offsets[v] + FIRST_EDGES)
-                if t.samples == HOOKED and begin == t.in_offsets[v] and begin < end and is_hooked(edges, t, v):
+                hooks = once or t.samples == HOOKED
+                if hooks and begin == t.in_offsets[v] and begin < end and is_hooked(edges, t, v):
                     begin, linked = begin + 1, linked + 1
                 if begin < end:
                     _, visited = walk(NOTHING, t.in_offsets, v, begin, end, edges, (t.parents, v))
@@ -123,7 +130,7 @@ def make_link_edges(reader: Reader) -> RecordKernel:
     names = (
         "in_offsets", "parents", "vertices", "samples", "first_edge", "last_edge", "first_vertex", "last_vertex",
     )  # fmt: skip
-    return RecordKernel("link_edges", link_edges, names, reader=reader)
+    return RecordKernel("link_once" if once else "link_edges", link_edges, names, reader=reader)
 
 
 def plant(t):
@@ -160,9 +167,10 @@ def make_sum_trees(f: Functions) -> RecordKernel:
     relax = make_relax(f)
 
     def sum_trees(t):
-        """Add the values of the vertices [first_vertex, last_vertex) to those of their roots."""
+        """Make the root the parent of each vertex in [first_vertex, last_vertex), and add its value to the root's."""
         for v in range(t.first_vertex, t.last_vertex):
-            root = t.parents[v]
+            root = root_of(t.parents, v)
+            t.parents[v] = np.uint32(root)
             if root != v:
                 relax(t.parameters, t.values, root, t.values[v])
         return 0
@@ -200,35 +208,38 @@ class Components:
     def __call__(self, state: State, source: PageSource) -> list[PageResult]:
         """Find the components and their sums; the results say how many edges of each page were linked."""
         kernels = self._kernels
-        self._launch.prepare(kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
         parents, vertices = reuse.empty(self._arrays.n, np.uint32), state.notified
-        samples = self._plant(parents, source)
         linked = np.zeros(len(source.pages), np.int64)
+        samples = self._plant(parents, source)
+        link = kernels.link_once if samples == ONCE else kernels.link_edges
+        self._launch.prepare(link, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
+        trees = {"parents": parents, "vertices": vertices.bits}
         if self._arrays.on_disk or self._arrays.n <= FEW_VERTICES:
             vertices.fill(self._arrays.n)
-        else:
-            self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=samples)
+        elif samples != ONCE:
+            self._link(link, source.pages, source, linked, samples=samples, **trees)
             self._leave_out_largest(parents, vertices)
         wanted = partial(edge_ranges, vertices, self._arrays.in_edges.offsets)
         for number, pages in enumerate(batches(source.pages) if self._arrays.on_disk else [source.pages]):
             if number:
                 self._leave_out_largest(parents, vertices)
             source.prefetch(pages, wanted)
-            self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=ALL)
-        self._on_vertices(FLATTEN, None, parents=parents)
+            self._link(link, pages, source, linked, samples=ALL, **trees)
         self._on_vertices(kernels.sum_trees, state, parents=parents)
         self._on_vertices(kernels.spread_sums, state, parents=parents)
         return [PageResult(edges, 0, 0, 0, None) for edges in linked.tolist()]
 
     def _plant(self, parents: Array, source: PageSource) -> int:
-        """Make the first trees; return which edges are to be linked first.
+        """Make the first trees; return which edges are to be linked next.
 
-        First edges are hooked only where sources are nearby and lists short. Elsewhere, reading them takes as long as
-        linking them.
+        First edges are hooked where lists are so short that all edges can be linked at once, or where they are short
+        and sources nearby. Elsewhere, reading them takes as long as linking them.
         """
-        pages, n = source.pages, self._arrays.n
-        is_whole, is_long = len(pages) == 1 and pages[0].vertices == n, self._arrays.m > SHORT * n
-        if n <= FEW_VERTICES or not is_whole or is_long or not has_nearby_sources(self._arrays):
+        pages, arrays = source.pages, self._arrays
+        is_whole = len(pages) == 1 and pages[0].vertices == arrays.n > FEW_VERTICES and not arrays.on_disk
+        is_short = is_whole and self._reader.in_place and arrays.m < SHORT * arrays.n
+        links_all = is_short and arrays.m <= 2 * first_edges(arrays)
+        if not links_all and not (is_short and has_nearby_sources(arrays)):
             self._launch.prepare(PLANT)
             self._on_vertices(PLANT, None, parents=parents)
             return FIRST
@@ -237,16 +248,18 @@ class Components:
         edges = self._launch.edges(self._reader, source.edges(pages[0]), len(first))
         self._launch(kernel, len(first), None, edges, parents=parents, first_vertex=first, last_vertex=last)
         source.release(pages[0])
-        return HOOKED
+        return ONCE if links_all else HOOKED
 
-    def _link(self, pages: Sequence[Page], source: PageSource, linked: Array, **trees: Any) -> None:
+    def _link(
+        self, kernel: RecordKernel, pages: Sequence[Page], source: PageSource, linked: Array, **trees: Any
+    ) -> None:
         """Link edges of some pages, and count them in `linked`."""
         for page in pages:
             first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
             self._launch.pool.about = {"page": page.number, "edges": page.edges}
             edges = self._launch.edges(self._reader, source.edges(page), len(first_edge))
             counts = self._launch(
-                self._kernels.link_edges, len(first_edge), None, edges, **trees, first_edge=first_edge,
+                kernel, len(first_edge), None, edges, **trees, first_edge=first_edge,
                 last_edge=last_edge, first_vertex=first_vertex, last_vertex=last_vertex,
             )  # fmt: skip
             linked[page.number] += counts.sum()
@@ -264,6 +277,13 @@ class Components:
         """Run a kernel over all vertices."""
         first, last = self._runs.of_vertices()
         self._launch(kernel, len(first), state, **arrays, first_vertex=first, last_vertex=last)
+
+
+def first_edges(arrays: GraphArrays) -> float:
+    """How many edges are among the first of their destination, estimated from a sample of the vertices."""
+    vertices = np.linspace(0, arrays.n - 1, SAMPLE).astype(np.int64)
+    degrees = arrays.in_edges.offsets[vertices + 1] - arrays.in_edges.offsets[vertices]
+    return float(np.minimum(degrees, FIRST_EDGES).mean()) * arrays.n
 
 
 def batches(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:

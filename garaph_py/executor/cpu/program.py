@@ -132,6 +132,10 @@ class Kernels:
         return make_link_edges(self._reader)
 
     @cached_property
+    def link_once(self) -> RecordKernel:
+        return make_link_edges(self._reader, once=True)
+
+    @cached_property
     def sum_trees(self) -> RecordKernel:
         return make_sum_trees(self._functions)
 
