@@ -15,8 +15,9 @@ All runs are repeated in rounds, for other users of a machine disturb it, and it
 repeats the fastest counts; "spread" is the median over it, and "again" the fastest of every other round over that of
 the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
 vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
-says that it extrapolates. The last lines are for machines that were calibrated without any run of the program that is
-simulated: its costs are those of another one, adapted to what it took over a few small graphs (`COMPARE`).
+says that it extrapolates. On a CPU alone, the last line is for machines that were calibrated without any run of the
+program that is simulated: its costs are those of another one, adapted to what it took over a few small graphs
+(`COMPARE`).
 
 Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
 has rounds, only those that it lacks are measured.
@@ -98,8 +99,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("simulation"))
     options = parser.parse_args()
     options.out.mkdir(exist_ok=True)
+    comparisons = COMPARE if options.device == ["cpu"] else []
     known, held, compare = (
-        [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, COMPARE)
+        [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, comparisons)
     )
     tutorial = policy_of_tutorial(options.out)
     engines = {name: tutorial if name == "tutorial" else name for name in options.engines}
