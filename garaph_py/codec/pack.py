@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphError
-from ..native import Kernel, PerCall, sums_of_packed
+from ..native import Kernel, PerCall, numbers_of_packed
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory, on_own_pages
 from .format import (
@@ -38,17 +38,12 @@ class UnsortedError(GraphError):
     """A list that is to be packed does not ascend."""
 
 
-def unpack_group(words, position, width, out, at):
-    """Unpack the 32 numbers of a group. The masks begin a new sum at each number, so each sum is one number."""
-    sums_of_packed(words, position, width, np.uint32(0xFFFFFFFF), np.uint32(0), out, at)
-
-
 def unpack_run(records, widths, run, words, first_word, out):
     """Unpack all numbers of a run to `out`, including those past the end of the array."""
     position = records[run * RECORD_WORDS] - first_word
     for group in range(RUN // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
-        unpack_group(words, position, width, out, group * GROUP)
+        numbers_of_packed(words, position, width, out, group * GROUP)
         position += width
 
 

@@ -23,7 +23,7 @@ from numba.core.types.functions import BaseFunction
 from ..errors import ParameterError, ProgramError
 from ..system.garbage import uncollected
 from .loader import ENTRY, LIBM
-from .lowering import REPLACED, loader
+from .lowering import REPLACED, host_features, loader
 from .modules import Pipeline, linked, no_counts
 from .references import fingerprint, rebuild
 
@@ -214,11 +214,3 @@ def target_machine() -> Any:
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=host_features(), opt=3, reloc="pic", codemodel="default", jit=True
     )
-
-
-def host_features() -> str:
-    """The instruction sets of this CPU, as LLVM lists them; empty if LLVM cannot tell, which its name makes up for."""
-    try:
-        return str(llvm.get_host_cpu_features().flatten())
-    except RuntimeError:
-        return ""

@@ -123,6 +123,14 @@ def sum_of_bytes(numbers: Any, at: int, count: int) -> int:
     return sum(int(numbers[at + k]) for k in range(int(count)))
 
 
+def numbers_of_packed(words: Any, position: int, width: int, numbers: Any, at: int) -> None:
+    """Unpack 32 numbers of `width` bits, as for `sums_of_packed`, to ``numbers[at : at + 32]``.
+
+    It is fastest if most groups have the same width, as edge values do.
+    """
+    sums_of_packed(words, position, width, np.uint32(0xFFFFFFFF), np.uint32(0), numbers, at)
+
+
 def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:
     """Unpack 32 numbers of `width` bits and write their running sums, modulo 2**32, to ``sums[at : at + 32]``.
 

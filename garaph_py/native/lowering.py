@@ -7,6 +7,7 @@ import time
 from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba import types as nb
@@ -238,6 +239,10 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 NUMBERS = 32
 """How many numbers are packed together, and how many groups of them have their widths in one record."""
+LANES = 16
+"""Numbers of 32 bits in a vector of AVX-512."""
+PAGE_BYTES = 4096
+"""Bytes in the smallest page of memory of x86-64: bytes of one page exist all or not at all."""
 
 
 @numba.extending.intrinsic
@@ -247,8 +252,7 @@ def _sum_of_bytes(typing_context: Any, numbers: Any, at: Any, count: Any) -> Any
         kind, wide = ir.VectorType(byte, NUMBERS), ir.VectorType(NUMBER, NUMBERS)
         address = builder.bitcast(element(builder, arguments[:2], byte), kind.as_pointer())
         found, none = builder.load(address, align=1, typ=kind), ir.Constant(kind, [0] * NUMBERS)
-        end = builder.insert_element(none, builder.trunc(arguments[2], byte), NUMBER(0))
-        end = builder.shuffle_vector(end, none, constant([0] * NUMBERS))
+        end = in_lanes(builder, builder.trunc(arguments[2], byte), NUMBERS)
         counted = builder.icmp_unsigned("<", ir.Constant(kind, list(range(NUMBERS))), end)
         add_up = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(NUMBER, [wide]), f"llvm.vector.reduce.add.v{NUMBERS}i32"
@@ -286,27 +290,128 @@ def constant(numbers: list[int]) -> Any:
     return ir.Constant(ir.VectorType(NUMBER, len(numbers)), numbers)
 
 
+def unpacked_by_case(builder: Any, first: Any, width: Any) -> Any:
+    """As `unpacked`, of a `width` that is known only when the code runs, with one case for each."""
+    blocks = [builder.append_basic_block(f"width{k}") for k in range(33)]
+    end = builder.append_basic_block("unpacked")
+    choice = builder.switch(builder.trunc(width, NUMBER), blocks[0])
+    found = []
+    for k, block in enumerate(blocks):
+        if k:
+            choice.add_case(NUMBER(k), block)
+        builder.position_at_end(block)
+        found.append(unpacked(builder, first, k))
+        builder.branch(end)
+    builder.position_at_end(end)
+    numbers = builder.phi(ir.VectorType(NUMBER, NUMBERS))
+    for case, block in zip(found, blocks, strict=True):
+        numbers.add_incoming(case, block)
+    return numbers
+
+
+def host_features() -> str:
+    """The instruction sets of this CPU, as LLVM lists them; empty if LLVM cannot tell, which its name makes up for."""
+    try:
+        return str(llvm.get_host_cpu_features().flatten())
+    except RuntimeError:
+        return ""
+
+
+@cache
+def permutes() -> bool:
+    """Whether this host can permute 16 numbers at once, and all code may use that (AVX-512)."""
+    return "+avx512f" in host_features().split(",")
+
+
+def unpacked_by_permuting(builder: Any, first: Any, width: Any) -> Any:
+    """As `unpacked_by_case`, without a branch on `width`: the processor computes positions and shifts.
+
+    Each half of the numbers lies within 16 words, of which the second half may begin within the first.
+    """
+    short, ones = builder.trunc(width, NUMBER), constant([1] * LANES)
+    second = builder.gep(first, [builder.lshr(width, WORD(1))], source_etype=NUMBER)
+    bits = builder.mul(in_lanes(builder, short), constant(list(range(LANES))))
+    odd = in_lanes(builder, builder.shl(builder.and_(short, NUMBER(1)), NUMBER(4)))  # then it begins in mid-word
+    mask = in_lanes(builder, builder.trunc(builder.sub(builder.shl(WORD(1), width), WORD(1)), NUMBER))
+    permute = vector_function(builder, "llvm.x86.avx512.permvar.si.512", 2)
+    shift = vector_function(builder, "llvm.fshr.v16i32", 3)
+    halves = []
+    words = halves_of_words(builder, first, second, short)
+    for half, begin in zip(words, (bits, builder.add(bits, odd)), strict=True):
+        place = builder.lshr(begin, constant([5] * LANES))
+        low, high = (builder.call(permute, [half, at]) for at in (place, builder.add(place, ones)))
+        halves.append(builder.and_(builder.call(shift, [high, low, begin]), mask))
+    return builder.shuffle_vector(*halves, constant(list(range(NUMBERS))))
+
+
+def halves_of_words(builder: Any, first: Any, second: Any, width: Any) -> tuple[Any, Any]:
+    """The 16 words at each of two addresses, of which no more than `width` words have to exist.
+
+    Near the end of a page of memory, where the next page may not exist, it loads only the words that belong to numbers
+    of this width. Elsewhere it loads all, which takes less time.
+    """
+    kind = ir.VectorType(NUMBER, LANES)
+    flags = ir.VectorType(ir.IntType(1), LANES)
+    addresses = [builder.bitcast(address, kind.as_pointer()) for address in (first, second)]
+    whole, part, end = (builder.append_basic_block(name) for name in ("whole", "part", "loaded"))
+    offset = builder.and_(builder.ptrtoint(first, WORD), WORD(PAGE_BYTES - 1))
+    is_inside = builder.icmp_unsigned("<=", offset, WORD(PAGE_BYTES - 2 * LANES * 4))
+    exists = builder.icmp_unsigned(">", width, NUMBER(0))
+    builder.cbranch(builder.and_(is_inside, exists), whole, part).set_weights([99, 1])
+    builder.position_at_end(whole)
+    found = [[builder.load(address, align=4, typ=kind) for address in addresses]]
+    builder.branch(end)
+    builder.position_at_end(part)
+    count = builder.lshr(builder.add(width, NUMBER(1)), NUMBER(1))
+    needed = builder.icmp_unsigned("<", constant(list(range(LANES))), in_lanes(builder, count))
+    signature = ir.FunctionType(kind, [kind.as_pointer(), NUMBER, flags, kind])
+    load = cgutils.get_or_insert_function(builder.module, signature, "llvm.masked.load.v16i32.p0")
+    found.append([builder.call(load, [address, NUMBER(4), needed, constant([0] * LANES)]) for address in addresses])
+    builder.branch(end)
+    builder.position_at_end(end)
+    halves = builder.phi(kind), builder.phi(kind)
+    for words, block in zip(found, (whole, part), strict=True):
+        for half, value in zip(halves, words, strict=True):
+            half.add_incoming(value, block)
+    return halves
+
+
+def in_lanes(builder: Any, number: Any, count: int = LANES) -> Any:
+    """A vector with `number` in each of its `count` lanes."""
+    none = ir.Constant(ir.VectorType(number.type, count), [0] * count)
+    return builder.shuffle_vector(builder.insert_element(none, number, NUMBER(0)), none, constant([0] * count))
+
+
+def vector_function(builder: Any, name: str, count: int) -> Any:
+    """LLVM's function `name`, from `count` vectors of `LANES` numbers to one."""
+    kind = ir.VectorType(NUMBER, LANES)
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * count), name)
+
+
+@numba.extending.intrinsic
+def _numbers_of_packed(typing_context: Any, words: Any, position: Any, width: Any, numbers: Any, at: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = unpacked_by_case(builder, element(builder, arguments[:2], NUMBER), arguments[2])
+        store_numbers(builder, found, arguments[3:])
+        return context.get_dummy_value()
+
+    return nb.void(words, nb.int64, nb.int64, numbers, nb.int64), emit
+
+
+def store_numbers(builder: Any, numbers: Any, place: Any) -> None:
+    """Store a vector of `NUMBERS` numbers in an array, from an index on; `place` is the two."""
+    out = builder.bitcast(element(builder, place, NUMBER), ir.VectorType(NUMBER, NUMBERS).as_pointer())
+    builder.store(numbers, out, align=4)
+
+
 @numba.extending.intrinsic
 # wide: Numba's typing context, and the arguments of the intrinsic.
 def _sums_of_packed(
     typing_context: Any, words: Any, position: Any, width: Any, begins: Any, before: Any, sums: Any, at: Any
 ) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first, kind = element(builder, arguments[:2], NUMBER), ir.VectorType(NUMBER, NUMBERS)
-        blocks = [builder.append_basic_block(f"width{k}") for k in range(33)]
-        end = builder.append_basic_block("sums")
-        choice = builder.switch(builder.trunc(arguments[2], NUMBER), blocks[0])
-        found = []
-        for k, block in enumerate(blocks):
-            if k:
-                choice.add_case(NUMBER(k), block)
-            builder.position_at_end(block)
-            found.append(unpacked(builder, first, k))
-            builder.branch(end)
-        builder.position_at_end(end)
-        total = builder.phi(kind)
-        for numbers, block in zip(found, blocks, strict=True):
-            total.add_incoming(numbers, block)
+        unpack = unpacked_by_permuting if permutes() else unpacked_by_case
+        total = unpack(builder, element(builder, arguments[:2], NUMBER), arguments[2])
         none, bits = constant([0] * NUMBERS), ir.VectorType(ir.IntType(1), NUMBERS)
         # Running sums by doubling: after each step, sum k covers 2 * step numbers. A set bit k of `begun` means that a
         # sum begins among these, so that nothing before may be added.
@@ -316,14 +421,16 @@ def _sums_of_packed(
             more = builder.shuffle_vector(total, none, earlier)
             total = builder.add(total, builder.select(builder.bitcast(begun, bits), none, more))
             begun = builder.or_(begun, builder.shl(begun, NUMBER(step)))
-        begin = builder.shuffle_vector(builder.insert_element(none, arguments[4], NUMBER(0)), none, none)
+        # The last sum is added up apart from the vector: so the next group waits for an addition only.
+        last = builder.extract_element(total, NUMBER(NUMBERS - 1))
+        carried = builder.select(builder.icmp_signed("<", begun, NUMBER(0)), NUMBER(0), arguments[4])
+        begin = in_lanes(builder, arguments[4], NUMBERS)
         total = builder.add(total, builder.select(builder.bitcast(begun, bits), none, begin))
-        out = builder.bitcast(element(builder, arguments[5:], NUMBER), kind.as_pointer())
-        builder.store(total, out, align=4)
+        store_numbers(builder, total, arguments[5:])
         previous = builder.shuffle_vector(total, begin, constant([NUMBERS, *range(NUMBERS - 1)]))
         less = builder.bitcast(builder.icmp_unsigned("<", total, previous), NUMBER)  # a sum that wrapped is smaller
-        last = builder.extract_element(total, NUMBER(NUMBERS - 1))
-        return context.make_tuple(builder, signature.return_type, (last, builder.and_(less, builder.not_(begins))))
+        wrapped = builder.and_(less, builder.not_(begins))
+        return context.make_tuple(builder, signature.return_type, (builder.add(last, carried), wrapped))
 
     both = nb.UniTuple(nb.uint32, 2)
     return both(words, nb.int64, nb.int64, nb.uint32, nb.uint32, sums, nb.int64), emit
@@ -347,6 +454,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.struct_array: _struct_array,
     intrinsics.numbers_of: _numbers_of,
     intrinsics.sum_of_bytes: _sum_of_bytes,
+    intrinsics.numbers_of_packed: _numbers_of_packed,
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
     intrinsics.u32_at: numba.extending.intrinsic(load_u32),

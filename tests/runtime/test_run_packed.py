@@ -1,5 +1,8 @@
 """Runs over packed edges give the answer of raw ones, with the same bits if both add in the same order."""
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from garaph_py.codec.pack import views
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.executor.cpu import edges as readers
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.native import Kernel, sums_of_packed
+from garaph_py.native import Kernel, numbers_of_packed, sums_of_packed
 from garaph_py.pages.memory_source import MemoryPageSource
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, hub, mostly_full
@@ -239,6 +242,39 @@ def test_sums_of_packed_numbers_of_every_width():
         found, wanted = np.zeros((2, 33 * 32 + 66), np.uint32)
         kernel(words, begins, found[66:], found[:66])
         kernel.function(words, begins, wanted[66:], wanted[:66])
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_numbers_of_every_width():
+    def all_numbers(words, numbers):
+        for width in range(33):
+            numbers_of_packed(words, width, width, numbers, 32 * width)
+        return 0
+
+    words, kernel = np.random.default_rng(9).integers(0, 2**32, 70, np.uint32), Kernel("u32* u32*", all_numbers)
+    found, wanted = np.zeros((2, 33 * 32), np.uint32)
+    kernel(words, found)
+    kernel.function(words, wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_words_beyond_the_last_number_need_not_exist():
+    def sums_up_to(words, end, sums):
+        for width in range(33):
+            sums_of_packed(words, end - width, width, np.uint32(0), np.uint32(0), sums, 32 * width)
+        return 0
+
+    size, rng = mmap.PAGESIZE, np.random.default_rng(10)
+    memory = mmap.mmap(-1, 2 * size)
+    words = np.frombuffer(memory, np.uint32)
+    words[:] = rng.integers(0, 2**32, len(words), np.uint32)
+    unreadable = ctypes.c_void_p(words.ctypes.data + size), ctypes.c_size_t(size), 0
+    assert ctypes.CDLL(None).mprotect(*unreadable) == 0
+    kernel = Kernel("u32* i64 u32*", sums_up_to)
+    for end in range(size // 4 - 40, size // 4 + 1):
+        found, wanted = np.zeros((2, 33 * 32), np.uint32)
+        kernel(words, end, found)
+        kernel.function(words, end, wanted)
         np.testing.assert_array_equal(found, wanted)
 
 

@@ -29,9 +29,9 @@ import numpy.typing as npt
 
 from ...codec.arrays import PACKED, RAW
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
-from ...codec.pack import unpack_group, views
+from ...codec.pack import views
 from ...graph.adjacency import Adjacency
-from ...native import Kernel, PerCall, prefetch, prefetch_kept, sum_of_bytes, sums_of_packed
+from ...native import Kernel, PerCall, numbers_of_packed, prefetch, prefetch_kept, sum_of_bytes, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
 
@@ -342,7 +342,7 @@ def unpack_values(begin, count, follows, edges):
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
-        unpack_group(words, position, width, window, 2 * RUN)
+        numbers_of_packed(words, position, width, window, 2 * RUN)
         for k in range(GROUP):
             values[group * GROUP + k] = base + np.int64(window[2 * RUN + k])
         position += width
