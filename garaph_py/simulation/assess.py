@@ -102,15 +102,24 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation, polic
     found = list[str]()
     for processor, mode in used:
         if processor == CPU:
-            ways: tuple[str, ...] = (mode, WAYS[mode]) if mode in WAYS else (mode,)
-            work = costs_of(machine, workload, policy, *ways)
-            unlike = other_costs(work, workload.traits, ways, engine_costs(policy))
+            unlike, work = nearest_costs(machine, workload, policy, mode)
         else:
             work = machine.work_of(processor, workload.traits.name, mode)
-            unlike = other_costs(work, workload.traits, (mode,), work.engine)
+            unlike = list(other_costs(work, workload.traits, (mode,), work.engine))
         what = f"{workload.traits.name} on the {processor.upper()}, {mode}: "
         found += [what + one for one in itertools.chain(unlike, beyond(work, workload))]
     return found
+
+
+def nearest_costs(machine: Machine, workload: Workload, policy: Policy, mode: str) -> tuple[list[str], WorkCost]:
+    """The costs of a direction on the CPU, by either of its kernels, that were measured under the most similar
+    conditions; and how these differ, in words: a program may run only one of the two under an engine."""
+    ways: tuple[str, ...] = (mode, WAYS[mode]) if mode in WAYS else (mode,)
+    found = []
+    for own in (ways, ways[::-1]):
+        work = costs_of(machine, workload, policy, *own)
+        found.append((list(other_costs(work, workload.traits, ways, engine_costs(policy))), work))
+    return min(found, key=lambda one: len(one[0]))
 
 
 def other_costs(work: WorkCost, traits: Traits, ways: Collection[str], engine: str) -> Iterator[str]:

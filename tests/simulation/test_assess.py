@@ -97,6 +97,15 @@ def test_the_costs_of_the_engine_are_those_that_count() -> None:
     assert said == "PageRank on the CPU, pull: not measured under garaph; it has the costs under another engine"
 
 
+def test_a_mode_is_measured_if_one_of_its_two_kernels_is() -> None:
+    """All pulls of a search are pull-active, except under garaph."""
+    all_edges = WorkCost(CPU, "PageRank", PULL, UnitCost(1e-9), measured=(500.0, 5000.0), engine="garaph")
+    machine = Machine(1, (all_edges, replace(all_edges, mode="pull-active", engine="any")))
+    work = workload()
+    for engine in ("auto", "garaph"):
+        assert not extrapolations(machine, work, simulate(work, machine, how(CPU, engine)), how(CPU, engine).policy)
+
+
 def test_the_command_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
