@@ -9,7 +9,8 @@ from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import push_from_lists
 from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
-from garaph_py.executor.modes import PULL, PUSH
+from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
+from garaph_py.executor.partitions import TransferTask
 from garaph_py.executor.protocol import Decision
 from tests.support import numpy_lists, twins
 from tests.support.numpy_deltas import Peeled, Weighed
@@ -104,6 +105,24 @@ def test_an_engine_may_be_an_object(device_with_lists, graph):
     device_with_lists(program, graph)
     found = run_with(program, graph, engine=gp.Emogi(align=False))
     np.testing.assert_array_equal(found.values, expected(program, graph))
+
+
+class Dense(gp.HyTGraph):
+    def plan(self, counts):
+        dense = 2 * counts.active_edges > counts.edges
+        order = [int(k) for k in counts.active_edges.argsort()[::-1] if counts.active_edges[k]]
+        return [TransferTask(COPIED if dense[k] else ZERO_COPY, (k,)) for k in order]
+
+
+def test_a_policy_of_the_users_decides_how_each_partition_is_transferred(device_with_lists, graph):
+    program = Quiet(0)
+    device_with_lists(program, graph)
+    found = run_with(program, graph, engine=Dense(partition_bytes=2048), sync=True)
+    np.testing.assert_array_equal(found.values, run_with(program, graph, device="cpu", sync=True).values)
+    assert ways_of(found.stats.iterations) == {COPIED, ZERO_COPY}
+    for row in found.stats.iterations:
+        dense = row.partitions.active_edges * 2 > row.partitions.edges
+        assert {group.transfer: group.pages for group in row.groups}.get(COPIED, 0) == np.count_nonzero(dense)
 
 
 def test_the_driver_is_told_what_the_engine_says(device_with_lists, graph):
