@@ -22,6 +22,11 @@ NONE = 0xFFFFFFFF
 SEARCHED = 1 << 20
 """Edges from which on the component of a vertex with many edges is searched from it, forward and backward: two
 searches then take less time than a depth-first search over that component (docs/results/library.md)."""
+SAMPLE = 1 << 12
+"""Edges that are looked at to see how close together the numbers of neighbours are."""
+NEAR, MANY_NEAR = 1 / 64, 0.25
+"""If of a quarter of the edges the ends' numbers differ by at most a 64th of all vertices, a depth-first search finds
+most of what it needs in the cache, and takes less time than two searches (docs/decisions/algorithms.md)."""
 
 
 # wide: a compiled function takes its arrays one by one.
@@ -29,13 +34,14 @@ def label_components(n, offsets, others, least, cursors, path, entered, stack, l
     """Label the strongly connected components of the vertices without a label: a depth-first search [Tarjan 1972].
 
     ``path[: depth + 1]`` are the vertices from the root of the search to the present one, ``entered`` says when the
-    search came to them, and the stack holds all visited vertices without a label. ``least[v]`` is the earliest time at
-    which the search came to a vertex that v is known to reach, 0 if it has not come to v. The labelled vertices are
-    written to `finished`, a component after those that it leads to. Returns how many they are.
+    search came to them, ``cursors`` at which of their edges it is, and the stack holds all visited vertices without a
+    label. ``least[v]`` is the earliest time at which the search came to a vertex that v is known to reach, 0 if it has
+    not come to v, and `NONE` if v has a label. The labelled vertices are written to `finished`, a component after
+    those that it leads to. Returns how many they are.
     """
     time, held, done = np.int64(0), np.int64(0), np.int64(0)
     for root in range(n):
-        if labels[root] != NONE:
+        if least[root] != 0:
             continue
         depth, v, enters = np.int64(-1), np.int64(root), True
         while True:
@@ -44,23 +50,22 @@ def label_components(n, offsets, others, least, cursors, path, entered, stack, l
                 depth += 1
                 path[depth], entered[depth], stack[held] = v, time, v
                 held += 1
-                least[v], cursors[v] = time, offsets[v]
+                least[v], cursors[depth] = time, offsets[v]
                 enters = False
-            low, e, end = np.int64(least[v]), cursors[v], offsets[v + 1]
+            low, e, end = np.int64(least[v]), cursors[depth], offsets[v + 1]
             w = v
             while e < end and not enters:
                 w = np.int64(others[e])
                 e += 1
-                if labels[w] == NONE:
-                    enters = least[w] == 0
-                    if not enters:
-                        low = min(low, np.int64(least[w]))
+                enters = least[w] == 0
+                if not enters:
+                    low = min(low, np.int64(least[w]))
             least[v] = low
             if enters:
-                cursors[v], v = e, w
+                cursors[depth], v = e, w
                 continue
             if low == entered[depth]:
-                begin = pop_component(stack, held, v, labels)
+                begin = pop_component(stack, held, v, labels, least)
                 for place in range(begin, held):
                     finished[done] = stack[place]
                     done += 1
@@ -75,14 +80,14 @@ def label_components(n, offsets, others, least, cursors, path, entered, stack, l
     return done
 
 
-def pop_component(stack, held, v, labels):
+def pop_component(stack, held, v, labels, least):
     """Take the vertices from `v` on off the stack, which are a component, and label them with the least of them."""
     begin, name = held - 1, np.int64(stack[held - 1])
     while stack[begin] != v:
         begin -= 1
         name = min(name, np.int64(stack[begin]))
     for place in range(begin, held):
-        labels[stack[place]] = name
+        labels[stack[place]], least[stack[place]] = name, NONE
     return begin
 
 
@@ -94,6 +99,14 @@ def check_directed(graph: Any, function: str, advice: str = "call weakly_connect
     check_in_memory(graph, function)
     if not graph.directed:
         raise GraphError(f"{function} needs a directed graph, and this one is undirected; {advice}")
+
+
+def neighbours_are_near(graph: Graph) -> bool:
+    """Whether the numbers of neighbours are often close together, as in meshes and in files that crawlers write."""
+    offsets, others = lists_of(graph)
+    edges = np.linspace(0, graph.m - 1, SAMPLE).astype(np.int64)
+    owners = np.searchsorted(offsets, edges, "right") - 1
+    return bool((np.abs(owners - others[edges]) <= NEAR * graph.n).mean() >= MANY_NEAR)
 
 
 def label_largest(call: Call, labels: Array) -> None:
@@ -136,8 +149,9 @@ def strongly_connected_components(graph: Graph, *, threads: int | None = None) -
     -----
     Real graphs have one large component. Two searches find it, which run as vertex programs on all cores: forward and
     backward from a vertex with many edges [1]_ [2]_. A kernel of its own labels all others by a depth-first search of
-    what is left, on one core [3]_; this removes what [1]_ trims, too. It takes O(n + m) time and, with the answer, 40
-    bytes for each vertex.
+    what is left, on one core [3]_; this removes what [1]_ trims, too. The depth-first search alone is faster if the
+    graph has few edges, or if neighbours have numbers that are close together. It takes O(n + m) time and, with the
+    answer, 40 bytes for each vertex.
 
     References
     ----------
@@ -157,32 +171,42 @@ def strongly_connected_components(graph: Graph, *, threads: int | None = None) -
     check_directed(graph, name)
     with in_memory(graph, name, [LABEL_COMPONENTS], threads) as call:
         labels = np.full(graph.n, NONE, np.uint32)
-        if graph.m >= SEARCHED:
+        if graph.m >= SEARCHED and not neighbours_are_near(call.graph):
             label_largest(call, labels)
-        search_depth_first(call, labels)
+        search_depth_first(call, labels, lists_of(call.graph))
         return call.result(labels.astype(np.int64), 2 * graph.m, ("value",))
 
 
-def search_depth_first(call: Call, labels: Array) -> Array:
-    """Label the components of the vertices without a label; return these, a component after those that it leads to."""
-    n, out = call.graph.n, call.arrays.out_edges
+def search_depth_first(call: Call, labels: Array, lists: tuple[Array, Array]) -> Array:
+    """Label the components of the vertices without a label; return these, a component after those that it leads to.
+
+    `lists` are the offsets and the neighbours of out-edges.
+    """
+    n = call.graph.n
     path, entered, stack, finished = np.empty((4, n), np.uint32)
     done = LABEL_COMPONENTS(
-        n, out.offsets, out.neighbours, np.zeros(n, np.uint32), np.empty(n, np.int64), path, entered, stack, labels,
-        finished,
+        n, *lists, np.where(labels == NONE, np.uint32(0), np.uint32(NONE)), np.empty(n, np.int64), path, entered, stack,
+        labels, finished,
     )  # fmt: skip
     return finished[:done]
 
 
-def components_in_order(graph: Graph) -> tuple[Array, Array]:
+def lists_of(graph: Graph) -> tuple[Array, Array]:
+    """The offsets and the neighbours of out-edges."""
+    out = graph._arrays.out_edges
+    return out.offsets, out.neighbours
+
+
+def components_in_order(graph: Graph, lists: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """All vertices, a component after those that it leads to, and where in that order components begin.
 
-    It is the order in which a depth-first search from each vertex in turn, along ascending lists, finishes them.
+    It is the order in which a depth-first search from each vertex in turn finishes them, along `lists`: offsets and
+    neighbours in any order, by default the ascending ones of the graph.
     """
     name = "strongly_connected_components"
     check_directed(graph, name)
     with in_memory(graph, name, [LABEL_COMPONENTS], 1) as call:
         labels = np.full(graph.n, NONE, np.uint32)
-        order = search_depth_first(call, labels)
+        order = search_depth_first(call, labels, lists or lists_of(call.graph))
     found = labels[order]
     return order, np.append(0, np.flatnonzero(found[1:] != found[:-1]) + 1)

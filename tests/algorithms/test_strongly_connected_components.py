@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import garaph_py as gp
+from garaph_py.algorithms.strongly_connected_components import neighbours_are_near
 from tests.support.networkx_graphs import on_disk, pair, pairs, random_pair
 
 ALGORITHMS = gp.algorithms
@@ -18,6 +19,7 @@ def way(request, monkeypatch):
     least = 1 if request.param == "largest searched first" else 1 << 60
     module = sys.modules["garaph_py.algorithms.strongly_connected_components"]  # the function has its name
     monkeypatch.setattr(module, "SEARCHED", least)
+    monkeypatch.setattr(module, "MANY_NEAR", 2)
 
 
 def labels(theirs):
@@ -47,6 +49,12 @@ def test_components_have_the_properties_that_define_them(m, threads):
     assert nx.is_directed_acyclic_graph(between)
     assert result.vertex_fields == ("value",)
     assert result.stats.threads == threads
+
+
+def test_neighbours_are_near_in_a_mesh_and_not_in_a_random_graph():
+    places = np.arange(10_000)
+    assert neighbours_are_near(gp.from_edges(places, np.roll(places, -1)))
+    assert not neighbours_are_near(gp.rmat(10, 8))
 
 
 def test_a_long_cycle_needs_no_recursion():
