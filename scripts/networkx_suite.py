@@ -39,13 +39,8 @@ MODULES = [
     )
 ]  # fmt: skip
 """The packages and modules of NetworkX that test the functions of the backend."""
-OTHER_PATHS = "another shortest path, as short, makes the same cycles of other nodes or in another order"
 SNAPSHOT = "the answer is that for the graph at the time of the call, also if it changes while the answer is read"
 DIFFERENT = {
-    "TestMinimumCycleBasis::test_unweighted_diamond": OTHER_PATHS,
-    "TestMinimumCycleBasis::test_weighted_diamond": OTHER_PATHS,
-    "TestMinimumCycleBasis::test_petersen_graph": OTHER_PATHS,
-    "TestMinimumCycleBasis::test_gh6787_and_edge_attribute_names": OTHER_PATHS,
     "TestDAG::test_topological_sort6": SNAPSHOT,
 }
 """Tests that fail, and must, because they ask for more than NetworkX's documentation promises."""

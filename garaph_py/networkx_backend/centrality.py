@@ -34,9 +34,11 @@ def started(nstart: Any, weight: Any = None, **others: Any) -> str | None:
     return "the first values are given" if nstart is not None else callable_weight(weight)
 
 
-def started_hits(nstart: Any, normalized: Any, **others: Any) -> str | None:
+def started_hits(nstart: Any, normalized: Any, tol: Any, **others: Any) -> str | None:
     """Why `hits` does not run here with these arguments; None if it does."""
-    return started(nstart) if normalized else "hubs are divided by another norm"
+    if not normalized:
+        return "hubs are divided by another norm"
+    return started(nstart) if tol > 0 else f"tol is {tol}, and must be above 0"
 
 
 def power_iteration(run: Any, graph: Any, max_iter: int, tol: float, **given: Any) -> Result:
@@ -73,9 +75,8 @@ def harmonic_centrality(
         starts = [G.id_of(source_of(G, node)) for node in ([sources] if sources in G else bunch_of(G, sources))]
     how: dict[str, Any] = {"distance": distance is not None, "sources": starts}
     found = with_whole_zeros(G.keyed(algorithms.harmonic_centrality(G.weighted(distance), **how).values))
-    if nbunch is None:
-        return found
-    return {node: found[node] for node in ([nbunch] if nbunch in G else bunch_of(G, nbunch))}
+    wanted = G if nbunch is None else [nbunch] if nbunch in G else bunch_of(G, nbunch)
+    return {node: found[node] for node in set(wanted)}  # NetworkX's is in the order of a set
 
 
 @implements()

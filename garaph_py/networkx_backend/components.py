@@ -75,6 +75,7 @@ def is_connected(G: BackendGraph) -> bool:
 @implements()
 def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """The nodes of the component of a node."""
+    hash(n)  # a list is a TypeError, as in NetworkX
     vertex = G.find(n)
     if vertex is None:
         raise KeyError(n)
@@ -104,9 +105,9 @@ def is_weakly_connected(G: BackendGraph) -> bool:
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each strongly connected component, a component after those that it leads to.
 
-    Where NetworkX has neighbours in the order of the nodes, its order of components is the same.
+    The order is NetworkX's.
     """
-    return parts(G, *components_in_order(G.graph))
+    return parts(G, *components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours)))
 
 
 @implements()

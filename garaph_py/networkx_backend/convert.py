@@ -16,6 +16,7 @@ from ..graph.build import from_numbered_edges
 from ..graph.csr import from_csr
 from .graph import BackendGraph, backend_graph
 from .runs import threads_for
+from .searches import Rows
 from .sweeps import EXACT
 
 Array = npt.NDArray[Any]
@@ -50,8 +51,12 @@ def convert_from_nx(
     """
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
+    if edge_attrs and not graph.is_directed() and shows_directed(graph._adj):
+        raise NotImplementedError("the view shows a directed graph, whose edges may have other weights on the way back")
     if any(getattr(type(graph), name) is not getattr(nx.Graph, name) for name in ("__getitem__", "adjacency")):
         raise NotImplementedError(f"{type(graph).__name__} has a way of its own to find neighbours")
+    if hasattr(graph, "_graph"):  # a view: NetworkX's cache does not notice if the graph behind it changes
+        graph.__networkx_cache__ = None
     nodes, several = list(graph), graph.is_multigraph()
     rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
     lists = Lists(rows, several, nodes)
@@ -59,14 +64,22 @@ def convert_from_nx(
         made = from_csr(
             lists.offsets, lists.neighbours, directed=graph.is_directed(), threads=threads_for(len(lists.neighbours))
         )
-        return BackendGraph(made, nodes, None, several)
+        return BackendGraph(made, nodes, None, several, Rows(lists.offsets, lists.neighbours))
     ((attribute, default),) = edge_attrs.items()
-    return BackendGraph(lists.weighted(attribute, default, graph.is_directed()), nodes, attribute, several)
+    made, values = lists.weighted(attribute, default, graph.is_directed())
+    return BackendGraph(made, nodes, attribute, several, Rows(lists.offsets, lists.neighbours, values))
 
 
 def plain(row: Any) -> dict[Any, Any]:
     """A node's adjacency as a dictionary. That of a view may count neighbours over which it does not iterate."""
     return row if isinstance(row, dict) else dict(row.items())
+
+
+def shows_directed(adjacency: Any) -> bool:
+    """Whether an adjacency is a view of that of a directed graph, perhaps through others, without directions."""
+    while hasattr(adjacency, "_atlas"):
+        adjacency = adjacency._atlas
+    return hasattr(adjacency, "_succ")
 
 
 class Lists:
@@ -106,18 +119,22 @@ class Lists:
         """What the rows map neighbours to, one after the other."""
         return chain.from_iterable(map(methodcaller("values"), self._rows))
 
-    def weighted(self, attribute: str, default: Any, directed: bool) -> Graph:
-        """The graph with an attribute as edge values. Of an undirected edge, one of both directions is looked at."""
+    def weighted(self, attribute: str, default: Any, directed: bool) -> tuple[Graph, Array | None]:
+        """The graph with an attribute as edge values, and the values of these lists if it is directed.
+
+        Of an undirected edge, one of both directions is looked at.
+        """
         data = chain.from_iterable(map(methodcaller("values"), self._values())) if self._several else self._values()
         threads = threads_for(len(self.neighbours))
         if directed:
             values = numbers(data, attribute, default)
-            return from_csr(self.offsets, self.neighbours, values, threads=threads)
+            return from_csr(self.offsets, self.neighbours, values, threads=threads), values
         n = len(self._rows)
         owners = np.repeat(np.arange(n, dtype=np.uint32), np.diff(self.offsets))
         once = owners <= self.neighbours
         values = numbers(compress(data, once.tobytes()), attribute, default)
-        return from_numbered_edges(owners[once], self.neighbours[once], n, values, directed=False, threads=threads)
+        made = from_numbered_edges(owners[once], self.neighbours[once], n, values, directed=False, threads=threads)
+        return made, None
 
 
 def table_of(nodes: list[Any]) -> Array | None:
@@ -152,8 +169,8 @@ def numbers(data: Any, attribute: str, default: Any) -> Array:
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
     if values.dtype.kind == "f" and np.abs(values).max() >= EXACT and any(isinstance(each, int) for each in given):
         raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
-    if values.dtype == np.uint64 and values.max(initial=0) > np.iinfo(np.int64).max:
-        raise NotImplementedError(f"the edge attribute {attribute!r} has integers that take more than 63 bits")
+    if values.dtype.kind in "iu" and np.abs(values.astype(float)).sum() >= np.iinfo(np.int64).max:
+        raise NotImplementedError(f"the edge attribute {attribute!r} has integers whose sum takes more than 63 bits")
     return values
 
 

@@ -10,6 +10,7 @@ import networkx as nx
 from .. import algorithms
 from .functions import implements
 from .graph import BackendGraph
+from .searches import levels_in_order
 
 
 @implements()
@@ -23,7 +24,14 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
     """The nodes without in-edges, those that only these lead to, and so on."""
     if not G.is_directed():
         raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
-    if not algorithms.is_directed_acyclic_graph(G.graph):
+    if G.rows is not None:
+        generations, whole = levels_in_order(G.rows, G.graph.in_degrees)
+        for vertices in generations:
+            yield G.named(vertices)
+    else:
+        whole = algorithms.is_directed_acyclic_graph(G.graph)
+        if whole:
+            for ids in algorithms.topological_generations(G.graph):
+                yield ids.tolist()
+    if not whole:
         raise nx.NetworkXUnfeasible("Graph contains a cycle or graph changed during iteration")
-    for ids in algorithms.topological_generations(G.graph):
-        yield G.named(ids) if G.converted else ids.tolist()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from ..graph.edges import edge_batches
 from ..graph.graph import ROWS
+from .distance_measures import bunch_of
 from .functions import implements
 from .graph import BackendGraph
 
@@ -74,5 +74,6 @@ def is_isolate(G: BackendGraph, n: Any) -> bool:
     """Whether a node has no edge."""
     vertex = G.find(n)
     if vertex is None:
-        raise nx.NetworkXError(f"Node {n} is not in the graph.")
+        bunch_of(G, n)  # NetworkX takes a missing name for several nodes
+        return False
     return bool(alone(G)[vertex])

@@ -48,16 +48,23 @@ def spread(G: BackendGraph, vertices: Array, weight: str | None) -> tuple[Array,
     return np.array(reached, np.int64), farthest, total
 
 
-def eccentricities(G: BackendGraph, vertices: Array, weight: str | None) -> list[Any]:
+def eccentricities(G: BackendGraph, vertices: Array, weight: str | None, usebounds: bool = False) -> list[Any]:
     """The distance from each vertex to the farthest; raise NetworkX's exception if there is no path to some node."""
     reached, farthest, _ = spread(G, vertices, weight)
     if (reached != len(G)).any():
+        if G.is_directed():
+            raise nx.NetworkXError("Found infinite path length because the digraph is not strongly connected")
         raise nx.NetworkXError(
-            "Found infinite path length because the digraph is not strongly connected"
-            if G.is_directed()
+            "Cannot compute metric because graph is not connected."
+            if usebounds
             else "Found infinite path length because the graph is not connected"
         )
     return farthest
+
+
+def all_eccentricities(G: BackendGraph, weight: str | None, usebounds: bool) -> list[Any]:
+    """The eccentricities of all vertices."""
+    return eccentricities(G, np.arange(len(G)), weight, usebounds is True)
 
 
 @implements(known_paths)
@@ -78,9 +85,9 @@ def bunch_of(G: BackendGraph, bunch: Any) -> list[Any]:
         raise nx.NetworkXError(f"Node {bunch} is not in the graph.") from error
 
 
-def nodes_at(G: BackendGraph, which: Callable[[list[Any]], Any], weight: str | None) -> list[Any]:
+def nodes_at(G: BackendGraph, which: Callable[[list[Any]], Any], weight: str | None, usebounds: bool) -> list[Any]:
     """The nodes whose eccentricity is the `which`, ``max`` or ``min``, of all."""
-    found = eccentricities(G, np.arange(len(G)), weight)
+    found = all_eccentricities(G, weight, usebounds)
     bound = which(found)
     return [node for node, each in zip(G, found, strict=True) if each == bound]
 
@@ -88,25 +95,27 @@ def nodes_at(G: BackendGraph, which: Callable[[list[Any]], Any], weight: str | N
 @implements(known_eccentricities)
 def diameter(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: str | None = None) -> Any:
     """The greatest distance."""
-    return max(eccentricities(G, np.arange(len(G)), weight))
+    return max(all_eccentricities(G, weight, usebounds))
 
 
 @implements(known_eccentricities)
 def radius(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: str | None = None) -> Any:
     """The least eccentricity."""
-    return min(eccentricities(G, np.arange(len(G)), weight))
+    return min(all_eccentricities(G, weight, usebounds))
 
 
 @implements(known_eccentricities)
 def periphery(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: str | None = None) -> list[Any]:
     """The nodes whose eccentricity is the greatest."""
-    return nodes_at(G, max, weight)
+    return nodes_at(G, max, weight, usebounds)
 
 
 @implements(known_eccentricities)
 def center(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: str | None = None) -> list[Any]:
     """The nodes whose eccentricity is the least."""
-    return nodes_at(G, min, weight)
+    if len(G) == 0 and weight is None and not usebounds and not G.is_directed():
+        raise nx.NetworkXPointlessConcept("G has no nodes.")  # NetworkX asks first whether it is a tree
+    return nodes_at(G, min, weight, usebounds)
 
 
 @implements(callable_weight)

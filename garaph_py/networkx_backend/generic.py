@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
+import numpy as np
+
+from .bidirectional import shortest_between
 from .functions import implements
 from .graph import BackendGraph
 from .unweighted import (
@@ -13,6 +17,7 @@ from .unweighted import (
     single_source_shortest_path,
     single_source_shortest_path_length,
     single_target_shortest_path,
+    source_of,
 )
 from .weighted import (
     all_pairs_dijkstra_path,
@@ -22,6 +27,7 @@ from .weighted import (
     callable_weight,
     dijkstra_path,
     dijkstra_path_length,
+    graph_of,
     single_source_bellman_ford_path_length,
     single_source_dijkstra_path,
     single_source_dijkstra_path_length,
@@ -55,7 +61,22 @@ def shortest_path(
         return {node: path[::-1] for node, path in found.items()}
     if target is None:
         return single_source_dijkstra_path(G, source, weight=weight)
-    return (dijkstra_path if method == "dijkstra" else bellman_ford_path)(G, source, target, weight)
+    return (path_by_weight if method == "dijkstra" else bellman_ford_path)(G, source, target, weight)
+
+
+def path_by_weight(G: BackendGraph, source: Any, target: Any, weight: str) -> Any:
+    """A shortest path between two nodes, with the exceptions of NetworkX's search from both."""
+    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
+    graph = graph_of(G, weight)
+    if G.rows is None or graph.edge_dtype is None or start == end:
+        try:
+            return dijkstra_path(G, source, target, weight)
+        except nx.NetworkXNoPath as error:
+            raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
+    path = shortest_between(G.rows, G.row_lengths, *G.weighted_back_rows, start, end)
+    if path is None:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    return G.named(np.array(path))
 
 
 @implements(callable_weight)

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import numpy.typing as npt
 
 from ..graph import Graph
 from ..graph.build import without_values
+from .searches import Rows
 
 Array = npt.NDArray[Any]
 
@@ -32,6 +34,8 @@ class BackendGraph:
         The edge attribute that the edge values are.
     multigraph : bool
         Whether it was made of a multigraph of NetworkX.
+    rows : Rows, optional
+        The edges of each node in NetworkX's order, if the graph was made of one of NetworkX.
     """
 
     __networkx_backend__ = "garaph"
@@ -42,8 +46,9 @@ class BackendGraph:
         nodes: list[Any] | None = None,
         weight: str | None = WEIGHT,
         multigraph: bool = False,
+        rows: Rows | None = None,
     ) -> None:
-        self.graph, self.weight, self._nodes, self._multigraph = graph, weight, nodes, multigraph
+        self.graph, self.weight, self.rows, self._nodes, self._multigraph = graph, weight, rows, nodes, multigraph
 
     @property
     def converted(self) -> bool:
@@ -101,6 +106,33 @@ class BackendGraph:
         """The graph without edge values."""
         return without_values(self.graph)
 
+    @cached_property
+    def row_lengths(self) -> Array:
+        """The edge values in the order of `rows`, which must be known, of the type of distances."""
+        assert self.rows is not None
+        assert self.graph.edge_dtype is not None
+        whole = self.graph.edge_dtype.kind != "f"
+        return self.rows.lengths(self.graph, np.dtype(np.int64) if whole else self.graph.edge_dtype)
+
+    @property
+    def back_rows(self) -> Rows | None:
+        """The edges that lead to each node, if `rows` are known. Of a directed graph, in the order of nodes."""
+        if self.rows is None or not self.graph.directed:
+            return self.rows
+        into = self.graph._arrays.in_edges
+        return Rows(into.offsets, into.neighbours)
+
+    @property
+    def weighted_back_rows(self) -> tuple[Rows, Array]:
+        """`back_rows`, which must be known, and the edge values in their order."""
+        back = self.back_rows
+        assert back is not None
+        if not self.graph.directed:
+            return back, self.row_lengths
+        values = self.graph._arrays.in_edges.values
+        assert values is not None
+        return back, values.astype(self.row_lengths.dtype)
+
     def reversed(self) -> BackendGraph:
         """The graph with every edge turned round.
 
@@ -109,6 +141,8 @@ class BackendGraph:
         GraphError
             As in `Graph.reversed`.
         """
+        if not self.graph.directed:
+            return self
         return BackendGraph(self.graph.reversed(), self._nodes, self.weight, self._multigraph)
 
     def is_directed(self) -> bool:

@@ -93,22 +93,6 @@ def sweep(graph: Graph, sources: Array) -> Sweep:
     return found
 
 
-def levels_from_each(graph: Graph) -> Iterator[Array]:
-    """The levels of all vertices by a search from each vertex in turn; -1 for those that it does not reach.
-
-    Each array is valid until the next.
-    """
-    if graph.on_disk:
-        yield from (run_on(graph, BFS(source)).values["level"] for source in graph.ids)
-        return
-    offsets, targets = graph._arrays.out_edges.offsets, graph._arrays.out_edges.neighbours
-    level, queue = np.empty(graph.n, np.int32), np.empty(graph.n, np.uint32)
-    for source in range(graph.n):
-        level.fill(-1)
-        SEARCH_EACH(offsets, targets, np.array([source], np.uint32), 0, 1, level, queue, *Sweep.empty(1).arrays)
-        yield level
-
-
 def distances_from_each(graph: Graph, sources: Array) -> Iterator[Array]:
     """The distances by edge values from each of some vertices in turn, as `SSSP` reports them.
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .functions import implements
 from .graph import BackendGraph
+from .searches import search_from
 from .unweighted import in_order, searched
 from .weighted import measured, reached_by
 
@@ -27,9 +28,10 @@ def vertex_of(G: BackendGraph, node: Any, message: str = "The node {} is not in 
 
 def others(G: BackendGraph, source: Any, backwards: bool) -> set[Any]:
     """All nodes but the source that it reaches, or that reach it."""
+    hash(source)  # a list is a TypeError, as in NetworkX
     kind = "digraph" if G.is_directed() else "graph"
-    level = searched(G, vertex_of(G, source, f"The node {{}} is not in the {kind}."), backwards=backwards)["level"]
-    return set(G.named(np.flatnonzero(level > 0)))
+    found = searched(G, vertex_of(G, source, f"The node {{}} is not in the {kind}."), backwards=backwards)
+    return set(G.named(found.order[1:]))
 
 
 @implements()
@@ -47,7 +49,7 @@ def ancestors(G: BackendGraph, source: Any) -> set[Any]:
 @implements()
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
     """The nodes to which a shortest path from the source has so many edges."""
-    level = searched(G, vertex_of(G, source))["level"]
+    level = searched(G, vertex_of(G, source)).level
     return set(G.named(np.flatnonzero(level == distance))) if distance >= 0 else set()
 
 
@@ -57,8 +59,12 @@ def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
     starts = [vertex_of(G, node) for node in ([sources] if sources in G else set(sources))]
     if not starts:
         return
-    distance = measured(G.unweighted, G, starts)
-    level = np.where(reached_by(distance), distance, -1)
-    order = in_order(level)
+    if G.rows is not None:
+        found = search_from(G.rows, starts)
+        order, level = found.order, found.level
+    else:
+        distance = measured(G.unweighted, G, starts)
+        level = np.where(reached_by(distance), distance, -1)
+        order = in_order(level)
     for layer in np.split(order, np.flatnonzero(np.diff(level[order])) + 1):
         yield G.named(layer)

@@ -15,7 +15,7 @@ from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
-from .sweeps import levels_from_each
+from .searches import Rows, Search, path_between, search_from
 
 Array = npt.NDArray[Any]
 
@@ -28,14 +28,33 @@ def source_of(G: BackendGraph, node: Any, message: str = "Source {} is not in G"
     return vertex
 
 
-def searched(G: BackendGraph, source: int, cutoff: float | None = None, backwards: bool = False) -> Array:
-    """The ``level`` and ``parent`` of each vertex by a search from `source`; level -1 for those that it leaves out."""
+def searched(G: BackendGraph, source: int, cutoff: float | None = None, backwards: bool = False) -> Search:
+    """A search from `source`: in NetworkX's order if the graph is converted, else by a vertex program."""
+    depth = depth_of(G, cutoff)
+    rows = G.back_rows if backwards else G.rows
+    if rows is not None:
+        return search_from(rows, [source], depth)
     graph = G.graph._reversed(valued=False) if backwards else G.graph
-    depth = None if cutoff is None or cutoff >= graph.n else max(ceil(cutoff), 0)
     found = run_on(graph, BFS(G.id_of(source)), None if depth is None else max(depth, 1)).values
+    level = found["level"]
     if depth is not None:
-        found["level"][found["level"] > depth] = -1
-    return found
+        level[level > depth] = -1
+    return Search(in_order(level), level, found["parent"])
+
+
+def searched_from_each(G: BackendGraph, cutoff: float | None) -> Iterator[Search]:
+    """A search from each vertex in turn, on one core if the edges are in memory: a run takes longer to begin."""
+    rows = G.rows
+    if rows is None and not G.graph.on_disk:
+        out = G.graph._arrays.out_edges
+        rows = Rows(out.offsets, out.neighbours)
+    for vertex in range(len(G)):
+        yield searched(G, vertex, cutoff) if rows is None else search_from(rows, [vertex], depth_of(G, cutoff))
+
+
+def depth_of(G: BackendGraph, cutoff: float | None) -> int | None:
+    """The number of edges on the longest path that a cutoff allows; None if it excludes no path."""
+    return None if cutoff is None or cutoff >= len(G) else max(ceil(cutoff), 0)
 
 
 def in_order(level: Array) -> Array:
@@ -47,22 +66,21 @@ def in_order(level: Array) -> Array:
     return ordered
 
 
-def lengths_of(G: BackendGraph, level: Array) -> dict[Any, int]:
-    """The levels of the nodes that have one, the nearest first."""
-    order = in_order(level)
-    return dict(zip(G.named(order), level[order].tolist(), strict=True))
+def lengths_of(G: BackendGraph, found: Search) -> dict[Any, int]:
+    """The levels of the nodes that a search has found, in its order."""
+    return dict(zip(G.named(found.order), found.level[found.order].tolist(), strict=True))
 
 
 @implements()
 def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
     """The number of edges on a shortest path from the source to each node that it reaches."""
-    return lengths_of(G, searched(G, source_of(G, source), cutoff)["level"])
+    return lengths_of(G, searched(G, source_of(G, source), cutoff))
 
 
 @implements()
 def single_target_shortest_path_length(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
     """The number of edges on a shortest path to the target from each node that reaches it."""
-    return lengths_of(G, searched(G, source_of(G, target, "Target {} is not in G"), cutoff, backwards=True)["level"])
+    return lengths_of(G, searched(G, source_of(G, target, "Target {} is not in G"), cutoff, backwards=True))
 
 
 @implements()
@@ -70,17 +88,15 @@ def all_pairs_shortest_path_length(
     G: BackendGraph, cutoff: float | None = None
 ) -> Iterator[tuple[Any, dict[Any, int]]]:
     """Each node with the lengths of the shortest paths from it."""
-    bound = np.inf if cutoff is None else max(cutoff, 0)
-    for source, level in zip(G, levels_from_each(G.graph), strict=True):
-        yield source, lengths_of(G, np.where(level < bound + 1, level, -1))
+    for source, found in zip(G, searched_from_each(G, cutoff), strict=True):
+        yield source, lengths_of(G, found)
 
 
 @uncollected()
-def paths_of(G: BackendGraph, found: Array, backwards: bool = False) -> dict[Any, list[Any]]:
+def paths_of(G: BackendGraph, found: Search, backwards: bool = False) -> dict[Any, list[Any]]:
     """The path from the source of a search to each node, or from each node to it if the search was backwards."""
-    order = in_order(found["level"])
-    parents = found["parent"][order].tolist()
-    vertices, names = order.tolist(), G.named(order)
+    parents = found.parent[found.order].tolist()
+    vertices, names = found.order.tolist(), G.named(found.order)
     paths = {vertices[0]: [names[0]]}
     for vertex, name, parent in zip(vertices[1:], names[1:], parents[1:], strict=True):
         paths[vertex] = [name, *paths[parent]] if backwards else [*paths[parent], name]
@@ -96,8 +112,8 @@ def single_source_shortest_path(G: BackendGraph, source: Any, cutoff: float | No
 @implements()
 def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     """Each node with a shortest path to each node that it reaches."""
-    for node in G:
-        yield node, single_source_shortest_path(G, node, cutoff)
+    for source, found in zip(G, searched_from_each(G, cutoff), strict=True):
+        yield source, paths_of(G, found)
 
 
 @implements()
@@ -116,16 +132,24 @@ def walked(G: BackendGraph, parent: Array, source: int, target: int) -> list[Any
 
 @implements()
 def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> list[Any]:
-    """A shortest path from the source to the target. The search is forwards only, but on all cores."""
-    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
-    found = searched(G, start)
-    if found["level"][end] < 0:
+    """A shortest path from the source to the target."""
+    path = shortest(G, source, target)
+    if path is None:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    return walked(G, found["parent"], start, end)
+    return path
+
+
+def shortest(G: BackendGraph, source: Any, target: Any) -> list[Any] | None:
+    """A shortest path from the source to the target, or None: by searches from both if the graph is converted."""
+    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
+    if G.rows is not None and G.back_rows is not None:
+        path = path_between(G.rows, G.back_rows, start, end)
+        return None if path is None else G.named(np.array(path))
+    found = searched(G, start)
+    return None if found.level[end] < 0 else walked(G, found.parent, start, end)
 
 
 @implements()
 def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
     """Whether there is a path from the source to the target."""
-    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
-    return bool(searched(G, start)["level"][end] >= 0)
+    return shortest(G, source, target) is not None

@@ -22,6 +22,7 @@ from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
+from .searches import search_from, settled_in_order
 from .sweeps import distances_from_each
 from .unweighted import source_of, walked
 
@@ -54,30 +55,58 @@ def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
     return run_on(graph, program).values
 
 
+def start_of(G: BackendGraph, node: Any, message: str = NOT_FOUND) -> int:
+    """The vertex that a source is; NetworkX's exceptions if it is none, or a list or the like, which no node can be."""
+    hash(node)
+    return source_of(G, node, message)
+
+
 def reached_by(distance: Array, cutoff: float | None = None) -> Array:
     """Which vertices have a distance, and none above the cutoff."""
     has = has_distance(distance)
     return has if cutoff is None else has & (distance <= cutoff)
 
 
-def distances_of(G: BackendGraph, distance: Array, sources: list[int], reached: Array) -> dict[Any, Any]:
-    """The distances of the reached nodes: first the sources, with the integer 0 as in NetworkX, then the nearest."""
-    found = dict.fromkeys(G.named(np.array(sources)), 0)
-    rest = reached.copy()
-    rest[sources] = False
-    places = np.flatnonzero(rest)
-    order = places[np.argsort(distance[places], kind="stable")]
-    found.update(zip(G.named(order), distance[order].tolist(), strict=True))
+def ordered(
+    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
+) -> tuple[Array, Array | None]:
+    """The sources and the other vertices within the cutoff, the nearest first, and their parents if they are known.
+
+    Both are NetworkX's if the graph is converted.
+    """
+    reached = reached_by(distance, cutoff)
+    reached[sources] = True
+    if G.rows is None:
+        places = np.flatnonzero(reached)
+        places = places[np.argsort(distance[places], kind="stable")]
+        return np.concatenate([sources, places[~np.isin(places, sources)]]), None
+    if graph.edge_dtype is None:
+        found = search_from(G.rows, sources)
+        return found.order[reached[found.order]], found.parent
+    return settled_in_order(G.rows, G.row_lengths, distance, sources, reached)
+
+
+def distances_of(
+    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
+) -> dict[Any, Any]:
+    """The distances of the nodes within the cutoff, the nearest first; those of sources are the integer 0."""
+    order, _ = ordered(G, graph, distance, sources, cutoff)
+    found = dict.fromkeys(G.named(order[: len(sources)]), 0)
+    rest = order[len(sources) :]
+    found.update(zip(G.named(rest), distance[rest].tolist(), strict=True))
     return found
 
 
 @uncollected()
-def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reached: Array) -> dict[Any, list[Any]]:
-    """A shortest path from the source to each reached node, the nearest first."""
-    parents, nodes = parents_of(graph, distance, source).tolist(), G.nodes
+def paths_from(
+    G: BackendGraph, graph: Graph, distance: Array, source: int, cutoff: float | None = None
+) -> dict[Any, list[Any]]:
+    """A shortest path from the source to each node within the cutoff, the nearest first."""
+    order, known_parents = ordered(G, graph, distance, [source], cutoff)
+    parents = (parents_of(graph, distance, source) if known_parents is None else known_parents).tolist()
+    nodes, vertices = G.nodes, order.tolist()
     paths: dict[int, list[Any]] = {source: [nodes[source]]}
-    order = distances_order(distance, source, reached).tolist()
-    for vertex in order:
+    for vertex in vertices:
         way = []  # from a vertex whose path is known
         while vertex not in paths:
             way.append(vertex)
@@ -85,14 +114,7 @@ def paths_from(G: BackendGraph, graph: Graph, distance: Array, source: int, reac
         known = paths[vertex]
         for passed in reversed(way):
             known = paths[passed] = [*known, nodes[passed]]
-    return {nodes[vertex]: paths[vertex] for vertex in order}
-
-
-def distances_order(distance: Array, source: int, reached: Array) -> Array:
-    """The source, and the other reached vertices, the nearest first."""
-    places = np.flatnonzero(reached)
-    places = places[np.argsort(distance[places], kind="stable")]
-    return np.concatenate([[source], places[places != source]])
+    return {nodes[vertex]: paths[vertex] for vertex in vertices}
 
 
 @implements(callable_weight)
@@ -102,9 +124,9 @@ def multi_source_dijkstra_path_length(
     """The distance of each node from the nearest of the sources."""
     if not sources:
         raise ValueError("sources must not be empty")
-    starts = [source_of(G, node, NOT_FOUND) for node in sources]
-    distance = measured(graph_of(G, weight), G, starts)
-    return distances_of(G, distance, starts, reached_by(distance, cutoff))
+    starts = list(dict.fromkeys(source_of(G, node, NOT_FOUND) for node in sources))
+    graph = graph_of(G, weight)
+    return distances_of(G, graph, measured(graph, G, starts), starts, cutoff)
 
 
 @implements(callable_weight)
@@ -112,9 +134,8 @@ def single_source_dijkstra_path_length(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
-    start = source_of(G, source, NOT_FOUND)
-    distance = measured(graph_of(G, weight), G, [start])
-    return distances_of(G, distance, [start], reached_by(distance, cutoff))
+    start, graph = start_of(G, source), graph_of(G, weight)
+    return distances_of(G, graph, measured(graph, G, [start]), [start], cutoff)
 
 
 @implements(callable_weight)
@@ -122,8 +143,9 @@ def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Each node with the distances from it."""
-    found = enumerate(distances_from_each(graph_of(G, weight), np.arange(len(G))))
-    return ((G.nodes[k], distances_of(G, each, [k], reached_by(each, cutoff))) for k, each in found)
+    graph = graph_of(G, weight)
+    found = enumerate(distances_from_each(graph, np.arange(len(G))))
+    return ((G.nodes[k], distances_of(G, graph, each, [k], cutoff)) for k, each in found)
 
 
 @implements(callable_weight)
@@ -139,9 +161,8 @@ def single_source_dijkstra_path(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
     """A shortest path from the source to each node."""
-    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
-    distance = measured(graph, G, [start])
-    return paths_from(G, graph, distance, start, reached_by(distance, cutoff))
+    start, graph = start_of(G, source), graph_of(G, weight)
+    return paths_from(G, graph, measured(graph, G, [start]), start, cutoff)
 
 
 @implements(callable_weight)
@@ -149,22 +170,22 @@ def single_source_dijkstra(
     G: BackendGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
-    start, graph = source_of(G, source, NOT_FOUND), graph_of(G, weight)
+    start, graph = start_of(G, source), graph_of(G, weight)
     if target == source:
         return 0, [target]
     distance = measured(graph, G, [start])
-    reached = reached_by(distance, cutoff)
     if target is None:
-        return distances_of(G, distance, [start], reached), paths_from(G, graph, distance, start, reached)
+        return distances_of(G, graph, distance, [start], cutoff), paths_from(G, graph, distance, start, cutoff)
     end = G.find(target)
-    if end is None or not reached[end]:
+    if end is None or not reached_by(distance, cutoff)[end]:
         raise nx.NetworkXNoPath(f"No path to {target}.")
     return distance[end].item(), path_to(G, graph, distance, start, end)
 
 
 def path_to(G: BackendGraph, graph: Graph, distance: Array, source: int, target: int) -> list[Any]:
     """A shortest path from the source to the target."""
-    return walked(G, parents_of(graph, distance, source), source, target)
+    _, parents = ordered(G, graph, distance, [source], distance[target])
+    return walked(G, parents_of(graph, distance, source) if parents is None else parents, source, target)
 
 
 @implements(callable_weight)
@@ -211,8 +232,8 @@ def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: s
     """The distance of the target; `word` begins NetworkX's message if there is no path."""
     if source == target:
         return 0
-    end = G.find(target)
-    distance = None if end is None else measured(graph_of(G, weight), G, [start])
+    end, graph = G.find(target), graph_of(G, weight)
+    distance = None if end is None else measured(graph, G, [start])
     if distance is None or not reached_by(distance)[end]:
         raise nx.NetworkXNoPath(f"{word} {target} not reachable from {source}")
     return distance[end].item()
@@ -237,9 +258,8 @@ def single_source_bellman_ford_path_length(
     G: BackendGraph, source: Any, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
-    start = source_of(G, source, "Source {} not in G")
-    distance = measured(graph_of(G, weight), G, [start])
-    return distances_of(G, distance, [start], reached_by(distance))
+    start, graph = start_of(G, source, "Source {} not in G"), graph_of(G, weight)
+    return distances_of(G, graph, measured(graph, G, [start]), [start])
 
 
 @implements(callable_weight)
@@ -256,7 +276,7 @@ def single_source_bellman_ford(
     G: BackendGraph, source: Any, target: Any = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
-    source_of(G, source, "Node {} is not found in the graph" if source == target else "Source {} not in G")
+    start_of(G, source, "Node {} is not found in the graph" if source == target else "Source {} not in G")
     try:
         return single_source_dijkstra(G, source, target, weight=weight)
     except nx.NetworkXNoPath as error:

@@ -60,14 +60,8 @@ def same(name, mine, theirs):
         return mine == theirs
     if name.endswith(("path", "dijkstra", "ford")) and name != "has_path":
         return type(mine) is type(theirs) and len(mine) == len(theirs)
-    if name == "bfs_layers":
-        return list(map(set, mine)) == list(map(set, theirs))
-    if name == "strongly_connected_components":
-        return sorted(map(sorted, mine)) == sorted(map(sorted, theirs))
     if name == "hits":
         return all(one == pytest.approx(other, abs=1e-7) for one, other in zip(mine, theirs, strict=True))
-    if name == "harmonic_centrality":  # NetworkX's is in the order of a set
-        return mine == pytest.approx(theirs, rel=1e-9)
     if name == "pagerank" or name.endswith("centrality"):
         return list(mine) == list(theirs) and mine == pytest.approx(theirs, rel=1e-9)
     return mine == theirs
@@ -94,12 +88,11 @@ def test_exceptions_are_networkx_s(name, kind):
         return
     graph, empty = random_graph(kind), kind()
     lost = dict.fromkeys(arguments(graph, name), "nowhere")
-    if name != "is_isolate":  # NetworkX takes a missing name for several nodes, and none of its letters is one
-        assert (
-            outcome(getattr(nx, name), graph, **lost, backend="garaph")
-            == outcome(getattr(nx, name), graph, **lost, backend="networkx")
-            or not lost
-        )
+    assert (
+        outcome(getattr(nx, name), graph, **lost, backend="garaph")
+        == outcome(getattr(nx, name), graph, **lost, backend="networkx")
+        or not lost
+    )
     if name in CONNECTED:
         assert outcome(getattr(nx, name), graph, backend="garaph") == outcome(getattr(nx, name), graph)
     if not lost and name not in ("center", "diameter", "periphery", "radius"):

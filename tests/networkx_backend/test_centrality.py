@@ -32,6 +32,7 @@ def test_harmonic(kind):
     for given in ({"sources": nodes[:4]}, {"nbunch": nodes[2:5]}, {"nbunch": nodes[0], "sources": nodes[1]}):
         found, expected = both("harmonic_centrality", graph, **given)
         assert found == pytest.approx(expected, rel=1e-12)
+        assert list(found) == list(expected)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -114,3 +115,7 @@ def test_lengths_that_are_none_are_left_to_networkx():
     found, expected = both("closeness_centrality", graph, distance="weight")
     assert found == expected
     assert "function" in backend.can_run("harmonic_centrality", (graph,), {"distance": len})
+
+
+def test_hubs_without_a_tolerance_are_left_to_networkx():
+    assert backend.can_run("hits", (nx.path_graph(3),), {"tol": 0}) == "tol is 0, and must be above 0"

@@ -100,6 +100,36 @@ def test_what_is_no_number_of_64_bits_is_refused(value, kind):
         convert_from_nx(graph, edge_attrs={"weight": 1})
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_integers_whose_sum_takes_more_than_63_bits_are_refused(kind):
+    graph = kind([(0, 1, {"weight": 2**62}), (1, 2, {"weight": 2**62})])
+    with pytest.raises(NotImplementedError, match="63 bits"):
+        convert_from_nx(graph, edge_attrs={"weight": 1})
+    graph = kind([(0, 1, {"weight": 2**62}), (1, 2, {"weight": 2**61})])
+    assert convert_from_nx(graph, edge_attrs={"weight": 1}).graph.edge_dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
+def test_a_view_without_directions_keeps_no_weights(kind):
+    """NetworkX takes the weight of the edge in the direction of its search."""
+    graph = kind([(0, 1, {"weight": 2}), (1, 0, {"weight": 3}), (1, 2, {"weight": 4})])
+    view = graph.to_undirected(as_view=True)
+    for each in (view, view.subgraph([0, 1])):
+        with pytest.raises(NotImplementedError, match="the view"):
+            convert_from_nx(each, edge_attrs={"weight": 1})
+        assert convert_from_nx(each).number_of_edges() == each.number_of_edges()
+    assert convert_from_nx(graph.to_undirected(), edge_attrs={"weight": 1}).graph.edge_dtype == np.int64
+
+
+def test_a_view_of_a_graph_that_changes_is_converted_again():
+    graph = nx.path_graph(6, create_using=nx.DiGraph)
+    for view in (graph.subgraph([0, 1, 2, 3]), graph.reverse(copy=False), graph.to_undirected(as_view=True)):
+        for change in (graph.add_edge, graph.remove_edge):
+            assert nx.descendants(view, 3, backend="garaph") == nx.descendants(view, 3)
+            change(3, 0)
+        assert nx.descendants(view, 3, backend="garaph") == nx.descendants(view, 3)
+
+
 def test_one_attribute_is_kept():
     graph = nx.path_graph(3)
     with pytest.raises(NotImplementedError, match="one edge attribute"):

@@ -26,3 +26,4 @@ def test_isolated_nodes():
     assert [nx.is_isolate(graph, node, backend="garaph") for node in graph] == [False, False, False, True, True]
     with pytest.raises(nx.NetworkXError, match="Node 9"):
         nx.is_isolate(graph, 9, backend="garaph")
+    assert not nx.is_isolate(graph, "nowhere", backend="garaph")  # NetworkX takes it for several nodes

@@ -50,3 +50,17 @@ def test_methods(method):
         for name in ("garaph", "networkx")
     )
     assert found == expected
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", ["center", "diameter", "periphery", "radius"])
+def test_exceptions_with_bounds(name, kind):
+    graph = random_graph(kind)
+    found, expected = (outcome(getattr(nx, name), graph, usebounds=True, backend=b) for b in ("garaph", "networkx"))
+    assert found == expected
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_center_of_no_nodes(kind):
+    found, expected = (outcome(nx.center, kind(), backend=name)[0] for name in ("garaph", "networkx"))
+    assert found is expected

@@ -46,3 +46,15 @@ def test_paths_are_as_short_as_networkx_s(kind, weight, method):
         )
         assert all(nx.is_path(graph, path) for path in flat(found))
         assert sorted(map(facts, flat(found))) == sorted(map(facts, flat(expected))), (source, target)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_exceptions_for_a_pair(kind, weight):
+    graph = random_graph(kind)  # its last node has no edges
+    nodes = (*list(graph)[:2], list(graph)[-1], "nowhere")
+    for source, target in product(nodes, nodes):
+        found, expected = (
+            outcome(nx.shortest_path, graph, source, target, weight, backend=name) for name in ("garaph", "networkx")
+        )
+        assert found == expected or isinstance(expected, list), (source, target)

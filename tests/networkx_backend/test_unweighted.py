@@ -3,7 +3,9 @@
 import networkx as nx
 import pytest
 
+import garaph_py as gp
 from tests.support.networkx_calls import KINDS, random_graph
+from tests.support.stored_graphs import opened
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -18,6 +20,10 @@ def test_lengths_and_paths_with_a_cutoff(kind, cutoff, direction):
         )
         expected = getattr(nx, f"single_{direction}_shortest_path_length")(graph, node, cutoff=cutoff)
         assert lengths == expected
+        if direction == "source" or not graph.is_directed():
+            assert list(lengths) == list(expected)
+            same = getattr(nx, f"single_{direction}_shortest_path")(graph, node, cutoff=cutoff)
+            assert list(paths.items()) == list(same.items())
         assert list(lengths.values()) == sorted(lengths.values())
         assert {type(length) for length in lengths.values()} == {int}
         assert {end: len(path) - 1 for end, path in paths.items()} == expected
@@ -27,12 +33,25 @@ def test_lengths_and_paths_with_a_cutoff(kind, cutoff, direction):
 
 
 @pytest.mark.parametrize("cutoff", [None, 0, 1.5, 2])
-def test_all_pairs_with_a_cutoff(cutoff):
+@pytest.mark.parametrize("what", ["shortest_path", "shortest_path_length"])
+def test_all_pairs_with_a_cutoff(cutoff, what):
     graph = random_graph(nx.DiGraph)
     found, expected = (
-        list(nx.all_pairs_shortest_path_length(graph, cutoff=cutoff, backend=name)) for name in ("garaph", "networkx")
+        [(node, list(each.items())) for node, each in getattr(nx, f"all_pairs_{what}")(graph, cutoff, backend=name)]
+        for name in ("garaph", "networkx")
     )
     assert found == expected
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_all_pairs_of_a_graph_of_garaph(tmp_path, encoding):
+    graph = gp.rmat(5, 4)
+    expected = dict(nx.all_pairs_shortest_path_length(graph, cutoff=2))
+    gp.save(graph, tmp_path / "graph", encoding=encoding)
+    for given in (gp.open(tmp_path / "graph"), opened(tmp_path / "graph", room=1 << 24)):
+        assert dict(nx.all_pairs_shortest_path_length(given, cutoff=2)) == expected
+        for source, paths in nx.all_pairs_shortest_path(given, cutoff=2):
+            assert {end: len(path) - 1 for end, path in paths.items()} == expected[source]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -45,4 +64,5 @@ def test_the_path_of_every_pair(kind):
                 path = nx.bidirectional_shortest_path(graph, source, target, backend="garaph")
                 assert nx.is_path(graph, path)
                 assert (path[0], path[-1]) == (source, target)
-                assert len(path) == len(nx.bidirectional_shortest_path(graph, source, target))
+                expected = nx.bidirectional_shortest_path(graph, source, target)
+                assert path == expected or (graph.is_directed() and len(path) == len(expected))

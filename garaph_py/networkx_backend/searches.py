@@ -1,0 +1,279 @@
+"""Searches in NetworkX's order: what it finds first comes first, and shortest paths are the ones that it takes.
+
+NetworkX follows the edges of a node in the order in which they were added. The lists of a `Graph` ascend, so `Rows`
+keeps that order beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import Graph
+from ..native import Kernel
+
+Array = npt.NDArray[Any]
+
+UNSEEN = -2
+"""The neighbour through which a search has found a vertex, if it has not found it; that of the source is `NONE`."""
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The edges of each node of a NetworkX graph, in its order.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+    neighbours : ndarray of uint32, shape (m,)
+        An undirected edge is there in both directions.
+    values : ndarray, shape (m,), optional
+        Edge values of a directed graph.
+    """
+
+    offsets: Array
+    neighbours: Array
+    values: Array | None = None
+
+    def lengths(self, graph: Graph, dtype: np.dtype[Any]) -> Array:
+        """The edge values of `graph`, which is made of these rows, in their order."""
+        if self.values is not None:
+            return self.values.astype(dtype)
+        lengths, given = np.empty(len(self.neighbours), dtype), graph._arrays.in_edges.values
+        assert given is not None
+        cursors = self.offsets[:-1].copy()
+        MIRROR[dtype](graph.n, self.offsets, self.neighbours, given.astype(dtype), cursors, lengths)
+        return lengths
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search has found.
+
+    Attributes
+    ----------
+    order : ndarray of uint32
+        The vertices that it reaches, first the sources.
+    level : ndarray of int32, shape (n,)
+        The number of edges to each vertex; -1 for those that it does not reach.
+    parent : ndarray of int64, shape (n,)
+        The vertex before on the path to each vertex; defined for those that it reaches. That of a source is itself.
+    """
+
+    order: Array
+    level: Array
+    parent: Array
+
+
+# wide: a compiled function takes its arrays one by one.
+def search(offsets, others, queue, stop, depth, level, parent):
+    """Search from ``queue[:stop]``, at most `depth` edges far. Returns how many vertices are in the queue then."""
+    place = 0
+    while place < stop:
+        v = np.int64(queue[place])
+        place += 1
+        if level[v] >= depth:
+            break
+        for e in range(offsets[v], offsets[v + 1]):
+            w = np.int64(others[e])
+            if level[w] < 0:
+                level[w], parent[w], queue[stop] = level[v] + 1, v, w
+                stop += 1
+    return stop
+
+
+# wide: a compiled function takes its arrays one by one.
+def expand(offsets, others, queue, first, last, parent, other):
+    """Follow the edges of ``queue[first:last]``, until one leads to a vertex that the other search has found.
+
+    Returns that vertex, or -1 and the negative of the new end of the queue.
+    """
+    stop = last
+    for place in range(first, last):
+        v = np.int64(queue[place])
+        for e in range(offsets[v], offsets[v + 1]):
+            w = np.int64(others[e])
+            if parent[w] == UNSEEN:
+                parent[w], queue[stop] = v, w
+                stop += 1
+            if other[w] != UNSEEN:
+                return w
+    return -1 - stop
+
+
+# wide: a compiled function takes its arrays one by one.
+def meet(offsets, others, back_offsets, back_others, forward, backward, before, after):
+    """Search forward from ``forward[0]`` and backward from ``backward[0]``, the smaller level first.
+
+    Returns a vertex on a shortest path between both, or -1 if there is none. ``before[v]`` is the vertex before v on
+    the way from the one, ``after[v]`` the one after it on the way to the other.
+    """
+    first, last, back_first, back_last = np.int64(0), np.int64(1), np.int64(0), np.int64(1)
+    while first < last and back_first < back_last:
+        if last - first <= back_last - back_first:
+            found = expand(offsets, others, forward, first, last, before, after)
+            first, last = last, -1 - found
+        else:
+            found = expand(back_offsets, back_others, backward, back_first, back_last, after, before)
+            back_first, back_last = back_last, -1 - found
+        if found >= 0:
+            return found
+    return np.int64(-1)
+
+
+# wide: a compiled function takes its arrays one by one.
+def mirror(n, offsets, others, values, cursors, lengths):
+    """Give each entry of an undirected graph's rows its value, which is that of the same edge in the other direction.
+
+    Each list of `values` is in the order of the other ends, so it is read in order while the rows are gone through.
+    """
+    for u in range(n):
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.int64(others[e])
+            lengths[e] = values[cursors[v]]
+            cursors[v] += 1
+    return 0
+
+
+# wide: a compiled function takes its arrays one by one.
+def claim(count, offsets, others, lengths, distances, groups, cursors, order, parents):
+    """Complete the order in which Dijkstra's algorithm settles vertices, and their parents.
+
+    Vertices of one distance are a group. The one that was first seen at that distance comes first: on an edge from the
+    vertex that was settled first. ``cursors[g]`` is the place for the next vertex of group g in `order`, which has the
+    sources; ``groups[v]`` is below 0 for them, and for vertices that are not to be reached.
+    """
+    for place in range(count):
+        v = np.int64(order[place])
+        for e in range(offsets[v], offsets[v + 1]):
+            w = np.int64(others[e])
+            group = groups[w]
+            if group >= 0 and distances[v] + lengths[e] == distances[w]:
+                groups[w], parents[w] = -1, v
+                order[cursors[group]] = w
+                cursors[group] += 1
+    return 0
+
+
+# wide: a compiled function takes its arrays one by one.
+def remove(n, offsets, others, waiting, queue, bounds):
+    """Queue the vertices without in-edges, those that only these lead to, and so on; return how many such levels.
+
+    Level k is ``queue[bounds[k] : bounds[k + 1]]``. ``waiting[v]`` is the number of v's in-edges.
+    """
+    stop, place, count = np.int64(0), np.int64(0), np.int64(0)
+    for v in range(n):
+        if waiting[v] == 0:
+            queue[stop] = v
+            stop += 1
+    bounds[0] = 0
+    while place < stop:
+        last = stop
+        while place < last:
+            v = np.int64(queue[place])
+            place += 1
+            for e in range(offsets[v], offsets[v + 1]):
+                w = np.int64(others[e])
+                waiting[w] -= 1
+                if waiting[w] == 0:
+                    queue[stop] = w
+                    stop += 1
+        count += 1
+        bounds[count] = last
+    return count
+
+
+SEARCH = Kernel("i64* u32* u32* i64 i64 i32* i64*", search)
+MEET = Kernel("i64* u32* i64* u32* u32* u32* i64* i64*", meet)
+REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
+TYPES = {np.dtype(np.int64): "i64*", np.dtype(np.float32): "f32*", np.dtype(np.float64): "f64*"}
+"""The types of distances."""
+MIRROR = {dtype: Kernel(f"i64 i64* u32* {name} i64* {name}", mirror) for dtype, name in TYPES.items()}
+CLAIM = {
+    dtype: Kernel(f"i64 i64* u32* {name} {name} i64* i64* u32* i64*", claim) for dtype, name in TYPES.items()
+}  # fmt: skip
+
+
+def search_from(rows: Rows, sources: Sequence[int], depth: int | None = None) -> Search:
+    """Search from some vertices, at most `depth` edges far."""
+    n = len(rows.offsets) - 1
+    level, parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int64), np.empty(n, np.uint32)
+    queue[: len(sources)] = parent[list(sources)] = sources
+    level[list(sources)] = 0
+    stop = SEARCH(rows.offsets, rows.neighbours, queue, len(sources), n if depth is None else depth, level, parent)
+    return Search(queue[:stop], level, parent)
+
+
+def levels_in_order(rows: Rows, in_degrees: Array) -> tuple[list[Array], bool]:
+    """The vertices without in-edges, those that only these lead to, and so on, and whether they are all vertices."""
+    n = len(in_degrees)
+    queue, bounds = np.empty(n, np.uint32), np.empty(n + 1, np.int64)
+    count = REMOVE(n, rows.offsets, rows.neighbours, in_degrees.astype(np.int64), queue, bounds)
+    cuts = bounds[: count + 1].tolist()
+    return [queue[first:last] for first, last in pairwise(cuts)], cuts[-1] == n
+
+
+def path_between(rows: Rows, back: Rows, source: int, target: int) -> list[int] | None:
+    """The vertices of a shortest path, by searches from both ends; None if there is none."""
+    if source == target:
+        return [source]
+    n = len(rows.offsets) - 1
+    forward, backward = np.empty((2, n), np.uint32)
+    before, after = np.full((2, n), UNSEEN, np.int64)
+    forward[0], backward[0], before[source], after[target] = source, target, NONE, NONE
+    middle = MEET(rows.offsets, rows.neighbours, back.offsets, back.neighbours, forward, backward, before, after)
+    if middle < 0:
+        return None
+    return [*along(before, middle)[:0:-1], *along(after, middle)]
+
+
+def along(steps: Array, vertex: int) -> list[int]:
+    """The vertices from this one on, each the step of the one before; the step of the last is `NONE`."""
+    path = [vertex]
+    while steps[path[-1]] != NONE:
+        path.append(int(steps[path[-1]]))
+    return path
+
+
+def settled_in_order(
+    rows: Rows, lengths: Array, distance: Array, sources: Sequence[int], reached: Array
+) -> tuple[Array, Array]:
+    """The reached vertices in the order in which Dijkstra's algorithm settles them, and their parents.
+
+    Parameters
+    ----------
+    rows : Rows
+    lengths : ndarray, shape (m,)
+        Those of the edges of `rows`, of the type of distances.
+    distance : ndarray, shape (n,)
+        The distance of each vertex from the nearest of the sources.
+    sources : sequence of int
+        Distinct.
+    reached : ndarray of bool, shape (n,)
+        Which vertices are wanted; with each, all nearer ones that can be reached.
+
+    Returns
+    -------
+    order : ndarray of uint32
+    parents : ndarray of int64, shape (n,)
+        Defined for those that are reached. That of a source is itself.
+    """
+    first, places = list(sources), np.flatnonzero(reached)
+    _, inverse, counts = np.unique(distance[places], return_inverse=True, return_counts=True)
+    groups, parents = np.full(len(distance), -1, np.int64), np.empty(len(distance), np.int64)
+    groups[places] = inverse
+    cursors = np.cumsum(counts) - counts
+    order = np.empty(len(places), np.uint32)
+    order[: len(first)] = parents[first] = first
+    groups[first] = -1
+    cursors[0] = len(first)
+    CLAIM[distance.dtype](
+        len(places), rows.offsets, rows.neighbours, lengths, distance, groups, cursors, order, parents
+    )  # fmt: skip
+    return order, parents
