@@ -290,6 +290,33 @@ def test_the_place_of_a_group_is_the_sum_of_the_widths_before_it():
         assert readers.place(*views(records), run, group) == wanted
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_walk_of_parts_may_end_after_the_first_edge_of_a_list(graph_of, ends):
+    graph = graph_of(heavy(None, m=9000))
+    packed, offsets = graph.packed(1), graph._arrays.in_edges.offsets
+    reader, asked, alone = readers.reader_of(packed._arrays.in_edges, None), [], 0
+
+    def segment(acc, begin, end, sources, base, last, before, values, values_base, context):
+        return acc + [int(readers.source_of(sources, e - base, before)) for e in range(begin, end)], end - begin
+
+    def is_done(acc, context):
+        asked.append(context)
+        return ends
+
+    walk = reader.walk(segment, readers.PARTS_OF_LISTS, is_done)
+    (page,) = MemoryPageSource(packed._arrays.in_edges, 1 << 20).pages
+    arguments = reader.arguments(1, reader).of(MemoryPageSource(packed._arrays.in_edges, 1 << 20).edges(page))
+    edges = tuple(a.array[0] if isinstance(a, readers.PerCall) else a for a in arguments)
+    for v in np.random.default_rng(3).integers(0, graph.n, 40):
+        begin, end = map(int, offsets[v : v + 2])
+        asked.clear()
+        found, visited = walk([], offsets, v, begin, end, edges, ("context",))
+        wanted = graph._arrays.in_edges.neighbours[begin : begin + 1 if asked and ends else end].tolist()
+        assert (found, visited, asked) == (wanted, len(wanted), [("context",)] * len(asked))
+        alone += len(asked)
+    assert 0 < alone <= 40
+
+
 @pytest.mark.slow
 @pytest.mark.spread
 @pytest.mark.parametrize("how", [readers.IN_ORDER, readers.WHOLE_LISTS, readers.PARTS_OF_LISTS])

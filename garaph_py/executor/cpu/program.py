@@ -47,6 +47,7 @@ class Kernels:
         self._words = bound.value.itemsize // 4
         self._has_priority = "priority" in bound.arguments
         self._finds_parents = bound.finds_parents
+        self._ends_early = "done" in bound.arguments
         self._kind = bound.value
 
     @cached_property
@@ -68,7 +69,7 @@ class Kernels:
 
     @cached_property
     def pull_active(self) -> RecordKernel:
-        return make_pull_active(self._functions, self._reader)
+        return make_pull_active(self._functions, self._reader, self._ends_early)
 
     @cached_property
     def pull_notified(self) -> RecordKernel:

@@ -47,12 +47,13 @@ SUMS = ("sums",)
 """The argument of a kernel that keeps the vertices' sums."""
 
 
-def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
+def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False, few: bool = False):
     """Add the contributions of edges [begin, end) of vertex v to ``acc``; return `acc` and the number of edges visited.
 
     If `filtered`, only active sources contribute: contributions of inactive sources are already in the value. If the
     kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, which need not stay in
-    the caches, and the values of these sources, whose loads take most of the time unless sources are `nearby`.
+    the caches, and the values of these sources, whose loads take most of the time unless sources are `nearby`. If it
+    visits `few` edges, most gathers end after the first.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
@@ -78,7 +79,11 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
                     acc = add(acc, gather(t.parameters, value, weight, old, source))
             return acc, end - begin
 
-        return reader.walk(segment, IN_ORDER if streams else PARTS_OF_LISTS)
+        return reader.walk(segment, IN_ORDER if streams else PARTS_OF_LISTS, is_done if few else None)
+
+    def is_done(acc, context):
+        t, old, _ = context
+        return t.early and done(t.parameters, acc, old)
 
     walk, walk_nearby, may_be_nearby = make_walk(True), make_walk(False), streams and in_place
 

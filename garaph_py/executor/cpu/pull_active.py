@@ -1,9 +1,9 @@
 """Pull from active vertices only, for relaxations: contributions of inactive sources are already in the values.
 
 Partitions and partial sums are as in `pull`. The kernel skips vertices that have no in-edges or are done. A branch on
-that is hard to predict, and each gather begins with a cache miss. So the kernel inspects the vertices one word ahead,
-and prefetches their first sources. Where gathers may end early, it then prefetches the values of those that are active,
-before the first gather of the word waits for one.
+that is hard to predict, and each gather begins with a cache miss. So the kernel inspects the vertices two words ahead,
+and prefetches their first sources; of packed ones the records, and a word later the packed words. Where gathers may end
+early, it then prefetches the values of those that are active, before the first gather of the word waits for one.
 """
 
 from __future__ import annotations
@@ -56,11 +56,27 @@ def make_fetch_values(f: Functions, reader: Reader):
     return make_for_each_bit(fetch_value)
 
 
-def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
-    gather_edges, update, leave_sum = make_gather(f, reader, True), make_update(f, True), make_leave_sum(f)
+def make_fetch_words(reader: Reader):
+    """Build ``fetch_words(acc, word, w, (edges, t))``, which prefetches what the first sources of a word's vertices are
+    decoded from."""
+    fetch = reader.fetch_words
+
+    def fetch_list(acc, v, context):
+        edges, t = context
+        fetch(edges, t.in_offsets[v])
+        return acc
+
+    return make_for_each_bit(fetch_list)
+
+
+def make_pull_active(f: Functions, reader: Reader, ends_early: bool) -> RecordKernel:
+    """Make the kernel; with `ends_early`, the program defines `done`, and most gathers end after the first edge."""
+    gather_edges = make_gather(f, reader, filtered=True, few=ends_early)
+    update, leave_sum = make_update(f, True), make_leave_sum(f)
     due, identity, load = make_due(f, reader), f.identity, f.value.load
     zero, add, leave = make_tally(f)
     fetch_values = keep if reader.source_at is None else make_fetch_values(f, reader)
+    fetch_words = keep if reader.fetch_words is None else make_fetch_words(reader)
 
     def pull_vertex(acc, v, context):
         edges, t = context
@@ -87,10 +103,12 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
         t.cuts[0], t.cuts[1] = -1, -1
         visits, tally = NOTHING, zero()
         earliest = first - np.int64(start < t.last_edge and t.in_offsets[first] > start)
-        following = due(earliest >> 6, earliest, last, edges, t)
-        for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
-            remaining = following
-            following = due(w + 1, earliest, last, edges, t)
+        first_word = earliest >> 6
+        following = due(first_word, earliest, last, edges, t)
+        later = due(first_word + 1, earliest, last, edges, t)
+        for w in range(first_word, ((last - 1) >> 6) + 1):
+            remaining, following, later = following, later, due(w + 2, earliest, last, edges, t)
+            fetch_words(NOTHING, following, w + 1, (edges, t))
             if t.early:
                 fetch_values(NOTHING, remaining, w, (edges, t))
             visits, tally, word = for_each_bit((visits, tally, np.uint64(0)), remaining, w, (edges, t))
