@@ -39,11 +39,6 @@ MODULES = [
     )
 ]  # fmt: skip
 """The packages and modules of NetworkX that test the functions of the backend."""
-SNAPSHOT = "the answer is that for the graph at the time of the call, also if it changes while the answer is read"
-DIFFERENT = {
-    "TestDAG::test_topological_sort6": SNAPSHOT,
-}
-"""Tests that fail, and must, because they ask for more than NetworkX's documentation promises."""
 
 
 class Counts:
@@ -59,12 +54,6 @@ class Counts:
 
     def __init__(self) -> None:
         self.ran, self.fell_back = Counter(), Counter()
-
-    def pytest_collection_modifyitems(self, items) -> None:
-        for item in items:
-            for name, reason in DIFFERENT.items():
-                if item.nodeid.endswith(name):
-                    item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
     def pytest_collection_finish(self) -> None:
         from garaph_py.networkx_backend import backend

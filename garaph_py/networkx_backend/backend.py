@@ -128,6 +128,7 @@ __all__ = [
     "number_of_isolates",
     "number_strongly_connected_components",
     "number_weakly_connected_components",
+    "on_start_tests",
     "out_degree_centrality",
     "pagerank",
     "periphery",
@@ -152,6 +153,23 @@ __all__ = [
     "weakly_connected_components",
     "wiener_index",
 ]
+
+
+DIFFERENT = {
+    "TestDAG::test_topological_sort6": "the answer is that for the graph at the time of the call, also if it changes "
+    "while the answer is read",
+}
+"""Tests of NetworkX that fail, and why, because they ask for more than NetworkX's documentation promises."""
+
+
+def on_start_tests(items: list[Any]) -> None:
+    """NetworkX calls this before its own tests with ``NETWORKX_TEST_BACKEND=garaph``: mark those that must fail."""
+    import pytest
+
+    for item in items:
+        for name, reason in DIFFERENT.items():
+            if item.nodeid.endswith(name):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
