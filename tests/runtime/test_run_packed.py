@@ -8,7 +8,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.codec.format import GROUP, RECORD, RUN
-from garaph_py.codec.pack import views
+from garaph_py.codec.pack import unpack_run, views
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.executor.cpu import edges as readers
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -288,6 +288,24 @@ def test_the_place_of_a_group_is_the_sum_of_the_widths_before_it():
         wanted = int(records["first_word"][run]) + int(records["widths"][run, :group].sum())
         assert kernel(*views(records), run, group) == wanted
         assert readers.place(*views(records), run, group) == wanted
+
+
+def test_the_first_number_of_a_list_is_its_first_source():
+    rng = np.random.default_rng(11)
+    records = np.zeros(1, RECORD)
+    records["widths"] = np.append(np.arange(31), 32)
+    words = rng.integers(0, 2**32, int(records["widths"].sum()), np.uint32)
+    numbers = np.zeros(RUN, np.uint32)
+    unpack_run(*views(records), 0, words, 0, numbers)
+    first_of_list = readers.first_of_list
+
+    def number_of(records, widths, words, first_word, base, e):
+        return np.int64(first_of_list((records, widths, words, first_word, base), e))
+
+    kernel = Kernel("i64* u8* u32* i64 i64 i64", number_of)
+    for e in range(RUN):
+        assert kernel(*views(records), words, 0, 7168, 7168 + e) == numbers[e]
+        assert number_of(*views(records), words, 0, 7168, 7168 + e) == numbers[e]
 
 
 @pytest.mark.parametrize("ends", [False, True])

@@ -380,9 +380,12 @@ def first_of_list(edges, e):
     records, widths, words, first_word, base = edges[:5]
     run, group = (e - base) // RUN, (e - base) % RUN // GROUP
     width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
+    if width == 0:
+        return np.uint32(0)
     bit = (e - base) % GROUP * width
     k = place(records, widths, run, group) - first_word + bit // 32
-    two = np.uint64(words[k]) | np.uint64(words[k + 1]) << np.uint64(32)
+    last = k + np.int64(bit % 32 + width > 32)  # the word after may not exist
+    two = np.uint64(words[k]) | np.uint64(words[last]) << np.uint64(32)
     return np.uint32(two >> np.uint64(bit % 32) & (np.uint64(1) << np.uint64(width)) - np.uint64(1))
 
 
