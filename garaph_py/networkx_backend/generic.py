@@ -52,6 +52,7 @@ def shortest_path(
         return all_pairs_shortest_path(G) if weight is None else all_pairs_dijkstra_path(G, weight=weight)
     if weight is None:
         if source is None:
+            source_of(G, target, "Source {} not in G")  # NetworkX turns the graph round, and searches from the target
             return single_target_shortest_path(G, target)
         return (
             single_source_shortest_path(G, source) if target is None else bidirectional_shortest_path(G, source, target)

@@ -58,3 +58,8 @@ def test_exceptions_for_a_pair(kind, weight):
             outcome(nx.shortest_path, graph, source, target, weight, backend=name) for name in ("garaph", "networkx")
         )
         assert found == expected or isinstance(expected, list), (source, target)
+    for given in ({"source": "nowhere"}, {"target": "nowhere"}):
+        found, expected = (
+            outcome(nx.shortest_path, graph, **given, weight=weight, backend=b) for b in ("garaph", "networkx")
+        )
+        assert found == expected, given
