@@ -103,10 +103,8 @@ def make_pull_active(f: Functions, reader: Reader, ends_early: bool) -> RecordKe
         t.cuts[0], t.cuts[1] = -1, -1
         visits, tally = NOTHING, zero()
         earliest = first - np.int64(start < t.last_edge and t.in_offsets[first] > start)
-        first_word = earliest >> 6
-        following = due(first_word, earliest, last, edges, t)
-        later = due(first_word + 1, earliest, last, edges, t)
-        for w in range(first_word, ((last - 1) >> 6) + 1):
+        following = later = np.uint64(0)
+        for w in range((earliest >> 6) - 2, ((last - 1) >> 6) + 1):  # the first two rounds only look ahead
             remaining, following, later = following, later, due(w + 2, earliest, last, edges, t)
             fetch_words(NOTHING, following, w + 1, (edges, t))
             if t.early:
