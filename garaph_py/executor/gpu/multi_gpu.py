@@ -376,7 +376,8 @@ class MultiGpuExecutor(StepByParts):
     def refresh(self, state: State, values: bool) -> None:
         if values:
             _ = state.values  # if another memory has them, one thread copies them to the host
-        self._on_each(lambda k: self.gpus[k].refresh(state, values))
+        on_all = self._on_each if values else self._in_turn  # a frontier is copied sooner than a thread starts
+        on_all(lambda k: self.gpus[k].refresh(state, values))
 
     def swap(self, state: State) -> None:
         self._on_each(lambda k: self.gpus[k].swap(state))
