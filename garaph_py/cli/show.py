@@ -56,7 +56,7 @@ def ended(result: Result, seconds: tuple[float, float], quiet: bool, verified: b
     times = f"read in {read}" + f", compiled in {show_seconds(compiled)}" * bool(compiled) + f", {total} in all"
     say(f"{ending(result.stats)}; {times}")
     if result.stats.why is not None:
-        say(f"device auto: {result.stats.why}")
+        say(f"device: {result.stats.why}")
     if verified:
         say("verified: the answer has the properties that define it")
 

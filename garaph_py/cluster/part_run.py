@@ -31,7 +31,7 @@ from ..program.monoids import largest
 from ..program.part import bind_on_part
 from ..runtime.machine import Machine
 from ..runtime.options import ANY, HYBRID, RunOptions
-from ..runtime.plan import RunPlan, executor_of, plan
+from ..runtime.plan import Chosen, RunPlan, executor_of, plan
 from ..runtime.run import encoded
 from .finite import Found, Watch
 from .gather import gather
@@ -391,7 +391,7 @@ def plan_of(bound: BoundProgram, part: Part, options: RunOptions, threads: int |
             "more memory (memory_limit)"
         )
     asked = replace(asked, device=device, gpus=None if device == CPU else 1)
-    chosen = plan(bound, part.graph, asked, machine)
+    chosen = plan(bound, part.graph, asked, machine, Chosen(device))
     mode = PULL if only_pulls(bound, options) else chosen.schedule.mode
     schedule = replace(chosen.schedule, mode=mode, components=False, tiles=False, pass_bytes=0, buckets=False)
     return replace(chosen, chains=False, deltas=False, schedule=schedule, needs_gpu=options.needs_gpu)

@@ -106,7 +106,7 @@ def body(run: Recording, with_facts: bool = True) -> Iterator[str]:
     yield f"<h1>{escape(run.title)}</h1>"
     yield f"<p>{escape(summary(stats))}</p>"
     if stats.why is not None:
-        yield f"<p>Device auto: {escape(stats.why)}.</p>"
+        yield f"<p>Device: {escape(stats.why)}.</p>"
     if stats.note is not None:
         yield f'<p class="note">{escape(stats.note)}</p>'
     if with_facts and (told := about(run)):

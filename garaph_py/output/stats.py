@@ -41,8 +41,9 @@ class Stats:
     compile_seconds : float
         Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
     why : str or None
-        Why ``device="auto"`` chose the device that began the run: the time that was expected of the whole call on each.
-        None if a device was given, if there is no driver of a GPU, and for small graphs, which the CPU takes.
+        Why ``device="auto"`` or ``"hybrid"`` chose the processors that began the run: with ``"auto"`` the time that was
+        expected of the whole call on each; why GPUs work without the CPU; and why so many GPUs. None if ``"cpu"`` or
+        ``"gpu"`` was given, if there is no driver of a GPU, and for small graphs.
     device_bytes : int
         Bytes of the graph that the GPU's memory keeps after the run, for later ones.
     found_bytes : int

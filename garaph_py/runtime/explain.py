@@ -78,7 +78,7 @@ class Plan:
         Size of the graph; an undirected edge is stored twice, and counts as two.
     device : {"cpu", "gpu", "hybrid"}
     why : str or None
-        Why ``device="auto"`` takes it.
+        Why ``device="auto"`` or ``"hybrid"`` takes it.
     threads : int
         Threads of the CPU.
     encoding : {"raw", "packed"}
@@ -273,7 +273,7 @@ def lines(told: Plan) -> list[str]:
     count = f"{told.iterations} iteration{'s' * (told.iterations != 1)}"
     rows.append(("expected", f"{count} in {show_seconds(told.seconds)}, and compiling if this program is new"))
     if told.why is not None:
-        rows.append(("device auto", told.why))
+        rows.append(("device", told.why))
     return [f"{head}: on {ON[told.device]}{threads}", *(f"  {name:<12}  {text}" for name, text in rows)]
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
-from ..codec.arrays import PACKED, RAW
+from ..codec.arrays import RAW
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..errors import ParameterError
 from ..executor.cpu.nearby import has_nearby_sources
-from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
-from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.memory_plan import has_lists
-from ..executor.gpu.settings import GIVEN, ListPush, Settings
+from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
@@ -24,7 +23,9 @@ from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
+from .gpu_settings import settings_of
 from .gpus import numbers_of
+from .helping import gpu_pushes, why_alone
 from .machine import Machine
 from .options import (
     ANY,
@@ -34,11 +35,10 @@ from .options import (
     cpu_chains,
     finds_components,
     gpu_may_push,
-    may_chain,
     pushes_deltas,
 )
 from .past import Past
-from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds
+from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_seconds
 from .several import best_of_several, how_many
 
 SPARED_CORES = 2
@@ -60,6 +60,27 @@ LEAST_TILED_EDGES = 1 << 24
 """Stored edges of a graph from which on a run makes tiles unasked. An iteration over fewer takes a few milliseconds."""
 TILES_SHARE = 1 / 16
 """Most that tiles made unasked may take of the memory that the process may use."""
+
+
+Facts = tuple[Call, OnDevice]
+"""A call, and what is done already of preparing it on a GPU."""
+
+
+class Chosen(NamedTuple):
+    """Which executor begins a run.
+
+    Attributes
+    ----------
+    executor : {"cpu", "gpu", "hybrid"}
+    verdict : Verdict or None
+        The estimates of ``device="auto"``; None if there are none.
+    why_alone : str or None
+        Why GPUs work without the CPU, if the run has chosen that.
+    """
+
+    executor: str
+    verdict: Verdict | None = None
+    why_alone: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +119,10 @@ class RunPlan:
         How to use a GPU.
     gpus : tuple of int
         The numbers of the GPUs that the run may use; empty if it uses none.
+    why_alone : str or None
+        Why GPUs work without the CPU, if the run has chosen that.
     why_gpus : str or None
-        Why these, if the run has chosen.
+        Why these GPUs, if the run has chosen.
     """
 
     executor: str
@@ -117,16 +140,19 @@ class RunPlan:
     chains: bool
     gpu: Settings
     gpus: tuple[int, ...]
+    why_alone: str | None
     why_gpus: str | None
 
     @property
     def why(self) -> str | None:
-        """Why ``device="auto"`` begins with this executor, and why with so many GPUs; None if nothing was reckoned."""
-        reasons = None if self.verdict is None else self.verdict.why, self.why_gpus
+        """Why the run begins with this executor, and with so many GPUs; None if nothing was reckoned."""
+        reasons = None if self.verdict is None else self.verdict.why, self.why_alone, self.why_gpus
         return "; ".join(filter(None, reasons)) or None
 
 
-def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> RunPlan:
+def plan(
+    bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, chosen: Chosen | None = None
+) -> RunPlan:
     """Decide how a program runs over a graph, whose edges are already in the run's encoding.
 
     Parameters
@@ -136,11 +162,11 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     options : RunOptions
         Checked against the program and the graph (`check_run_options`).
     machine : Machine
+    chosen : Chosen, optional
+        The executor, if the caller has chosen it.
     """
-    executor, verdict = executor_of(bound, graph, options, machine)
+    executor, verdict, why = chosen or executor_of(bound, graph, options, machine)
     gpus, why_gpus = gpus_of(bound, graph, options, machine, executor)
-    if executor == HYBRID and verdict is not None and verdict.call.past.are_faster_alone(len(gpus)):
-        executor = GPU
     synchronous = is_synchronous(bound, options)
     threads = options.threads
     if executor == HYBRID and threads is None:
@@ -177,36 +203,49 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         chains=cpu_chains(options),
         gpu=settings_of(bound, graph.encoding, options, executor),
         gpus=gpus,
+        why_alone=why,
         why_gpus=why_gpus,
     )
 
 
-def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> tuple[str, Verdict | None]:
-    """The executor that begins the run, ``"cpu"``, ``"gpu"`` or ``"hybrid"``, and what this choice rests on. It is
-    ``"hybrid"``, too, if the CPU may help, but has been measured not to (`Past.are_faster_alone`).
+def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Chosen:
+    """The executor that begins the run, and what this choice rests on.
 
     ``device="auto"`` may give ``"gpu"`` even if the machine's GPU cannot be used: opening it then fails, and the run
     goes on with the CPU, with a note that says why.
     """
     if options.lists is not None:
-        return GPU, None
-    if options.device != ANY:
-        return options.device, None
-    verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
-    if verdict is None or not verdict.on_gpu:
-        return CPU, verdict
-    if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
-        return GPU, verdict
-    if graph.on_disk and bound.updates_all_vertices:  # the disk is the limit; what a host needs to help holds edges
-        return GPU, verdict
-    has_lists = not graph.on_disk or there_of(bound, graph, options, machine).holds(verdict.call)
-    return (GPU if has_lists and gpu_pushes(bound, graph, options) else HYBRID), verdict
+        return Chosen(GPU)
+    if options.device not in (ANY, HYBRID):
+        return Chosen(options.device)
+    verdict = None
+    if options.device == ANY:
+        verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
+        if verdict is None or not verdict.on_gpu:
+            return Chosen(CPU, verdict)
+        if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
+            return Chosen(GPU, verdict)
+    elif takes_both(graph, options) or not machine.has_gpu():  # opening it will say that there is none
+        return Chosen(HYBRID)
+    call, there = facts = facts_of(bound, graph, options, machine)
+    if verdict is None and cpu_seconds(call, machine.rates()) < gpu_seconds(call, there, machine.rates()):
+        return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
+    gpus, _ = gpus_of(bound, graph, options, machine, GPU, facts)
+    why = why_alone(bound, graph, options, call, there, len(gpus))
+    return Chosen(HYBRID if why is None else GPU, verdict, why)
+
+
+def takes_both(graph: Graph, options: RunOptions) -> bool:
+    """Whether ``device="hybrid"`` takes both processors without an estimate: the user has chosen the rules of the run,
+    or the graph is small."""
+    return options.engine != ANY or options.mode not in (ANY, PULL) or graph.m < LEAST_GPU_EDGES
 
 
 def gpus_of(
-    bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str
+    bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str, facts: Facts | None = None
 ) -> tuple[tuple[int, ...], str | None]:
-    """The numbers of the GPUs that a run may use, and why these, if the run has chosen.
+    """The numbers of the GPUs that a run may use, and why these, if the run has chosen; `facts`, if the caller has
+    them, are what `facts_of` returns.
 
     Raises
     ------
@@ -221,9 +260,7 @@ def gpus_of(
     if options.device == GPU or options.deterministic or len(may) == 1 or needs_one(graph, options):
         is_given = options.asked_gpus is not None and not needs_one(graph, options)
         return (may if is_given else may[:1]), None
-    threads = options.threads or machine.cores
-    past = machine.past(bound, graph, options, threads)
-    call, there = call_of(bound, graph, options, threads, past), there_of(bound, graph, options, machine)
+    call, there = facts or facts_of(bound, graph, options, machine)
     count, why = how_many(call, there, machine.rates(), machine.gpus(), len(may))
     return may[:count], why
 
@@ -239,6 +276,13 @@ def seconds_on_several(call: Call, there: OnDevice, graph: Graph, options: RunOp
     if not there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
         return inf
     return best_of_several(call, there, machine.rates(), machine.gpus(), len(may))[1]
+
+
+def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Facts:
+    """The facts from which it is estimated how the run would do on GPUs."""
+    threads = options.threads or machine.cores
+    past, there = machine.past(bound, graph, options, threads), there_of(bound, graph, options, machine)
+    return call_of(bound, graph, options, threads, past), there
 
 
 def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
@@ -259,17 +303,6 @@ def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
             f"gpus={asked}: the driver sees {there}, numbered from 0; ask for these, or use gpus='all'"
         )
     return tuple(numbers_of(asked, max(there, 1)))
-
-
-def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
-    """Whether the GPU alone does every iteration well, those with few active vertices too.
-
-    It pushes then, several iterations in a launch. A hybrid run never pushes deltas. Nor does the CPU help if the GPU
-    has room for few edges, and reads lists in the host's memory: SSSP over R-MAT 24 with a quarter of the edges took 40
-    ms on an H200 and 55 on both (docs/results/gpu.md, "CPU and GPU on one job").
-    """
-    chains = bound.is_relaxation and may_chain(options)
-    return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
 
 
 def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
@@ -403,56 +436,6 @@ def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
 def out_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the out-edges that pushes read from disk; 0 if they are in memory."""
     return bytes_on_disk(graph._arrays.out_edges, bound.reads_edge_values)
-
-
-def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:
-    """How the executor is to use a GPU, for edges in this encoding."""
-    return Settings(
-        memory=options.gpu_bytes,
-        streams=options.streams,
-        gather=gather_of(bound, encoding, options),
-        replication=options.replication_factor,
-        all_vertices=options.policy.all_vertices,
-        work_items=options.policy.work_items,
-        page_edges=options.page_edges,
-        deterministic=options.deterministic,
-        iterations=options.iterations,
-        threads=options.threads,
-        offsets=options.policy.offsets,
-        keep=options.policy.keep,
-        two_threads=options.policy.two_threads,
-        transfer=options.policy.transfer,
-        zero_copy=options.policy.zero_copy,
-        order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
-        components=finds_components(bound, options),
-        pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
-        chains=may_chain(options),
-        lists=lists_of(bound, options),
-    )
-
-
-def lists_of(bound: BoundProgram, options: RunOptions) -> ListPush | None:
-    """How the run pushes along lists, if its engine does nothing else.
-
-    An engine that processes partitions twice also applies deltas in turn, unless the user asks for supersteps.
-    """
-    lists = options.lists
-    if lists is None or lists.partitions is None or not bound.pushes_deltas:
-        return lists
-    in_turn = lists.partitions.recomputes and options.sync is None and options.iterations is None
-    return replace(lists, partitions=replace(lists.partitions, in_turn=in_turn and not options.deterministic))
-
-
-def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
-    """How the GPU sums over edges in this encoding; `AUTO` if a measurement on the GPU decides."""
-    if options.gather != AUTO:
-        return options.gather
-    if encoding == PACKED:
-        return PACKED
-    if options.deterministic:  # a measured time must not influence the answer
-        return SEGMENTED
-    gather = options.policy.gather
-    return SEGMENTED if gather == REPLICATED and not can_replicate(bound) else gather
 
 
 def has_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str) -> bool:

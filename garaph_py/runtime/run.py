@@ -86,8 +86,10 @@ def run(
     iterations : int, optional
         Maximum number of iterations; by default only convergence ends the run.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        ``"hybrid"`` uses CPU and GPU. In iterations whose alpha (equation 3) is at least 1, both share the pages; in
-        all others the CPU works alone, except for pages that the GPU finishes sooner. ``"auto"`` is ``"cpu"``,
+        ``"hybrid"`` needs a GPU, and lets the CPU help where this is expected to pay. If it is not, which `Stats.why`
+        says, the run is as with ``"gpu"``. Otherwise, in iterations whose alpha (equation 3) is at least 1, both share
+        the pages; in all others the CPU works alone, except for pages that the GPU finishes sooner. With an `engine`
+        other than ``"auto"``, its rules alone decide who works. ``"auto"`` is ``"cpu"``,
         ``"gpu"`` (if the GPU needs no help) or ``"hybrid"``, whichever is expected to answer first, including the time
         to prepare the GPU; `Stats.why` has the expected times. It also takes the GPU once calls on the graph have lost
         as much time on the CPU as it takes to put the graph on the GPU. Sums of floats may differ in their last bits
@@ -253,7 +255,7 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     carries = options.checkpoint is None and are_final and may_carry(bound)
     if carries or bound.columns_relax:
-        executor, verdict = executor_of(bound, graph, options, machine)
+        executor, verdict, _ = executor_of(bound, graph, options, machine)
         if executor == CPU:
             bound = carrying(bound) if carries else pushing_rows(bound)
             on_cpu = options if options.device == CPU else replace(options, device=CPU)

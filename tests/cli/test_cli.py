@@ -259,7 +259,7 @@ main()
     assert text.stderr.startswith("garaph_py: no GPU used: a package is missing")
     assert text.stderr.count("\n") == 1
     assert "no GPU used" not in text.stdout
-    assert "\ndevice auto: because the test says so\n" in text.stdout
+    assert "\ndevice: because the test says so\n" in text.stdout
     quoted = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True)
     document = json.loads(quoted.stdout)
     assert document["note"].startswith("no GPU used: ")

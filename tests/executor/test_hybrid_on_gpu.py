@@ -65,3 +65,13 @@ def test_alpha_as_measured(graph_of, edges, engine, memory, sync):
     cpu = run_with(program, graph, device="cpu", sync=True)
     hybrid = run_with(program, graph, device="hybrid", engine=engine, sync=sync, gpu_memory=memory, page_edges=4000)
     assert cpu.values.tobytes() == hybrid.values.tobytes()
+
+
+@pytest.mark.parametrize("program", [gp.apps.PageRank(), gp.apps.SSSP(0), gp.apps.ConnectedComponents()], ids=str)
+def test_a_gpu_that_needs_no_help_works_alone(monkeypatch, program):
+    monkeypatch.setattr("garaph_py.runtime.plan.cpu_seconds", lambda *_: 1.0)
+    graph = gp.rmat(18, 16, directed=False, weights=(1, 64))
+    alone, hybrid = (run_with(program, graph, device=device, gpus=1, sync=True) for device in ("gpu", "hybrid"))
+    np.testing.assert_allclose(hybrid.values, alone.values, rtol=1e-10, atol=1e-14)
+    assert {row.device for row in hybrid.stats.iterations} == {"gpu"}
+    assert "the CPU" in hybrid.stats.why

@@ -63,10 +63,8 @@ def test_what_stays_of_the_graph_is_said() -> None:
 
 
 def test_why_auto_chose_the_device_is_said() -> None:
-    assert "<p>Device auto: expected &lt;3 ms.</p>" in "\n".join(
-        page("Test", long_run(1, why="expected <3 ms"), [], 0.0)
-    )
-    assert "Device auto" not in "\n".join(page("Test", long_run(1), [], 0.0))
+    assert "<p>Device: expected &lt;3 ms.</p>" in "\n".join(page("Test", long_run(1, why="expected <3 ms"), [], 0.0))
+    assert "Device:" not in "\n".join(page("Test", long_run(1), [], 0.0))
 
 
 def test_the_table_starts_when_the_timeline_does() -> None:

@@ -154,7 +154,7 @@ def test_a_plan_for_the_gpu_says_what_stays_there(monkeypatch):
 
 def test_the_reason_of_auto_is_shown(monkeypatch):
     monkeypatch.setattr("garaph_py.runtime.plan.reckon", lambda *_: verdict(False))
-    assert "device auto   because the test says so" in str(gp.plan(gp.apps.PageRank(), gp.rmat(8)))
+    assert "device        because the test says so" in str(gp.plan(gp.apps.PageRank(), gp.rmat(8)))
 
 
 def test_expected_times_follow_what_runs_have_taught(monkeypatch, stored):

@@ -338,7 +338,7 @@ def test_what_was_measured_on_one_device_counts_whoever_chose_it(monkeypatch, fo
     stats = gp.run(program, graph).stats
     assert stats.device == "NumPy"
     assert stats.why.startswith("expected 100 ms with the GPU")
-    assert stats.why.endswith("500 ms on the CPU")
+    assert "500 ms on the CPU" in stats.why
 
 
 def test_calls_begin_on_the_cpu_and_go_to_the_gpu_when_they_have_lost_enough(

@@ -15,7 +15,7 @@ from garaph_py.runtime import options
 from garaph_py.runtime import plan as plan_
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
-from garaph_py.runtime.plan import cores_beside_gpu, executor_of, plan, reckon
+from garaph_py.runtime.plan import Chosen, cores_beside_gpu, executor_of, plan, reckon
 from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Rates
 from garaph_py.runtime.several import Gpus
 from tests.support import twins
@@ -40,8 +40,9 @@ def planned(program, graph, **given):
         (False, True, {"device": "gpu"}, "gpu"),
         (False, False, {"device": "hybrid"}, "hybrid"),  # opening it will say that there is none
         (True, True, {"device": "cpu"}, "cpu"),
-        (True, True, {}, "hybrid"),
-        (True, True, {"mode": "pull"}, "hybrid"),
+        (True, True, {}, "gpu"),
+        (True, True, {"mode": "pull"}, "gpu"),
+        (True, True, {"engine": "garaph"}, "hybrid"),
         (True, False, {}, "gpu"),  # a run that notes why it takes the CPU
         (True, True, {"deterministic": True}, "gpu"),
         (True, True, {"mode": "notify-pull"}, "gpu"),
@@ -62,9 +63,11 @@ def test_the_executor_that_begins_a_run(monkeypatch, graph, wins, has_gpu, optio
         (gp.apps.BFS(0), {}, 10_000, "gpu"),
         (gp.apps.BFS(0), {}, 1_000, "gpu"),  # it reads the other lists in the host's memory
         (gp.apps.BFS(0), {}, None, "gpu"),
-        (gp.apps.BFS(0), {"mode": "pull"}, 10_000, "hybrid"),
+        (gp.apps.BFS(0), {"mode": "pull"}, 10_000, "gpu"),
         (gp.apps.BFS(0), {"iterations": 3}, 10_000, "hybrid"),  # each superstep is a launch
-        (gp.apps.PageRank(), {}, 10_000, "hybrid"),
+        (gp.apps.PageRank(), {}, 10_000, "gpu"),
+        (gp.apps.PageRank(), {"engine": "garaph"}, 10_000, "hybrid"),
+        (gp.apps.PenalizedHittingProbability(0), {}, 10_000, "hybrid"),  # the CPU notifies
         (gp.apps.DeltaPageRank(weighted=False), {}, 10_000, "gpu"),
         (gp.apps.DeltaPageRank(weighted=False), {"engine": "garaph"}, 10_000, "hybrid"),  # it never pushes deltas
     ],
@@ -90,10 +93,10 @@ def test_a_gpu_that_pushes_gets_no_help(monkeypatch, graph, program, options, ro
     ids=str,
 )
 def test_a_gpu_that_was_faster_without_help_gets_none(monkeypatch, graph, times, options, executor):
-    call = Call(FRONTIER, graph.n, graph.m, past=known_calls(9, **times))
-    monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))
-    machine = Machine(8, lambda: True)
-    assert plan(bind(gp.apps.PageRank(), graph), graph, RunOptions(**options), machine).executor == executor
+    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
+    machine = Machine(8, lambda: True, past=lambda *_: known_calls(9, **times))
+    bound = bind(gp.apps.PenalizedHittingProbability(0), graph)
+    assert plan(bound, graph, RunOptions(**options), machine).executor == executor
 
 
 def test_several_gpus_are_reckoned_with_once_one_is_found(graph, monkeypatch):
@@ -105,7 +108,7 @@ def test_several_gpus_are_reckoned_with_once_one_is_found(graph, monkeypatch):
         planned = plan(bind(gp.apps.PageRank(), graph), graph, RunOptions(**options), machine)
         return planned.executor, planned.gpus
 
-    assert found() == ("hybrid", (0, 1))
+    assert found() == ("gpu", (0, 1))
     assert found(gpus=1) == ("cpu", ())
     new = replace(machine, on_device=lambda *_: replace(READY, has_context=False))
     assert found(new) == ("cpu", ())
@@ -119,8 +122,8 @@ def test_the_gpu_is_looked_for_only_if_that_decides_something(graph, options):
         pytest.fail("nobody needs to know")
 
     machine, bound = Machine(8, *[asked] * 5), bind(gp.apps.PageRank(), graph)
-    chosen, why = executor_of(bound, graph, RunOptions(**options), machine)
-    assert (chosen, why) == (options.get("device", "cpu"), None)
+    chosen = executor_of(bound, graph, RunOptions(**options), machine)
+    assert chosen == Chosen(options.get("device", "cpu"))
 
 
 @pytest.fixture
@@ -185,16 +188,21 @@ def test_a_search_over_edges_on_disk_takes_a_gpu_that_has_room_for_all(monkeypat
         graph = opened(tmp_path / f"{directed}", 1 << 10)
         machine = Machine(8, lambda: True, lambda: True, lambda rates=rates: rates,
                           on_device=lambda *_, room=room: OnDevice(True, True, room=room))  # fmt: skip
-        chosen, _ = executor_of(bind(gp.apps.BFS(0), graph), graph, RunOptions(), machine)
-        assert chosen == ("gpu" if is_on_gpu else "cpu"), (directed, room)
+        chosen = executor_of(bind(gp.apps.BFS(0), graph), graph, RunOptions(), machine)
+        assert chosen.executor == ("gpu" if is_on_gpu else "cpu"), (directed, room)
 
 
 def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path):
     gp.save(gp.rmat(8, directed=False), tmp_path / "g")
     monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
-    for graph, executor in ((opened(tmp_path / "g", 1 << 20), "gpu"), (gp.open(tmp_path / "g"), "hybrid")):
+    for graph, why in (
+        (opened(tmp_path / "g", 1 << 20), "the disk is the limit"),
+        (gp.open(tmp_path / "g"), "the CPU's help would save less"),
+    ):
         bound = bind(gp.apps.PageRank(weighted=False), graph)
-        assert executor_of(bound, graph, RunOptions(), Machine(8, lambda: True))[0] == executor
+        chosen = executor_of(bound, graph, RunOptions(), Machine(8, lambda: True))
+        assert chosen.executor == "gpu"
+        assert chosen.why_alone.startswith(why)
 
 
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):

@@ -12,8 +12,8 @@ from garaph_py.executor.gpu.edges import raw_layout
 from garaph_py.executor.gpu.packing import STAGING_BYTES
 from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
+from garaph_py.runtime.gpu_settings import gather_of
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.plan import gather_of
 from tests.support import twins
 
 from ...support.runs import run_with

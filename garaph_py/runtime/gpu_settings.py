@@ -1,0 +1,62 @@
+"""How a run uses a GPU, by its options. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..codec.arrays import PACKED
+from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
+from ..executor.gpu.interface import can_replicate
+from ..executor.gpu.settings import GIVEN, ListPush, Settings
+from ..program import BoundProgram
+from .options import HYBRID, RunOptions, finds_components, gpu_may_push, may_chain
+
+
+def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:
+    """How the executor is to use a GPU, for edges in this encoding."""
+    return Settings(
+        memory=options.gpu_bytes,
+        streams=options.streams,
+        gather=gather_of(bound, encoding, options),
+        replication=options.replication_factor,
+        all_vertices=options.policy.all_vertices,
+        work_items=options.policy.work_items,
+        page_edges=options.page_edges,
+        deterministic=options.deterministic,
+        iterations=options.iterations,
+        threads=options.threads,
+        offsets=options.policy.offsets,
+        keep=options.policy.keep,
+        two_threads=options.policy.two_threads,
+        transfer=options.policy.transfer,
+        zero_copy=options.policy.zero_copy,
+        order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
+        components=finds_components(bound, options),
+        pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
+        chains=may_chain(options),
+        lists=lists_of(bound, options),
+    )
+
+
+def lists_of(bound: BoundProgram, options: RunOptions) -> ListPush | None:
+    """How the run pushes along lists, if its engine does nothing else.
+
+    An engine that processes partitions twice also applies deltas in turn, unless the user asks for supersteps.
+    """
+    lists = options.lists
+    if lists is None or lists.partitions is None or not bound.pushes_deltas:
+        return lists
+    in_turn = lists.partitions.recomputes and options.sync is None and options.iterations is None
+    return replace(lists, partitions=replace(lists.partitions, in_turn=in_turn and not options.deterministic))
+
+
+def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
+    """How the GPU sums over edges in this encoding; `AUTO` if a measurement on the GPU decides."""
+    if options.gather != AUTO:
+        return options.gather
+    if encoding == PACKED:
+        return PACKED
+    if options.deterministic:  # a measured time must not influence the answer
+        return SEGMENTED
+    gather = options.policy.gather
+    return SEGMENTED if gather == REPLICATED and not can_replicate(bound) else gather

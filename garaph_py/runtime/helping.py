@@ -1,0 +1,55 @@
+"""Estimates whether GPUs need the CPU's help, for ``device="auto"`` and ``"hybrid"``. Pure: callers state the facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..dispatch.policy import Policy
+from ..executor.gpu.memory_plan import has_lists
+from ..executor.modes import PULL
+from ..graph import Graph
+from ..program import BoundProgram
+from .options import ANY, RunOptions, gpu_may_push, may_chain
+from .reckoning import Call, OnDevice
+
+
+def why_alone(
+    bound: BoundProgram, graph: Graph, options: RunOptions, call: Call, there: OnDevice, gpus: int
+) -> str | None:
+    """Why this many GPUs work without the CPU in a `call` that takes them, for the user; None if the CPU may help.
+
+    It may in programs that do not push on a GPU, and in which few vertices are active in some iterations: these suit
+    the CPU. If all iterations pull all edges, it may if it saves more than it costs.
+    """
+    if graph.on_disk and bound.updates_all_vertices:  # what a host needs to help holds edges
+        return "the disk is the limit, so the CPU would not help"
+    if (not graph.on_disk or there.holds(call)) and gpu_pushes(bound, graph, options):
+        return "the program pushes on a GPU, so the CPU would not help"
+    if options.engine != ANY:
+        return None
+    if call.past.are_faster_alone(gpus):
+        return "earlier runs were faster without the CPU"
+    pulls_all = bound.updates_all_vertices or options.mode == PULL
+    if not pulls_all or cpu_helps(call, there, options.policy, gpus):
+        return None
+    return "the CPU's help would save less of the copies than it costs"
+
+
+def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
+    """Whether the GPU alone does every iteration well, those with few active vertices too.
+
+    It pushes then, several iterations in a launch. A hybrid run never pushes deltas. Nor does the CPU help if the GPU
+    has room for few edges, and reads lists in the host's memory: SSSP over R-MAT 24 with a quarter of the edges took 40
+    ms on an H200 and 55 on both (docs/results/gpu.md, "CPU and GPU on one job").
+    """
+    chains = bound.is_relaxation and may_chain(options)
+    return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
+
+
+def cpu_helps(call: Call, there: OnDevice, policy: Policy, gpus: int) -> bool:
+    """Whether the CPU should take some of the pages that every pull copies to this many GPUs: what the scheduler would
+    decide at the beginning of a hybrid run (`Rates.cpu_helps`)."""
+    width = call.edge_bytes if there.edge_bytes is None else there.edge_bytes
+    part = replace(call, edges=call.edges // gpus, edge_bytes=width)
+    streamed = int(gpus * there.streamed(part) / width)
+    return policy.first_rates(call.threads, (call.edges, streamed, width / gpus)).cpu_helps
