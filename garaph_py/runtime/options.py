@@ -284,7 +284,6 @@ class RunOptions(Options):
         several = not is_one(asked)
         refused = {
             "device": asked is not None and self.device == CPU, "engine": several and self.lists is not None,
-            "mode": several and self.mode == COMPONENTS,
         }  # fmt: skip
         for name in (name for name, is_refused in refused.items() if is_refused):
             raise ParameterError(

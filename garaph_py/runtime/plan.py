@@ -267,7 +267,8 @@ def gpus_of(
 
 def needs_one(graph: Graph, options: RunOptions) -> bool:
     """Whether a run takes one GPU at most, however many the user allows."""
-    return options.lists is not None or graph.on_disk or options.mode == COMPONENTS
+    chooses_one = options.mode == COMPONENTS and options.device != GPU  # several are slower
+    return options.lists is not None or graph.on_disk or chooses_one
 
 
 def seconds_on_several(call: Call, there: OnDevice, graph: Graph, options: RunOptions, machine: Machine) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import events
 from ..checkpoint.saver import Saver
 from ..dispatch.loop import Loop
-from ..errors import DeviceError, GraphError, PolicyError, ProgramError
+from ..errors import DeviceError, DeviceMemoryError, GraphError, PolicyError, ProgramError
 from ..executor.cpu import CpuExecutor
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.device import Device
@@ -24,7 +24,7 @@ from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.memory_plan import shortage
 from ..executor.gpu.multi_gpu import MultiGpuExecutor
 from ..executor.hybrid import HybridExecutor
-from ..executor.modes import CPU
+from ..executor.modes import COMPONENTS, CPU
 from ..executor.protocol import Executor
 from ..executor.state import OnPage, State
 from ..graph import Graph
@@ -222,6 +222,7 @@ class Runner:
                 executor = hybrid = HybridExecutor(self._graph, self._cpu, [several or gpus[0]])
                 hybrid.on_page = self._on_page
             self._state = self._begin(executor, self._state)
+            check_components(executor, self._plan, len(gpus))
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
             if self._plan.gpu.lists is not None and gpu_device.FALLBACK in str(error):  # which these engines refuse
@@ -381,6 +382,20 @@ class Runner:
         """Append a note for the result, and log it."""
         self.note = note if self.note is None else f"{self.note}; {note}"
         log.warning("%s", note)
+
+
+def check_components(executor: Executor, plan: RunPlan, gpus: int) -> None:
+    """Refuse to find components by union-find, as the user asks, on several GPUs that cannot exchange their trees.
+
+    Raises
+    ------
+    DeviceMemoryError
+    """
+    if plan.schedule.mode == COMPONENTS and COMPONENTS not in executor.capabilities.modes:
+        raise DeviceMemoryError(
+            f"mode='components' on {gpus} GPUs needs memory on each for all edges of its part, and for trees; allow "
+            "more with gpu_memory, use gpus=1, or leave mode out"
+        )
 
 
 def changes(value: Callable[[], int]) -> Callable[[], bool]:

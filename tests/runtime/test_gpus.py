@@ -41,7 +41,6 @@ def test_a_gpu_named_twice_is_refused():
     [
         ({"device": "cpu", "gpus": 1}, "gpus=1: device='cpu' uses no GPU; leave one of the two out"),
         ({"engine": "emogi", "gpus": 2}, "gpus=2: engine='emogi' uses one GPU; leave one of the two out"),
-        ({"mode": "components", "gpus": "all"}, "gpus='all': mode='components' uses one GPU; leave"),
         ({"debug": True, "gpus": 1}, "debug=True runs the program in plain Python; leave gpus=1 out"),
     ],
     ids=str,

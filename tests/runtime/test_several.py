@@ -102,6 +102,8 @@ def test_a_short_run_does_not_pay_for_a_context():
         ({"device": "gpu", "gpus": [3, 1]}, "gpu", (3, 1)),
         ({"device": "hybrid", "gpus": [3, 1]}, "hybrid", (3,)),  # the graph is small
         ({"device": "hybrid"}, "hybrid", (0,)),
+        ({"device": "gpu", "gpus": 2, "mode": "components"}, "gpu", (0, 1)),
+        ({"device": "hybrid", "gpus": 2, "mode": "components"}, "hybrid", (0,)),  # several are slower
         ({"deterministic": True}, "gpu", (0,)),
         ({"engine": "emogi"}, "gpu", (0,)),
     ],

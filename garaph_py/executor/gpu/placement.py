@@ -398,9 +398,11 @@ class Placer:
         return found._replace(residency=replace(residency, used=residency.used + more, within=whole))
 
     def _with_exchange(self, found: Placement, synchronous: bool) -> Placement:
-        """A placement of one part of a graph, with memory for the exchange if several GPUs may push (exchange.py)."""
+        """A placement of one part of a graph, with memory for the exchange if several GPUs may push (exchange.py) or
+        find components (exchange_trees.py)."""
         is_here = found.residency.resident == len(found.residency.pages)
-        if not (is_here and self._settings.pushes and self._bound.undirected and can_push(self._bound, self._graph)):
+        exchanges = self._settings.pushes or self._settings.components
+        if not (is_here and exchanges and self._bound.undirected and can_push(self._bound, self._graph)):
             return found
         room = plan_exchange(
             self._graph.n, self._bound.value.itemsize, self._settings.gpus - 1, synchronous, found.room

@@ -60,3 +60,7 @@ def test_a_large_graph(count):
             np.testing.assert_array_equal(result.values, expected.values)
             finds = sync is None and isinstance(program, gp.apps.ConnectedComponents)
             assert {row.mode for row in result.stats.iterations} >= ({"components"} if finds else {"push", "pull"})
+    for encoding in "raw", "packed":
+        result = run_with(program, graph, device="gpu", gpus=count, mode="components", encoding=encoding)
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert [row.mode for row in result.stats.iterations] == ["components"]

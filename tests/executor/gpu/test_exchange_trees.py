@@ -88,6 +88,31 @@ def test_all_leave_out_the_edges_of_the_same_tree(devices_for, monkeypatch):
     assert len(np.unique(found.values)) == 1
 
 
+@counts
+def test_the_mode_may_be_asked_for(devices_for, graph, expected, count):
+    devices_for(Labels(), graph, count)
+    for options in {}, {"sync": True}, {"iterations": 3}:
+        found = run_with(Labels(), graph, device="gpu", gpus=count, page_edges=3000, mode="components", **options)
+        np.testing.assert_array_equal(found.values, expected)
+        assert modes_of(found) == [COMPONENTS]
+
+
+def test_a_hybrid_run_that_is_asked_for_the_mode_takes_one_gpu(devices_for, graph, expected):
+    drivers = devices_for(Labels(), graph, 2)
+    found = run_with(Labels(), graph, device="hybrid", gpus=2, page_edges=3000, mode="components")
+    np.testing.assert_array_equal(found.values, expected)
+    assert modes_of(found) == [COMPONENTS]
+    assert not drivers[1].launched
+
+
+def test_gpus_that_cannot_exchange_refuse_the_mode(devices_for, graph, monkeypatch):
+    monkeypatch.setattr(placement, "plan_exchange", lambda *_: None)
+    drivers = devices_for(Labels(), graph, 2)
+    with pytest.raises(DeviceMemoryError, match=r"mode='components' on 2 GPUs needs memory on each.*; allow more with"):
+        run_with(Labels(), graph, device="gpu", gpus=2, page_edges=3000, mode="components")
+    assert all("plant" not in dict(driver.launched) for driver in drivers)
+
+
 def test_gpus_that_cannot_exchange_pull(devices_for, graph, expected, monkeypatch):
     monkeypatch.setattr(placement, "plan_exchange", lambda *_: None)
     drivers = devices_for(Labels(), graph, 2)
