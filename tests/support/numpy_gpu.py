@@ -1,8 +1,8 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of the programs `Hops`, `Lengths`, `Blend`, `numpy_deltas.Peeled`, `numpy_trees.Labels`
+The kernels are those of the programs `Hops`, `Trails`, `Lengths`, `Blend`, `numpy_deltas.Peeled`, `numpy_trees.Labels`
 and `ManyBFS`, written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees`,
-`numpy_searches` and `numpy_push` have some.
+`numpy_searches`, `numpy_parents` and `numpy_push` have some.
 """
 
 import types
@@ -26,6 +26,7 @@ from garaph_py.program.functions import partial_dtype
 from tests.support import (
     numpy_deltas,
     numpy_lists,
+    numpy_parents,
     numpy_partitions,
     numpy_push,
     numpy_replicated,
@@ -37,7 +38,7 @@ from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
-KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS
+KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_parents.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -67,6 +68,15 @@ class Quiet(Hops):
 
     total = None
     aggregate = None
+
+
+class Trails(Quiet):
+    """The same, and the in-neighbour before."""
+
+    reports = {"steps": np.int64, "before": np.int64}  # noqa: RUF012
+
+    def result(self, value, parent):
+        return value, parent
 
 
 class Lengths(Quiet):
@@ -275,6 +285,8 @@ class FakeFunction:
         elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
+        elif self.name == "report" and context["parents"]:
+            numpy_parents.report(self.driver, context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
             getattr(self, self.name)(context, page)
 

@@ -22,8 +22,9 @@ from .launch import Launcher
 from .memory_plan import REPORT_VERTICES
 from .numbering import Numbering
 from .pinned import Pinned
-from .pinned_pool import PinnedPool
+from .pinned_pool import Answer, PinnedPool
 from .run_arrays import RunArrays
+from .staging import CopyBack, StagedReturn
 
 Array = npt.NDArray[Any]
 
@@ -74,6 +75,8 @@ class DeviceState:
     launcher : Launcher
     pool : PinnedPool or Pinned
         Makes the host's arrays.
+    threads : int or None
+        CPU threads that copy answers; None for one per available core.
 
     Attributes
     ----------
@@ -83,8 +86,9 @@ class DeviceState:
 
     def __init__(
         self, bound: BoundProgram, numbering: Numbering, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher,
-        pool: PinnedPool | Pinned,
+        pool: PinnedPool | Pinned, threads: int | None = None,
     ) -> None:  # fmt: skip
+        self._threads = threads
         self._bound, self._n, self._arrays, self._kept = bound, numbering.arrays.n, arrays, kept
         self._is_renumbered = numbering.order is not None
         self._launcher, self._pool, self._device = launcher, pool, kept.device
@@ -122,7 +126,7 @@ class DeviceState:
 
     def _values(self, state: State, old: Array) -> Array:
         array = self._spare_values(state, old)
-        self._read("values", array)
+        self._read("values", Answer(array))
         return array
 
     def _new_set(self, state: State, old: VertexSet) -> VertexSet:
@@ -138,7 +142,7 @@ class DeviceState:
 
     def _frontier(self, state: State, old: VertexSet) -> VertexSet:
         frontier = self._empty_set(state, old)
-        self._read("frontier", frontier.bits)
+        self._read("frontier", Answer(frontier.bits))
         frontier.loosen()
         return frontier
 
@@ -146,15 +150,26 @@ class DeviceState:
         with self._device, failing(self._device.driver):
             return self._pool.empty(count, dtype)
 
-    def _read(self, name: str, array: Array) -> None:
+    def _read(self, name: str, to: Answer) -> None:
         """Copy the run's ``"values"`` or ``"frontier"`` to the host."""
-        if not array.nbytes:
-            return
         if self._is_renumbered:
-            self.in_parts(array, self._kernel("collect", COLLECTED[name]), 1 if name == "values" else WORD)
-            return
-        with self._device, failing(self._device.driver):
-            self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
+            self.in_parts(to, self._kernel("collect", COLLECTED[name]), 1 if name == "values" else WORD)
+        elif to.array.nbytes:
+            with self._device, failing(self._device.driver):
+                array, place = to.array.view(np.uint8), self._arrays.address(name)
+                self._copying_to(to, self._copy_now, lambda copy: copy(array, place, None))
+
+    def _copy_now(self, array: Array, place: int, _: Any) -> None:
+        """Copy bytes to the host, and return when they are there (`CopyBack`)."""
+        self._device.driver.memcpy_dtoh(array, place)
+
+    def _copying_to(self, to: Answer, pinned: CopyBack, act: Callable[[CopyBack], None]) -> None:
+        """Call ``act(copy)``, where `copy` copies to the array `to`: `pinned` if that is pinned. The device's context
+        must be current."""
+        if isinstance(self._pool, PinnedPool) and not to.is_pinned:
+            StagedReturn(self._kept, self._pool, self._threads).run(act)
+        else:
+            act(pinned)
 
     def not_finite(self) -> frozenset[tuple[str, str]]:
         """The fields of which some value is NaN or infinite (`executor.state.Scan`)."""
@@ -197,7 +212,7 @@ class DeviceState:
                 ]
             except DeviceMemoryError:
                 for name, array in zip(names, arrays, strict=True):
-                    self._read(name, array)
+                    self._read(name, Answer(array))
                 written.record()
                 return StateCopy(*arrays, written, self._device)
             self._copy(dict(zip(names, places, strict=True)), [array.nbytes for array in arrays])
@@ -219,13 +234,27 @@ class DeviceState:
 
     def report(self, state: State, before: LaunchPart | None = None) -> Array:
         """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
-        if self._bound.reports_values:
+        if self._bound.reports_values and state.is_on_host("values"):
             return state.values
-        out = self._pool_array(self._n, self._bound.reports)
-        self.in_parts(out, self._kernel("report", "reported", before))
+        to = self.answer(self._bound.reports)
+        if self._bound.reports_values:
+            self._read("values", to)
+        else:
+            self.report_part(to, (0, self._n), before)
+        return to.array
+
+    def report_part(self, to: Answer, vertices: tuple[int, int], before: LaunchPart | None) -> None:
+        """Compute the reported values of the `vertices` [first, last), in their place in an array of those of all."""
+        self.in_parts(to, self._kernel("report", "reported", before), vertices=vertices)
         if self._bound.is_narrowed and self._has_lost():
             raise ValuesTooWide
-        return out
+
+    def answer(self, dtype: np.dtype[Any]) -> Answer:
+        """Room on the host for a number or a row of each vertex, shape (n,)."""
+        with self._device, failing(self._device.driver):
+            if isinstance(self._pool, PinnedPool):
+                return self._pool.answer(self._n, dtype)
+            return Answer(self._pool.empty(self._n, dtype))
 
     def _has_lost(self) -> bool:
         """Whether `report` has found a value that does not fit 32 bits."""
@@ -233,10 +262,6 @@ class DeviceState:
         with self._device, failing(self._device.driver):
             self._device.driver.memcpy_dtoh(lost.view(np.uint8), self._arrays.address("lost"))
         return bool(lost[0])
-
-    def empty_rows(self, words: int) -> Array:
-        """Room on the host for so many words of 64 bits a vertex, shape (n,)."""
-        return self._pool_array(self._n, np.dtype(f"V{8 * words}"))
 
     def reserve_parts(self, nbytes: int) -> None:
         """Have room on the device for what `in_parts` computes, if a vertex has `nbytes`."""
@@ -262,26 +287,30 @@ class DeviceState:
 
         return launch
 
-    def in_parts(self, out: Array, launch: LaunchInto, each: int = 1) -> None:
-        """Have kernels compute an array part by part, and copy it to `out`, on the host.
+    def in_parts(self, to: Answer, launch: LaunchInto, each: int = 1, vertices: tuple[int, int] | None = None) -> None:
+        """Have kernels compute an array part by part, and copy it to the host: all of it, or what belongs to the
+        `vertices` [first, last).
 
         Each item of the array belongs to `each` vertices.
         """
-        if not self._n:
+        begin, end = vertices or (0, self._n)
+        if begin == end:
             return
-        n, driver, half = self._n, self._device.driver, self._half
-        nbytes = half // each * out.itemsize
+        half, size, array, driver = self._half, to.array.itemsize, to.array.view(np.uint8), self._device.driver
+        nbytes = half // each * size
         with self._device, failing(driver):
             self._end_copy()
             place = self._kept.memory.allocate("reported", 2 * nbytes)
             # While one half of the buffer is copied, the kernel fills the other.
             halves = [(self._kept.handles.stream(), place + k * nbytes) for k in range(2)]
-            for first in range(0, n, half):
-                last = min(first + half, n)
-                stream, at = halves[first // half % 2]
-                launch(first, last, at, stream)
-                part = out[first // each : -(-last // each)]
-                driver.memcpy_dtoh_async(part.view(np.uint8), at, stream)
+
+            def act(copy: CopyBack) -> None:
+                for first in range(begin, end, half):
+                    last, (stream, at) = min(first + half, end), halves[(first - begin) // half % 2]
+                    launch(first, last, at, stream)
+                    copy(array[first // each * size : -(-last // each) * size], at, stream)
+
+            self._copying_to(to, driver.memcpy_dtoh_async, act)
             for stream, _ in halves:
                 stream.synchronize()
 

@@ -256,7 +256,9 @@ class GpuExecutor(StepByParts):
                     self.streams, self.source, missing, once, self._kept, self._pool, self.settings.threads
                 )
             self._arrays.divide_values(synchronous)
-            self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
+            self.state = DeviceState(
+                bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool, self.settings.threads
+            )
             self.levels = DeviceLevels(self.state, self._arrays, self._kept, self.launcher)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)

@@ -89,7 +89,7 @@ class DeviceLevels:
     def _part(self, first: int, depth: int) -> npt.NDArray[np.int8]:
         """A table of the bits of levels that are in `depth` planes from plane `first` on."""
         arrays, words = self._arrays, self._words
-        table = self._state.empty_rows(words)
+        table = self._state.answer(np.dtype(f"V{8 * words}"))
         places = arrays.address("values"), arrays.address("positions"), self._memory.at(PLANES.format(first))
 
         def launch(begin: int, end: int, place: int, stream: Any) -> None:
@@ -98,4 +98,4 @@ class DeviceLevels:
             self._launcher.with_arguments("spread_levels", end - begin, stream, arguments)
 
         self._state.in_parts(table, launch)
-        return table.view(np.int8).reshape(arrays.n, 8 * words)
+        return table.array.view(np.int8).reshape(arrays.n, 8 * words)

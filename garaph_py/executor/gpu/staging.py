@@ -1,12 +1,14 @@
-"""Copies arrays to the GPU by way of pinned buffers, which threads fill while the GPU copies from others.
+"""Copies arrays to the GPU and back by way of pinned buffers, which threads fill or empty while the GPU copies others.
 
-It suits arrays that are copied once: pinning them takes three times as long as copying them (docs/decisions/gpu.md).
+It suits arrays that are copied once: pinning them takes three times as long as copying them, and ten times if their
+memory is new (docs/decisions/gpu.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ...pages.source import PageSource
 from ...system import interrupts
 from .device_graph import DeviceGraph
 from .edges import HostArrays
+from .handles import event_flags
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .streams import Streams
@@ -31,7 +34,9 @@ MOST_THREADS = 8
 LEAST_BYTES = 1 << 24
 """Edges or arrays of fewer bytes are not copied in this way: the driver copies 16 MiB that are not pinned in 2 ms."""
 BUFFERS = 2
-"""Buffers of each thread: the GPU copies from one while the thread fills the other."""
+"""Buffers of each thread: the GPU copies one while the thread fills or empties the other."""
+CopyBack = Callable[[Array, int, Any], None]
+"""``copy(array, address, stream)`` starts to copy what is at an address on the device to an array of bytes."""
 
 
 class StagedTransfer:
@@ -49,10 +54,7 @@ class StagedTransfer:
 
     def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
         self._device, self._stream = kept.device, None
-        with ThreadPool(threads) as available:
-            self._threads = ThreadPool(min(available.size, MOST_THREADS))
-        size = self._threads.size
-        memory = pool.empty(size * BUFFERS * PIECE, np.dtype(np.uint8)).reshape(size, BUFFERS, PIECE)
+        self._threads, memory = workers(pool, threads)
         self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in memory]
 
     def send(self, arrays: HostArrays, addresses: Sequence[int | None], stream: Any) -> int:
@@ -89,6 +91,84 @@ class StagedTransfer:
         self._threads.close()
         if self._stream is not None:
             self._stream.synchronize()
+
+
+class StagedReturn:
+    """Copies from the device to arrays that are not pinned. The device's context must be current.
+
+    Parameters
+    ----------
+    kept : DeviceGraph
+        Makes the events.
+    pool : PinnedPool
+        Makes the buffers.
+    threads : int or None
+        CPU threads; None for one per available core.
+    """
+
+    def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
+        self._device = kept.device
+        self._threads, memory = workers(pool, threads)
+        # Buffers and events of copies, and the parts of arrays for which they are: all that the threads share.
+        self._free, self._filled = SimpleQueue[tuple[Array, Any]](), SimpleQueue[tuple[Array, Any, Array] | None]()
+        for buffer in memory.reshape(-1, PIECE):
+            self._free.put((buffer, kept.handles.event(event_flags(kept.device.driver))))
+
+    def run(self, act: Callable[[CopyBack], None]) -> None:
+        """Call ``act(copy)`` in this thread, while others empty buffers; return when all bytes have arrived."""
+        size = self._threads.size
+
+        def work(worker: int) -> None:
+            with self._device:
+                try:
+                    if worker == 0:
+                        act(self._copy)
+                finally:
+                    for _ in range(size if worker == 0 else 0):
+                        self._filled.put(None)
+                while (filled := self._filled.get()) is not None:
+                    self._empty(*filled)
+
+        with self._threads:
+            self._threads.run(work, [(worker,) for worker in range(size)])
+
+    def _copy(self, array: Array, address: int, stream: Any) -> None:
+        for begin in range(0, array.nbytes, PIECE):
+            part = array[begin : begin + PIECE]
+            buffer, copied = self._next()
+            self._device.driver.memcpy_dtoh_async(buffer[: part.nbytes], address + begin, stream)
+            copied.record(stream)
+            self._filled.put((buffer, copied, part))
+
+    def _next(self) -> tuple[Array, Any]:
+        """A free buffer, and its event. If there is none, this thread empties one, as the others may not have begun."""
+        while True:
+            try:
+                return self._free.get_nowait()
+            except Empty:
+                pass
+            try:
+                filled = self._filled.get_nowait()
+            except Empty:  # other threads have all buffers
+                return self._free.get()
+            assert filled is not None
+            self._empty(*filled)
+
+    def _empty(self, buffer: Array, copied: Any, part: Array) -> None:
+        """Wait for a copy to a buffer, and move what has arrived to its place."""
+        try:
+            copied.synchronize()
+            np.copyto(part, buffer[: part.nbytes])
+        finally:
+            self._free.put((buffer, copied))
+
+
+def workers(pool: PinnedPool, threads: int | None) -> tuple[ThreadPool, Array]:
+    """The threads that copy, and their buffers, shape (threads, `BUFFERS`, `PIECE`)."""
+    with ThreadPool(threads) as available:
+        found = ThreadPool(min(available.size, MOST_THREADS))
+    memory = pool.empty(found.size * BUFFERS * PIECE, np.dtype(np.uint8))
+    return found, memory.reshape(found.size, BUFFERS, PIECE)
 
 
 def copy(array: Array, address: int, kept: DeviceGraph, pool: PinnedPool | Pinned, threads: int | None) -> None:

@@ -84,3 +84,26 @@ def test_idle_memory_is_bounded(pinned, monkeypatch):
 
 def test_empty_arrays(pinned):
     assert PinnedPool(Device()).empty(0, np.dtype(np.int64)).shape == (0,)
+
+
+def test_a_large_answer_is_pinned_when_its_memory_is_used_again(pinned, monkeypatch):
+    monkeypatch.setattr(pinned_pool, "LEAST_UNPINNED", 8000)
+    registered = []
+    monkeypatch.setattr(pinned_pool.Pinned, "pin", lambda self, array: registered.append(array.nbytes), raising=False)
+    pool, kind = PinnedPool(Device()), np.dtype(np.int64)
+    assert pool.answer(999, kind).is_pinned
+    assert pinned == [7992]
+    first, second = pool.answer(1000, kind), pool.answer(1000, kind)
+    assert not first.is_pinned
+    assert not second.is_pinned
+    assert registered == []
+    where = address(first.array)
+    del first
+    again = pool.answer(1000, kind)
+    assert address(again.array) == where
+    assert again.is_pinned
+    assert registered == [8000]
+    del again, second
+    assert address(pool.answer(1000, kind).array) == where  # the pinned one
+    assert registered == [8000]
+    assert pinned == [7992]
