@@ -461,11 +461,8 @@ class GpuExecutor(StepByParts):
         return self.state.start_copy()
 
     def report(self, state: State) -> Array:
-        before = None
-        if self.bound.finds_parents:
-            with self.device, failing(self.device.driver):
-                before = Parents(self.launches, self.bound)(state.synchronous)
-        return self.state.report(state, before)
+        finds = self.bound.finds_parents
+        return self.state.report(state, Parents(self.launches, self.bound)(state.synchronous) if finds else None)
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.

@@ -41,8 +41,10 @@ from .device import failing
 from .device_state import StateCopy
 from .exchange import Exchange, push
 from .executor import GpuExecutor
+from .parents import Parents
 from .parts import divide, divide_pages
 from .peers import Peers, link
+from .pinned_pool import Answer
 from .streams import Buffer
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
@@ -55,7 +57,7 @@ class Host(Notifier, Protocol):
     """The host's executor, as several GPUs use it."""
 
     def report(self, state: State, source: PageSource | None = None) -> Array:
-        """The reported values; it also finds parents."""
+        """The reported values; it also finds parents, if not all edges are on the GPUs."""
 
 
 @dataclass
@@ -101,7 +103,7 @@ class MultiGpuExecutor(StepByParts):
     gpus : list of GpuExecutor
         Not open yet. This object closes them.
     host : Host
-        The CPU, which notifies for the GPUs, and finds parents.
+        The CPU, which notifies for the GPUs, and finds parents if not all edges are there.
 
     Attributes
     ----------
@@ -386,9 +388,15 @@ class MultiGpuExecutor(StepByParts):
         return self.gpus[0].start_copy()
 
     def report(self, state: State) -> Array:
-        if self.gpus[0].bound.finds_parents:
+        """The reported values. If parents are asked for, each GPU finds those of its part, and reports that."""
+        first = self.gpus[0]
+        if not first.bound.finds_parents:
+            return first.report(state)
+        if any(gpu.residency.pages and gpu.launches.within_reach() is None for gpu in self.gpus):
             return self._host.report(state, MemoryPageSource(self._graph._arrays.in_edges))
-        return self.gpus[0].report(state)
+        to = first.state.answer(first.bound.reports)
+        self._on_each(lambda k: report_part(self.gpus[k], to, state.synchronous))
+        return to.array
 
     def _on_each(self, act: Callable[[int], T]) -> list[T]:
         """Call ``act(k)`` for every GPU, each in a thread of its own; the first GPU's is this one.
@@ -460,3 +468,12 @@ class MultiGpuExecutor(StepByParts):
         for gpu in self.gpus:
             gpu.peers = None  # which refers to the GPU
             gpu.close()
+
+
+def report_part(gpu: GpuExecutor, to: Answer, synchronous: bool) -> None:
+    """Write the reported values of a GPU's part, with the parents that it finds, to an array of those of all."""
+    part = gpu.settings.part
+    assert part is not None
+    if part.last > part.first:
+        look = Parents(gpu.launches, gpu.bound, of_all=False)(synchronous)
+        gpu.state.report_part(to, (part.first, part.last), look)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,8 @@ import numpy.typing as npt
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ..components import NO_VERTEX
+from .device import failing
+from .device_state import LaunchPart
 from .launch import decoding
 from .launches import Launches
 from .push import list_frontier, lists_of
@@ -21,18 +22,21 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Parents:
-    """Finds parents (`kernels/parents.cuh` says how). The device's context must be current.
+    """Finds parents (`kernels/parents.cuh` says how).
 
     Parameters
     ----------
     launches : Launches
     bound : BoundProgram
+    of_all : bool
+        The GPU has the edges of all vertices, so vertices may push. Otherwise all of its part look for parents.
     """
 
     launches: Launches
     bound: BoundProgram
+    of_all: bool = True
 
-    def __call__(self, synchronous: bool) -> Callable[[int, int, Any], None] | None:
+    def __call__(self, synchronous: bool) -> LaunchPart | None:
         """Find the parents of all vertices, as far as kernels for all of them can.
 
         Returns
@@ -44,14 +48,17 @@ class Parents:
         arrays, driver = self.launches.arrays, self.launches.driver
         if synchronous:  # nothing reads the second array of values any more
             arrays.share("parents", "next_values")
-        driver.memset_d8(arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * arrays.n)
-        self._push()
-        driver.Context.synchronize()  # kernels on other streams read which classes push
-        whole = self.launches.within_reach()
-        if whole is None:
+        with self.launches.launcher.device, failing(driver):
+            driver.memset_d8(arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * arrays.n)
+            if self.of_all:
+                self._push()
+            driver.Context.synchronize()  # kernels on other streams read which classes push
+            whole = self.launches.within_reach()
+            if whole is not None:
+                return self._by_part(*whole)
             self.launches.on_each(self.launches.pages, self._look)
             driver.Context.synchronize()  # what reads the parents is on other streams
-        return None if whole is None else self._by_part(*whole)
+        return None
 
     def _push(self) -> None:
         """Have those vertices push that find parents in fewer edges than their children would."""
@@ -74,7 +81,7 @@ class Parents:
         """Launch the search in the lists of a page's vertices."""
         self.launches.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
 
-    def _by_part(self, whole: Page, buffer: Buffer) -> Callable[[int, int, Any], None]:
+    def _by_part(self, whole: Page, buffer: Buffer) -> LaunchPart:
         task = self.launches.tasks.of(whole, buffer).copy()  # a launch copies its argument
 
         def launch(first: int, last: int, stream: Any) -> None:

@@ -6,7 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from garaph_py.executor.gpu import peers
+from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.gpu import device_state, peers
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.launches import Launches
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
@@ -16,7 +17,7 @@ from garaph_py.graph.vertex_set import WORD
 from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.late_gpu import arm_when_initialized
-from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, held_after, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, Trails, held_after, memory_for
 from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
@@ -156,6 +157,26 @@ def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):
     np.testing.assert_array_equal(result.values, expected.values)
 
 
+@pytest.mark.parametrize("pages", [1, None], ids=["one stays", "resident"])
+@counts
+@ways
+def test_each_gpu_finds_the_parents_of_its_part(devices_for, graph_of, monkeypatch, sync, count, pages):
+    """If all edges are on the GPUs; otherwise the host finds all."""
+    monkeypatch.setattr(device_state, "REPORT_VERTICES", 2 * WORD)
+    program, graph = Trails(HUB), graph_of(GRAPH, weighted=False, directed=False)
+    expected, host = run_with(program, graph, device="cpu", sync=True), CpuExecutor.report
+    drivers, on_host = devices_for(program, graph, count), []
+    monkeypatch.setattr(CpuExecutor, "report", lambda *how: on_host.append(1) or host(*how))
+    result = run_with(
+        program, graph, device="gpu", gpus=count, sync=sync, gather="segmented", page_edges=PAGE_EDGES, streams=2,
+        gpu_memory=None if pages is None else memory(program, graph, pages), threads=2,
+    )  # fmt: skip
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert (result.values["before"] >= 0).any()
+    assert bool(on_host) == (count > 1 and pages is not None)
+    assert all(any(name == "find_parents" for name, _ in driver.launched) for driver in drivers) != bool(on_host)
+
+
 @ways
 def test_notified_vertices_only(devices_for, graph_of, sync):
     program, graph = Quiet(HUB), graph_of(GRAPH, weighted=False)
@@ -224,6 +245,13 @@ def test_a_gpu_whose_edges_are_there_first_sends_its_frontier(devices_for, graph
     devices_for(program, graph, 2)
     result = run_with(program, graph, device="gpu", gpus=2, sync=True, page_edges=PAGE_EDGES)
     np.testing.assert_array_equal(result.values, expected.values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_gpus_find_parents_whatever_the_timing(run_late, monkeypatch, seed):
+    monkeypatch.setattr(device_state, "REPORT_VERTICES", 2 * WORD)
+    run_late(random.Random(seed), 2, "gpu", True, kinds=[Trails], pages=99)
 
 
 @pytest.mark.slow
