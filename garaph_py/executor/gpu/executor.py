@@ -326,7 +326,8 @@ class GpuExecutor(StepByParts):
         This work goes to the default stream; the streams of copies and kernels wait for it.
         """
         driver = self.device.driver
-        self._arrays.read_parameters()
+        if not self.settings.chains:  # else nobody sees the state between supersteps, nor changes them
+            self._arrays.read_parameters()
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
