@@ -6,7 +6,8 @@ import pytest
 import garaph_py as gp
 from garaph_py import apps
 from garaph_py.apps.many_bfs import ManyBFS
-from garaph_py.executor.gpu.levels import DeviceLevels
+from garaph_py.executor.gpu.levels import PLANES, DeviceLevels
+from garaph_py.executor.gpu.memory import DeviceMemory
 from garaph_py.program import bind
 from tests.support import twins
 from tests.support.numpy_gpu import failing_once, held_after
@@ -68,6 +69,23 @@ def test_levels_above_127(device_for):
     assert expected.max() > 256
     assert found.dtype == expected.dtype == np.int32
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_cpu_begins_again_without_room_for_levels_above_127(device_for, monkeypatch):
+    """The device's memory for them is not planned: few searches go so far, and it is 56 bytes a vertex."""
+    made, allocate = path(700), DeviceMemory.allocate
+    device_for(None, made, bind=searching)
+
+    def refused_later(self, name, nbytes, clear=True):
+        if name == PLANES.format(7):
+            self.budget = self.used
+        return allocate(self, name, nbytes, clear)
+
+    monkeypatch.setattr(DeviceMemory, "allocate", refused_later)
+    found = many(made)
+    assert "planes 7 needs" in found[SOURCES[0]].stats.note
+    assert "the CPU begins again" in found[SOURCES[0]].stats.note
+    np.testing.assert_array_equal(found.values, many(made, device="cpu").values)
 
 
 def test_the_host_notes_where_the_device_has_no_room(device_for, graph, monkeypatch):
