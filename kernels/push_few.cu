@@ -66,8 +66,8 @@ __device__ __forceinline__ void push_shared(const Context& c, const Page& p, con
   }
   i64 e = mine.begin + lane_id() % width;
   if (e >= mine.end) return;
-  u32 u = stored_target(c, p, e);
-  Edge edge = value_to_target(c, p, e);
+  u32 u = stored_source(p, e);
+  Edge edge = value_of(p, e);
   push(u, look_at(c, u), pushed_along(c, mine.value, edge, mine.vertex), mine.vertex);
 }
 

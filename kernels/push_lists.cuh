@@ -1,5 +1,6 @@
-// Push along the lists of out-edges of active vertices: `targets` if the graph is directed. In an undirected graph, the
-// sources in the list of a vertex are the vertices that it pushes to.
+// Push along the lists of out-edges of active vertices. In an undirected graph these are the lists of in-edges: the
+// sources in the list of a vertex are the vertices that it pushes to. In a directed graph, the page has the out-edges,
+// and their targets as its sources.
 #pragma once
 
 #include "packed_lists.cuh"
@@ -16,23 +17,6 @@ struct List {
   i64 begin, end;
 };
 
-// What is stored of the vertex that edge `e` pushes to (`stored_source`), and the edge's value.
-__device__ __forceinline__ u32 stored_target(const Context& c, const Page& p, i64 e) {
-#if IS_DIRECTED
-  return c.targets[e];
-#else
-  return stored_source(p, e);
-#endif
-}
-
-__device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p, i64 e) {
-#if IS_DIRECTED
-  return READS_EDGES ? __ldcs(c.target_values + e) : Edge{};
-#else
-  return value_of(p, e);
-#endif
-}
-
 // Push along the edges e[j] of the vertices v[j], which push x[j], for each j whose bit is in `wanted`. For the same j,
 // the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
 // push(u, seen, y, v): `y` is what it adds to u, of which `seen` was read a moment ago. All lanes of a warp must call
@@ -46,9 +30,9 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
     u[j] = 0;
-    if (wanted >> j & 1) u[j] = stored_target(c, p, e[j]), edges[j] = value_to_target(c, p, e[j]);
+    if (wanted >> j & 1) u[j] = stored_source(p, e[j]), edges[j] = value_of(p, e[j]);
   }
-  if (!IS_DIRECTED && p.records) {
+  if (p.records) {
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) u[j] = source_in_row(c, u[j], head[j], carry);
   }

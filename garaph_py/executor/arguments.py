@@ -124,7 +124,7 @@ GPU = (
     Argument(
         "targets",
         "const u32*",
-        "raw targets of all out-edges, if pushes read them, or of an edge list; null in an undirected graph",
+        "raw targets of all out-edges, whose values the GPU orders, or of an edge list; null in other runs",
     ),
     Argument("target_values", "Edge*", "the values of these edges"),
     Argument(

@@ -25,6 +25,7 @@ Array = npt.NDArray[Any]
 
 IN_DEGREES, OUT_DEGREES, OUT_WEIGHTS = "in-degrees", "out-degrees", "sums of the values of out-edges"
 PACKED_IN_EDGES = "packed in-edges"
+PACKED_OUT_EDGES = {False: "packed out-edges", True: "packed out-edges with values"}
 VALUED_OUT_EDGES = "values of out-edges"
 REVERSED = {False: "the reversed graph without edge values", True: "the reversed graph"}
 TILES = {False: "tiles", True: "tiles with values"}
@@ -248,6 +249,18 @@ class GraphArrays:
         if edges.encoding == PACKED:
             return edges
         return self.derived.get(PACKED_IN_EDGES, lambda: edges.encoded(PACKED, pool), lambda packed: packed.edge_bytes)
+
+    def has_packed_out_edges(self, valued: bool) -> bool:
+        """Whether `packed_out_edges` have been made, or the graph's edges are packed."""
+        return self.encoding == PACKED or PACKED_OUT_EDGES[valued] in self.derived
+
+    def packed_out_edges(self, valued: bool, pool: ThreadPool) -> Adjacency:
+        """The out-edges, packed, with the edges' values if `valued`; made as `packed_in_edges` are."""
+        edges = self.valued_out_edges(pool) if valued else self.out_edges
+        if edges.encoding == PACKED:
+            return edges
+        name = PACKED_OUT_EDGES[valued]
+        return self.derived.get(name, lambda: edges.encoded(PACKED, pool), lambda packed: packed.edge_bytes)
 
     def encoded(self, codec: str, pool: ThreadPool) -> GraphArrays:
         """The same arrays with edges in `codec`; this object if they are in it.

@@ -16,7 +16,6 @@ from ..codec.arrays import PACKED, RAW
 from ..executor.costs import EXPECTED as COSTS
 from ..executor.gpu.edges import ArraysOnDevice
 from ..executor.gpu.memory_plan import can_push, has_lists
-from ..executor.gpu.out_edges import widths_of
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
 from ..pages.memory import bytes_on_disk
@@ -165,8 +164,8 @@ class Call:
         The CPU would order the edge values by source first, because it may push.
     in_place : bool
         The GPU reads edges that do not fit its memory from host memory, each when it is needed.
-    out_edge_bytes : int
-        Bytes of an out-edge in the GPU's memory, if the graph is directed and the GPU may push.
+    out_edge_bytes : float
+        Mean bytes of an out-edge in the GPU's memory, if the graph is directed and the GPU may push.
     pushes : bool
         The GPU would push where few edges leave active vertices.
     chains : bool
@@ -188,7 +187,7 @@ class Call:
     past: Past = field(default_factory=Past)
     reverses: bool = False
     in_place: bool = False
-    out_edge_bytes: int = 0
+    out_edge_bytes: float = 0.0
     pushes: bool = False
     chains: bool = False
     first_read: int = 0
@@ -346,10 +345,11 @@ def edge_bytes(bound: BoundProgram, graph: Graph) -> float:
     return ArraysOnDevice.of(graph._arrays.in_edges, bound.reads_edge_values).width
 
 
-def out_edge_bytes(bound: BoundProgram, graph: Graph, options: RunOptions) -> int:
-    """Bytes of an out-edge that a run keeps on the GPU beside the in-edges; 0 if it does not push, or needs none."""
+def out_edge_bytes(bound: BoundProgram, graph: Graph, options: RunOptions) -> float:
+    """Mean bytes of an out-edge that a run keeps on the GPU beside the in-edges; 0 if it does not push, or needs
+    none."""
     pushes = graph.directed and not graph.on_disk and can_push(bound, graph) and gpu_may_push(bound, options)
-    return sum(widths_of(bound)) if pushes else 0
+    return edge_bytes(bound, graph) if pushes else 0.0
 
 
 def cpu_seconds(call: Call, rates: Rates) -> float:

@@ -14,13 +14,13 @@ def offsets_of(driver, context, name):
     return array_of(driver, context, name, np.uint32, int(context["n"]) + 1).astype(np.int64)
 
 
-def sources_of(driver, context, page):
-    """The sources of the page's edges, int64."""
+def sources_of(driver, context, page, begins="in_begins"):
+    """The sources of the page's edges, int64; the array `begins` says where lists begin."""
     first, last = int(page["first_edge"]), int(page["last_edge"])
     if not page["records"]:
         return here_and_there(driver, page, "sources", "mapped_sources", np.uint32)
     _, gaps = packed_of(driver, page, ("records", "words", "first_word", "mapped_words"))
-    offsets = offsets_of(driver, context, "in_begins")
+    offsets = offsets_of(driver, context, begins)
     begins = offsets[np.searchsorted(offsets, np.arange(first, last), side="right") - 1] - first
     sums = np.cumsum(np.append(0, gaps))
     return sums[1:] - sums[begins]

@@ -125,13 +125,8 @@ def push_lists(driver, context, page, ranges, vertices, values):
 
 def out_edges(driver, context, page, edges):
     """The targets and the lengths of some out-edges."""
-    if not context["targets"]:
-        own = edges - int(page["first_edge"])
-        return sources_of(driver, context, page)[own], lengths_of(driver, page)[own]
-    m = int(offsets_of(driver, context, "out_begins")[-1])
-    values = context["target_values"]
-    lengths = driver.array(values, np.int32, m) if values else np.ones(m)
-    return driver.array(context["targets"], np.uint32, m)[edges].astype(np.int64), lengths[edges].astype(np.int64)
+    own = edges - int(page["first_edge"])
+    return sources_of(driver, context, page, "out_begins")[own], lengths_of(driver, page)[own]
 
 
 def reverse_values(driver, context, page):

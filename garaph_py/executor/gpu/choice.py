@@ -140,3 +140,13 @@ def choose(
             if fits:
                 return Choice(edges, layout, records)
     return packed_on_cpu(arrays, reads_values, threads)
+
+
+def packs_out_edges(arrays: GraphArrays, valued: bool, into: Choice) -> bool:
+    """Whether pushes read packed out-edges of a directed graph, with their values if `valued`.
+
+    They do if packed ones are there, or if the in-edges are packed, as `into` says: packing the out-edges takes as
+    long, and a push then moves half of the bytes.
+    """
+    packs = into.arrays.encoding == PACKED and arrays.m * into.arrays.width <= HOST_SHARE * available_memory()
+    return packs or arrays.has_packed_out_edges(valued)

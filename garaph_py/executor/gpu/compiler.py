@@ -67,7 +67,7 @@ def is_compiled(bound: BoundProgram, architecture: str) -> bool:
 
 def cubin_key(bound: BoundProgram, architecture: str) -> str:
     """The key of the machine code in the cache."""
-    return fingerprint("cubin", bound.key, bound.undirected, architecture, environment())
+    return fingerprint("cubin", bound.key, architecture, environment())
 
 
 def link(bound: BoundProgram, architecture: str, output: str) -> bytes:

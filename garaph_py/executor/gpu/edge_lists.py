@@ -115,12 +115,8 @@ class EdgeLists:
             RESIDENT: lambda: self._copied(pool), ZERO_COPY: self._mapped, MANAGED: lambda: self._managed(room),
         }  # fmt: skip
         addresses, context = ways[self.how.where](), arrays.context
-        for name, other, address in zip(
-            ("lists", "list_values"), ("targets", "target_values"), addresses, strict=False
-        ):
+        for name, address in zip(("lists", "list_values"), addresses, strict=False):
             context[name] = address
-            if self._graph.directed and self.how.element_bytes == 4:
-                context[other] = address
         context["wide_lists"], context["thread_each"] = self.how.element_bytes == 8, self.how.thread_each
         context["splits"] = self.how.splits
         context["aligned"] = aligned_elements(self.how, self._bound.edge_value_bytes) if self.how.aligns else 0

@@ -76,7 +76,6 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         '#include "atomics.cuh"', '#include "words.cuh"', "",
         f"#define CAN_REPLICATE {int(can_replicate(bound))}  // the program's sum can be an atomic operation",
         f"#define IS_RELAXATION {int(bound.is_relaxation)}  // active vertices may push",
-        f"#define IS_DIRECTED {int(not bound.undirected)}  // pushes need lists of out-edges",
         f"#define PUSHES_DELTAS {int(bound.pushes_deltas)}  // active vertices may push what changes add to sums",
         f"#define ADDS_NUMBERS {int(bound.accumulator.names is None)}  // what is gathered is a number",
         f"#define GATHERS_UNTIL_DONE {int(gathers_until_done(bound))}  // a gather may end before the last edge",

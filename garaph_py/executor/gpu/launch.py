@@ -69,12 +69,12 @@ MOST_LOADED = 64
 """Programs whose kernels stay loaded: a cubin takes some hundred KB of the GPU's memory."""
 
 _lock = threading.Lock()
-_loaded: dict[tuple[int, str, bool], Launcher] = {}  # by the device's identity and what was compiled, the oldest first
+_loaded: dict[tuple[int, str], Launcher] = {}  # by the device's identity and what was compiled, the oldest first
 
 
 def launcher_for(bound: BoundProgram, device: Device, listener: events.Listener) -> Launcher:
     """The kernels of `bound`, which stay loaded for later runs. The device's context must be current."""
-    key = id(device), bound.key, bound.undirected
+    key = id(device), bound.key
     with _lock:
         if key in _loaded:
             launcher = _loaded[key] = _loaded.pop(key)

@@ -208,11 +208,14 @@ def can_push(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def has_lists(bound: BoundProgram, graph: Graph) -> bool:
-    """Whether there are lists for a GPU to push from: of in-edges if they are the out-edges too, else of out-edges, raw
-    in memory or on disk with their values."""
+    """Whether there are lists for a GPU to push from: of in-edges if they are the out-edges too, else of out-edges.
+
+    If the program reads edge values, those of out-edges must be known, unless the edges are raw and in memory.
+    """
     if graph.on_disk:
         return graph._arrays.has_valued_out_edges or not bound.reads_edge_values
-    return bound.undirected or graph.encoding == RAW
+    gpu_orders = bound.undirected or graph.encoding == RAW
+    return gpu_orders or not (bound.reads_edge_values and graph._arrays.bytes_to_reverse)
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, counted: int | None) -> int:

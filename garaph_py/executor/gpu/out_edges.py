@@ -1,7 +1,8 @@
 """The out-edges of a directed graph, from whose lists a GPU pushes: in its memory, or mapped in the host's.
 
-In the device's memory they have separate arrays, which the first push fills: it copies the targets, and the device
-sorts its edge values into the order of the out-edges. Later runs reuse these arrays.
+In the device's memory they have separate arrays, which the first push fills: it copies raw targets, and the device
+sorts its edge values into the order of the out-edges; of packed out-edges it copies everything. Later runs reuse these
+arrays. Kernels read them as they read a page's in-edges: the targets are the page's sources.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from ...graph.arrays import GraphArrays
+import numpy.typing as npt
+
+from ...codec.arrays import RAW
+from ...graph.adjacency import Adjacency
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ..modes import RESIDENT, ZERO_COPY
 from . import staging
 from .device_graph import DeviceGraph
+from .edges import ArraysOnDevice, raw_layout
 from .launch import Launcher
 from .mapped import MappedEdges
 from .pinned import Pinned
@@ -24,10 +29,10 @@ from .ranks import runs_of
 from .run_arrays import RunArrays
 from .work import Launch
 
+Array = npt.NDArray[Any]
+
 TARGETS, VALUES = "targets", "values of out-edges"
-"""Names of the allocations."""
-FIELDS = "targets", "target_values"
-"""The kernels' arguments with their addresses."""
+"""Names of the allocations; those of packed arrays, which have several buffers each, have a number too."""
 
 
 class OutEdges:
@@ -36,11 +41,12 @@ class OutEdges:
     Parameters
     ----------
     bound : BoundProgram
-    graph : GraphArrays
+    edges : Adjacency
+        The out-edges on the host. Packed ones have their values if the program reads them.
     kept : DeviceGraph
     launcher : Launcher
     threads : int or None
-        CPU threads that copy the targets; None for one per available core.
+        CPU threads that copy them; None for one per available core.
     mapped : MappedEdges, optional
         Where kernels read them in host memory. By default they are in the device's memory.
 
@@ -56,17 +62,28 @@ class OutEdges:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: GraphArrays, kept: DeviceGraph, launcher: Launcher, threads: int | None,
+        self, bound: BoundProgram, edges: Adjacency, kept: DeviceGraph, launcher: Launcher, threads: int | None,
         mapped: MappedEdges | None = None,
     ) -> None:  # fmt: skip
-        self._graph, self._kept, self._launcher, self._threads = graph, kept, launcher, threads
-        self.mapped = mapped
-        widths = widths_of(bound) if mapped is None else []
-        self.contents: dict[str, Hashable] = dict(zip((TARGETS, VALUES), widths, strict=False))
-        self._sizes = [graph.m * width for width in widths]
-        self.nbytes = sum(self._sizes)
+        self._kept, self._launcher, self._threads, self.mapped = kept, launcher, threads, mapped
+        self._every, width = Page(0, 0, len(edges.offsets) - 1, 0, int(edges.offsets[-1])), bound.edge_value_bytes
+        is_raw, self._copied = edges.encoding == RAW, dict[str, Array]()
+        if mapped is not None:
+            self._layout = mapped.layout
+        elif is_raw:
+            self._layout = raw_layout(width)
+            (self._copied[TARGETS],) = edges.neighbour_array.buffers
+        else:
+            self._layout = ArraysOnDevice.of(edges, width > 0)
+            for name, array in zip((TARGETS, VALUES), edges.arrays(width > 0), strict=False):
+                self._copied |= {f"{name} {k}": buffer for k, buffer in enumerate(array.buffers)}
+        self._sizes = {name: array.nbytes for name, array in self._copied.items()}
+        if mapped is None and is_raw and width:
+            self._sizes[VALUES] = self._every.edges * width
+        self.contents: dict[str, Hashable] = dict(self._sizes)
+        self.nbytes = sum(self._sizes.values())
         self.way = RESIDENT if mapped is None else ZERO_COPY
-        self._missing: list[str] = []
+        self._addresses, self._missing = list[int](), list[str]()
 
     def allocate(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
         """Allocate the memory, unless it holds them already; tell the kernels where it is.
@@ -74,15 +91,11 @@ class OutEdges:
         `fill` copies by way of memory of the `pool`. The device's context must be current.
         """
         self._pool = pool
-        if self.mapped is not None:
-            addresses = self.mapped.addresses
-        else:
-            both = zip(self.contents.items(), self._sizes, strict=True)
-            placed = [self._kept.place(name, size, what) for (name, what), size in both]
-            addresses = [address for address, _ in placed]
-            self._missing = [name for name, (_, found) in zip(self.contents, placed, strict=True) if not found]
-        for field, address in zip(FIELDS, addresses, strict=False):
-            arrays.context[field] = address
+        placed = [self._kept.place(name, size, self.contents[name]) for name, size in self._sizes.items()]
+        self._addresses = [address for address, _ in placed]
+        self._missing = [name for name, (_, found) in zip(self._sizes, placed, strict=True) if not found]
+        if VALUES in self._missing:
+            arrays.context["targets"], arrays.context["target_values"] = self._addresses
 
     @property
     def is_filled(self) -> bool:
@@ -96,12 +109,13 @@ class OutEdges:
         be current.
         """
         copied, missing = 0, self._missing
-        if TARGETS in missing:
-            (targets,) = self._graph.out_edges.neighbour_array.buffers
-            staging.copy(targets, self._kept.memory.at(TARGETS), self._kept, self._pool, self._threads)
-            copied += targets.nbytes
-        if VALUES in missing:
-            copied += sum(on_each(partial(reverse_values, self._launcher)).values())
+        for name in missing:
+            if name in self._copied:
+                array = self._copied[name]
+                staging.copy(array, self._kept.memory.at(name), self._kept, self._pool, self._threads)
+                copied += array.nbytes
+            else:
+                copied += sum(on_each(partial(reverse_values, self._launcher)).values())
         if missing:
             self._kept.device.driver.Context.synchronize()  # pushes are on another stream
         for name in missing:
@@ -109,10 +123,11 @@ class OutEdges:
         self._missing = []
         return copied
 
-
-def widths_of(bound: BoundProgram) -> list[int]:
-    """Bytes of an out-edge's target and, if the program reads them, of its value."""
-    return [4, bound.edge_value_bytes] if bound.edge_value_bytes else [4]
+    def task(self, every: Array) -> Array:
+        """The argument `every` of a kernel over all vertices, with the out-edges."""
+        addresses = self._addresses if self.mapped is None else self.mapped.addresses
+        self._layout.write_args(every["page"], self._every, addresses)
+        return every
 
 
 def reverse_values(launcher: Launcher, page: Page, stream: Any, task: Any) -> None:

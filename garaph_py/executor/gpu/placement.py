@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...codec.arrays import RAW
+from ...codec.arrays import PACKED, RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.adjacency import Adjacency
@@ -21,7 +21,7 @@ from ...program import BoundProgram
 from ...system.sizes import show_bytes
 from ..modes import PUSH, RESIDENT
 from ..protocol import Decision, Notifier, PageResult
-from .choice import Choice, as_given, choose, packed_on_cpu
+from .choice import Choice, as_given, choose, packed_on_cpu, packs_out_edges
 from .device import failing
 from .device_graph import DeviceGraph
 from .edge_lists import EdgeLists, pinning_refused
@@ -184,6 +184,15 @@ class Placement(NamedTuple):
     def has_all_raw(self) -> bool:
         """Whether all edges are resident, and raw."""
         return self.is_resident and self.edges.arrays.encoding == RAW
+
+
+def beside(found: Placement, out: OutEdges) -> Placement | None:
+    """The placement with `out` in the device's memory, if there is room for it."""
+    if out.nbytes > found.room:
+        return None
+    memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
+    residency = replace(found.residency, used=found.residency.used + out.nbytes)
+    return found._replace(memory=memory, residency=residency, out_edges=out)
 
 
 def resident_contents(edges: Choice, residency: Residency) -> dict[str, Hashable]:
@@ -367,24 +376,36 @@ class Placer:
             may_push = sources.has_lists and (self._bound.is_relaxation or found.keeps_sums)
             return found._replace(listed=self._listed if may_push else None)
         if graph.directed:
-            return self._with_out_edges(found)
+            return self._with_out_edges(found, sources)
         pushes = can_push(self._bound, graph) or found.keeps_sums
         may_map = settings.zero_copy and pushes and not found.is_resident
         return self._with_mapped(found, sources) if may_map else found
 
     def _with_mapped(self, found: Placement, sources: SourceFactory) -> Placement:
-        """A placement in an undirected graph, with lists in host memory: packed ones if pages are, and their records
-        fit the device's memory; otherwise the graph's."""
-        mapped = self._mapped("in-edges", found.edges.edges)
+        """A placement in an undirected graph, with lists in host memory: packed ones if pages are."""
+        found, mapped = self._with_records(found, sources, "in-edges", found.edges.edges, self._graph._arrays.in_edges)
+        return found._replace(mapped=mapped)
+
+    def _with_records(
+        self, found: Placement, sources: SourceFactory, name: str, edges: Adjacency, given: Adjacency
+    ) -> tuple[Placement, MappedEdges | None]:
+        """The placement with the records of `edges`, if these are packed, and the edges in host memory; None if they
+        cannot be mapped.
+
+        They are the `given` ones if the device's memory has no room for the records, or if fewer pages of a graph
+        could then stay that all could without.
+        """
+        mapped = self._mapped(name, edges)
         records = None if mapped is None else MappedRecords(mapped, self._kept, self._settings.threads)
         if records is None or not records.contents:
-            return found._replace(mapped=mapped)
+            return found, mapped
         memory = replace(found.memory, reserved=found.memory.reserved + records.nbytes)
-        try:
+        with suppress(DeviceMemoryError):
             residency = self._residency(self._given, memory, found.edges, sources, self._settings.streams)
-        except DeviceMemoryError:
-            return found._replace(mapped=self._mapped("in-edges", self._graph._arrays.in_edges))
-        return found._replace(memory=memory, residency=residency, mapped=records.mapped, records=records)
+            with_records = found._replace(memory=memory, residency=residency, records=records)
+            if with_records.is_resident or not found.is_resident:
+                return with_records, records.mapped
+        return found, self._mapped(name, given)
 
     def _within_all(self, found: Placement) -> Placement:
         """The placement of one part of a graph within all edges, if an earlier run has left these on the device."""
@@ -419,28 +440,33 @@ class Placer:
         edges = m if part is None else int(offsets[part.last] - offsets[part.first])
         return left if edges == m else int(left * m / max(edges, 1))
 
-    def _with_out_edges(self, found: Placement) -> Placement:
+    def _with_out_edges(self, found: Placement, sources: SourceFactory) -> Placement:
         """A placement in a directed graph, with the out-edges if iterations may push.
 
-        They are in the device's memory if there is room for them beside all in-edges, else mapped. For that, the host
-        must have their values if the program reads them: to make these takes longer than many pulls.
+        They are in the device's memory if there is room for them beside all in-edges, else mapped. Unless the device
+        can order their values, which takes raw edges, the host must have these if the program reads them: to make them
+        there takes longer than many pulls.
         """
         bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
         if settings.part is not None or not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
             return found
-        make = partial(OutEdges, bound, arrays, self._kept, self._launcher, settings.threads)
-        out, residency = make(), found.residency
-        if found.has_all_raw and residency.used + out.nbytes <= found.memory.budget:
-            memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
-            residency = replace(residency, used=residency.used + out.nbytes)
-            return found._replace(memory=memory, residency=residency, out_edges=out)
-        if not settings.zero_copy or (bound.reads_edge_values and arrays.bytes_to_reverse):
+        make = partial(OutEdges, bound, kept=self._kept, launcher=self._launcher, threads=settings.threads)
+        placed = beside(found, make(arrays.out_edges)) if found.has_all_raw else None
+        if placed is not None or (bound.reads_edge_values and arrays.bytes_to_reverse):
+            return placed or found
+        if not (found.is_resident or settings.zero_copy):
             return found
+        valued = bound.reads_edge_values
         with ThreadPool(settings.threads) as pool:
-            mapped = self._mapped(
-                "out-edges", arrays.valued_out_edges(pool) if bound.reads_edge_values else arrays.out_edges
-            )
-        return found if mapped is None else found._replace(out_edges=make(mapped))
+            edges = given = arrays.valued_out_edges(pool) if valued else arrays.out_edges
+            if packs_out_edges(arrays, valued, found.edges):
+                edges = arrays.packed_out_edges(valued, pool)
+        if found.is_resident and edges.encoding == PACKED:
+            placed = beside(found, make(edges))
+        if placed is not None or not settings.zero_copy:
+            return placed or found
+        found, mapped = self._with_records(found, sources, "out-edges", edges, given)
+        return found if mapped is None else found._replace(out_edges=make(edges, mapped=mapped))
 
     def _memory(
         self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True,

@@ -129,7 +129,8 @@ def lists_of(launches: Launches) -> Lists | None:
     out_edges, read = placed.out_edges, far_bytes(placed)
     if out_edges is not None:
         copied = out_edges.fill(partial(launches.on_each, launches.pages))
-        return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied, read)
+        task = out_edges.task(launches.tasks.of_all())
+        return Lists(task, launches.streams.compute[0], out_edges.way, copied, read)
     whole = launches.within_reach()
     if whole is None or placed.is_directed:
         return None

@@ -105,7 +105,10 @@ def push_pieces(launches: Launches, task: Array) -> None:
 
 def by_shared_warps(launches: Launches, task: Array, state: State) -> None:
     """Vertices of the queue with few edges share a warp (push.py)."""
-    if not launches.placed.numbering.arrays.directed:
+    if launches.placed.is_directed:
+        page, context = task["page"], task["context"]
+        page["sources"], page["edge_values"] = context["lists"], context["list_values"]
+    else:
         lists = lists_of(launches)
         assert lists is not None
         task = lists.task

@@ -231,10 +231,45 @@ def test_values_are_not_made_to_be_mapped(device_for, monkeypatch):
     assert graph._arrays.bytes_to_reverse > 0
 
 
-def test_packed_lists_are_not_pushed_from():
-    graph, program = GRAPHS["skewed"](), PROGRAMS["hops"]
-    assert can_push(bind(program, graph), graph)
-    assert not can_push(bind(program, graph.packed()), graph.packed())
+@pytest.mark.spread
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_packed_lists(device_for, name, program, device):
+    graph, program = GRAPHS[name]().packed(), PROGRAMS[program]
+    driver, right = device_for(program, graph), expected(program, graph)
+    with ThreadPool(1) as pool:
+        graph._arrays.valued_out_edges(pool)
+    for iterations in None, 10_000, None:
+        found = run_with(program, graph, device=device, page_edges=3000, iterations=iterations)
+        np.testing.assert_array_equal(found.values, right.values)
+        assert pushes_of(found) == {RESIDENT}
+    kernels = {name for name, _ in driver.launched if name.startswith("push")}
+    assert all(kernel.endswith("_packed") for kernel in kernels) or not graph.m
+    assert held_after(driver, graph) == 0
+
+
+def test_values_are_not_made_to_be_packed(device_for):
+    graph, program = GRAPHS["skewed"]().packed(), PROGRAMS["lengths"]
+    device_for(program, graph)
+    assert not can_push(bind(program, graph), graph)
+    assert can_push(bind(PROGRAMS["hops"], graph), graph)
+    assert PUSH not in modes_of(run_with(program, graph, device="gpu", page_edges=3000))
+    assert graph._arrays.bytes_to_reverse > 0
+
+
+def test_packed_lists_in_host_memory(device_for, monkeypatch):
+    """All in-edges are on the GPU, and there is no room for the out-edges."""
+    graph, program = GRAPHS["skewed"]().packed(), PROGRAMS["hops"]
+    driver = device_for(program, graph)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    memory = memory_for(program, graph, 1.3)
+    found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
+    np.testing.assert_array_equal(found.values, expected(program, graph).values)
+    assert pushes_of(found) == {ZERO_COPY}
+    rows = [row for row in found.stats.iterations if row.mode == PUSH]
+    assert 0 < sum(row.to_device for row in rows) <= 3 * sum(row.edges for row in rows)
+    assert driver.held <= memory
 
 
 def test_another_graph_gives_way_to_out_edges(device_for):
