@@ -29,6 +29,10 @@ UNBOUNDED = 20
 """Iterations that `choose` expects of a run without a limit."""
 WORTH_MEASURING = 3
 """Iterations below which `choose` does not consider packing, because the pass that measures it would not pay."""
+FAR_RUNS = 32
+"""Runs over a directed graph that push along raw out-edges in host memory, after which packing the edges, so that the
+GPU's memory has room for all, has paid for itself. Over R-MAT 22 it takes some 25 ms (67 M edges, `CPU_PACKS` and two
+passes over the link), and such a BFS takes 0.8 ms longer than pushes in the GPU's memory (docs/results/budgets.md)."""
 HOST_SHARE = 0.5
 """The share of the host's available memory that packed edges may take beside raw ones."""
 
@@ -148,5 +152,43 @@ def packs_out_edges(arrays: GraphArrays, valued: bool, into: Choice) -> bool:
     They do if packed ones are there, or if the in-edges are packed, as `into` says: packing the out-edges takes as
     long, and a push then moves half of the bytes.
     """
-    packs = into.arrays.encoding == PACKED and arrays.m * into.arrays.width <= HOST_SHARE * available_memory()
-    return packs or arrays.has_packed_out_edges(valued)
+    if arrays.has_packed_out_edges(valued):
+        return True
+    return into.arrays.encoding == PACKED and arrays.m * into.arrays.width <= HOST_SHARE * available_memory()
+
+
+def packed_lists_bytes(
+    arrays: GraphArrays, value_bytes: int, left: int, runs: int, measure: Callable[[], tuple[Array, float]],
+    threads: int | None,
+) -> int:  # fmt: skip
+    """Bytes of the packed out-edges of a directed graph, if these are worth room in the device's memory; 0 if not.
+
+    They are if all in-edges fit beside them, raw or packed, but raw out-edges would not; and if they are there, or
+    `runs` have read raw ones in host memory. Then this packs them.
+
+    Parameters
+    ----------
+    arrays, value_bytes, left, measure, threads
+        As for `choose`.
+    runs : int
+        As `DeviceGraph.far_runs`.
+    """
+    raw_bytes, valued = arrays.m * (4 + value_bytes), value_bytes > 0
+    if arrays.encoding != RAW or not raw_bytes <= left < 2 * raw_bytes or (valued and arrays.bytes_to_reverse):
+        return 0
+
+    def fit(nbytes: float) -> bool:
+        return nbytes + min(raw_bytes, nbytes + STAGING_BYTES) <= left
+
+    if not arrays.has_packed_out_edges(valued):
+        if runs < FAR_RUNS:
+            return 0
+        try:
+            nbytes = arrays.m * with_raw_values(PackedOnDevice(measure()[0]), value_bytes).width
+        except DeviceMemoryError:
+            return 0
+        if not fit(nbytes) or nbytes > HOST_SHARE * available_memory():
+            return 0
+    with ThreadPool(threads) as pool:
+        nbytes = arrays.packed_out_edges(valued, pool).edge_bytes
+    return nbytes if fit(nbytes) else 0

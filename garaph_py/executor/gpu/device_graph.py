@@ -77,6 +77,8 @@ class DeviceGraph:
         Edge lists of runs that only push.
     last : LastEdges or None
         The edges of the last run; None before the first.
+    far_runs : int
+        Runs whose pushes read raw out-edges in host memory, while all in-edges were in the device's.
     ordering : Ordering
         What is known about the graph's hub order.
     """
@@ -91,6 +93,7 @@ class DeviceGraph:
         self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
         self.last: LastEdges | None = None
+        self.far_runs = 0
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
         weakref.finalize(self, free, device, self.memory, self.pinned, self.lists, self.handles).atexit = False
 

@@ -14,7 +14,7 @@ from .gather import UNTIL_DONE, Gather
 from .launch import Launcher
 from .memory import DeviceMemory
 from .page_tasks import PageTasks
-from .placement import Placement
+from .placed import Placement
 from .run_arrays import RunArrays
 from .streams import Buffer, Streams
 from .work import KernelWork, Launch

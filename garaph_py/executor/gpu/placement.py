@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...codec.arrays import PACKED, RAW
 from ...errors import DeviceMemoryError
@@ -19,9 +20,9 @@ from ...pages.layout import Page, layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
-from ..modes import PUSH, RESIDENT
-from ..protocol import Decision, Notifier, PageResult
-from .choice import Choice, as_given, choose, packed_on_cpu, packs_out_edges
+from ..modes import RESIDENT
+from ..protocol import Notifier
+from .choice import Choice, as_given, choose, packed_lists_bytes, packed_on_cpu, packs_out_edges
 from .device import failing
 from .device_graph import DeviceGraph
 from .edge_lists import EdgeLists, pinning_refused
@@ -33,7 +34,6 @@ from .mapped import MappedEdges
 from .mapped_records import MappedRecords
 from .memory_plan import (
     DeviceMemoryPlan,
-    ExchangePlan,
     array_sizes,
     can_push,
     has_lists,
@@ -46,159 +46,16 @@ from .numbering import Numbering
 from .out_edges import OutEdges
 from .packing import STAGING_BYTES
 from .page_uses import PageUses
-from .pinned import Pinned
-from .pinned_pool import PinnedPool
+from .placed import Placement, resident_contents
 from .reorder import HubEdges
 from .residency import VERTICES, Residency, pages_if_resident, plan_to_copy
-from .run_arrays import LEARNED, OF_GRAPH, RunArrays
 from .settings import BY_PRIORITY, MANAGED, SHARED, ListPush, Settings
+
+Array = npt.NDArray[Any]
 
 HINT_SHARE = 1 / 4
 """Largest share of the memory for edges that hints may take. Where a hint is right, its 4 bytes save a read in host
 memory; a list that is resident instead takes its edges' bytes, 128 on average in an R-MAT graph with 32 a vertex."""
-
-
-class Placement(NamedTuple):
-    """What is where in the device's memory.
-
-    Attributes
-    ----------
-    numbering : Numbering
-    memory : DeviceMemoryPlan
-    edges : Choice
-    residency : Residency
-    mapped : MappedEdges or None
-        The in-edges in host memory, if kernels may read there those that are not resident.
-    in_place : bool
-        All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
-    out_edges : OutEdges or None
-        Of a directed graph: the out-edges, if pushes may read their lists.
-    lists : EdgeLists or None
-        The lists of out-edges, if all iterations push along them.
-    uses : PageUses or None
-        Counts how pages are used, if that decides which of them are resident.
-    records : MappedRecords or None
-        The records of `mapped`, if these are packed and the device's memory has their records.
-    listed : ListedEdges or None
-        Pushes along lists on disk, if iterations may.
-    exchange : ExchangePlan or None
-        Memory in which several GPUs exchange what their pushes change, if they push.
-    """
-
-    numbering: Numbering
-    memory: DeviceMemoryPlan
-    edges: Choice
-    residency: Residency
-    mapped: MappedEdges | None = None
-    in_place: bool = False
-    out_edges: OutEdges | None = None
-    lists: EdgeLists | None = None
-    uses: PageUses | None = None
-    records: MappedRecords | None = None
-    listed: ListedEdges | None = None
-    exchange: ExchangePlan | None = None
-
-    def contents(self, hub: HubEdges) -> dict[str, Hashable]:
-        """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
-        holds."""
-        found = self.numbering.contents(name for name in (*OF_GRAPH, *LEARNED) if name in self.memory.arrays)
-        if self.numbering.order is not None:
-            return found | hub.contents
-        out = {} if self.out_edges is None else self.out_edges.contents
-        out |= {} if self.lists is None else self.lists.contents
-        out |= {} if self.records is None else self.records.contents
-        return found | resident_contents(self.edges, self.residency) | out
-
-    def counted(self, pages: list[Page], results: list[PageResult]) -> list[PageResult]:
-        """The `results` of a pull of `pages`, whose uses are counted if they matter."""
-        if self.uses is not None:
-            self.uses.count(pages, results)
-        return results
-
-    def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
-        """Put the lists of out-edges where kernels read them, if the run has any besides its pages."""
-        if self.out_edges is not None:
-            self.out_edges.allocate(arrays, pool)
-        if self.records is not None:
-            self.records.allocate(pool)
-        if self.lists is not None:
-            self.lists.allocate(arrays, pool, self.room)
-        if self.listed is not None:
-            self.listed.allocate(pool)
-
-    @property
-    def placing(self) -> dict[str, float]:
-        """Seconds that putting the `lists` in place takes, by step."""
-        return {} if self.lists is None else self.lists.seconds
-
-    @property
-    def room(self) -> int:
-        """Bytes of the device's memory that the run may use beyond what it has planned."""
-        return self.memory.budget - self.residency.used
-
-    @property
-    def on_disk(self) -> bool:
-        """Whether the edges stay on disk."""
-        return self.numbering.arrays.on_disk
-
-    @property
-    def is_directed(self) -> bool:
-        """Whether the in-edges of a vertex are not its out-edges."""
-        return self.numbering.arrays.directed
-
-    @property
-    def is_resident(self) -> bool:
-        """Whether all edges of the graph are resident."""
-        pages = self.residency.pages
-        return self.residency.resident == len(pages) and sum(page.edges for page in pages) == self.numbering.arrays.m
-
-    @property
-    def keeps_sums(self) -> bool:
-        """Whether pulls keep the sum of every vertex, to which iterations may push deltas."""
-        return "kept_sums" in self.memory.arrays
-
-    @property
-    def has_trees(self) -> bool:
-        """Whether there is memory for the trees of connected components."""
-        return "largest" in self.memory.arrays
-
-    def leaves_sums(self, decision: Decision) -> bool:
-        """Whether an iteration leaves these sums, also in an asynchronous run (push_deltas.py)."""
-        return self.keeps_sums and (decision.keeps_sums or decision.mode == PUSH)
-
-    @property
-    def pushes_from_disk(self) -> bool:
-        """Whether pushes need lists from disk: the GPU's memory lacks some."""
-        return self.listed is not None and (self.is_directed or not self.is_resident)
-
-    @property
-    def reaches_all(self) -> bool:
-        """Whether a push can read any out-edge, in the device's memory, in host memory or on disk."""
-        if self.lists is not None or self.listed is not None:
-            return True
-        if self.is_directed:
-            return self.out_edges is not None
-        return self.is_resident or self.mapped is not None
-
-    @property
-    def has_all_raw(self) -> bool:
-        """Whether all edges are resident, and raw."""
-        return self.is_resident and self.edges.arrays.encoding == RAW
-
-
-def beside(found: Placement, out: OutEdges) -> Placement | None:
-    """The placement with `out` in the device's memory, if there is room for it."""
-    if out.nbytes > found.room:
-        return None
-    memory = replace(found.memory, reserved=found.memory.reserved + out.nbytes)
-    residency = replace(found.residency, used=found.residency.used + out.nbytes)
-    return found._replace(memory=memory, residency=residency, out_edges=out)
-
-
-def resident_contents(edges: Choice, residency: Residency) -> dict[str, Hashable]:
-    """The allocations of the resident pages by name, and what each holds, if a later run has a use for it."""
-    regions = edges.arrays.regions(residency.here, residency.within)
-    return {region.name: region.what for region in regions if region.what is not None}
 
 
 class Placer:
@@ -360,10 +217,24 @@ class Placer:
             return self._kept.mapped(name, edges, self._bound.edge_value_bytes > 0)
 
     def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
+        """The placement in the user's numbering, in a directed graph with packed out-edges if these make room."""
+        arrays, kept, left = self._graph._arrays, self._kept, memory.left
+        measure = partial(kept.measure, arrays, self._launcher, memory.budget)
+        if self._needs_out_edges(memory):
+            each, threads = self._bound.edge_value_bytes, self._settings.threads
+            packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, threads)
+            found = self._with_room(memory, sources, left - packed, measure) if packed else None
+            if found is not None and found.out_edges is not None and found.out_edges.way == RESIDENT:
+                return found
+        return self._with_room(memory, sources, left, measure)
+
+    def _with_room(
+        self, memory: DeviceMemoryPlan, sources: SourceFactory, left: int, measure: Callable[[], tuple[Array, float]]
+    ) -> Placement:
+        """The same with the codec that `choose` chooses for in-edges which have `left` bytes."""
         graph, settings, given = self._graph, self._settings, self._given
         edges = choose(
-            graph._arrays, self._bound.edge_value_bytes, settings.gather, self._room_for_all(memory.left),
-            lambda: self._kept.measure(graph._arrays, self._launcher, memory.budget),
+            graph._arrays, self._bound.edge_value_bytes, settings.gather, self._room_for_all(left), measure,
             settings.iterations, settings.threads,
         )  # fmt: skip
         edges = edges.with_offsets() if settings.offsets else edges
@@ -447,11 +318,11 @@ class Placer:
         can order their values, which takes raw edges, the host must have these if the program reads them: to make them
         there takes longer than many pulls.
         """
-        bound, graph, settings, arrays = self._bound, self._graph, self._settings, self._graph._arrays
-        if settings.part is not None or not settings.pushes or not (found.keeps_sums or can_push(bound, graph)):
+        bound, settings, arrays = self._bound, self._settings, self._graph._arrays
+        if not self._needs_out_edges(found.memory):
             return found
         make = partial(OutEdges, bound, kept=self._kept, launcher=self._launcher, threads=settings.threads)
-        placed = beside(found, make(arrays.out_edges)) if found.has_all_raw else None
+        placed = found.beside(make(arrays.out_edges)) if found.has_all_raw else None
         if placed is not None or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return placed or found
         if not (found.is_resident or settings.zero_copy):
@@ -462,11 +333,20 @@ class Placer:
             if packs_out_edges(arrays, valued, found.edges):
                 edges = arrays.packed_out_edges(valued, pool)
         if found.is_resident and edges.encoding == PACKED:
-            placed = beside(found, make(edges))
+            placed = found.beside(make(edges))
         if placed is not None or not settings.zero_copy:
             return placed or found
         found, mapped = self._with_records(found, sources, "out-edges", edges, given)
-        return found if mapped is None else found._replace(out_edges=make(edges, mapped=mapped))
+        if mapped is None:
+            return found
+        self._kept.far_runs += found.is_resident and mapped.layout.encoding == RAW
+        return found._replace(out_edges=make(edges, mapped=mapped))
+
+    def _needs_out_edges(self, memory: DeviceMemoryPlan) -> bool:
+        """Whether iterations of this plan may push in a directed graph in memory, as a whole."""
+        graph, settings = self._graph, self._settings
+        may_push = "kept_sums" in memory.arrays or can_push(self._bound, graph)
+        return settings.part is None and settings.pushes and graph.directed and not graph.on_disk and may_push
 
     def _memory(
         self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True,

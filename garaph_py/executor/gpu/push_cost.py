@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..costs import EXPECTED
 from ..modes import ZERO_COPY
-from .placement import Placement
+from .placed import Placement
 
 
 def push_cost(placed: Placement) -> float:

@@ -117,3 +117,41 @@ def test_gathers_for_raw_edges_say_so(graph, gather):
     result = run_with(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather, encoding="raw", iterations=2)
     assert result.stats.encoding == "raw"
     assert np.isfinite(result.values).all()
+
+
+def lists_bytes(graph, left, runs=choice.FAR_RUNS, value_bytes=0):
+    return choice.packed_lists_bytes(graph._arrays, value_bytes, left, runs, lambda: (records_of(graph), 1.0), 2)
+
+
+@pytest.fixture
+def directed():
+    edges = twins.skewed(3, 3000, 60_000, "int32")
+    return gp.from_edges(edges.sources, edges.targets, edges.weights, vertices=range(edges.n))
+
+
+def test_packed_out_edges_take_room_if_raw_ones_do_not_fit(directed, monkeypatch):
+    monkeypatch.setattr(choice, "STAGING_BYTES", 0)
+    raw = 4 * directed.m
+    for left, runs in (raw - 1, 99), (2 * raw, 99), (2 * raw - 1, choice.FAR_RUNS - 1):
+        assert lists_bytes(directed, left, runs) == 0
+        assert not directed._arrays.has_packed_out_edges(False)
+    found = lists_bytes(directed, raw)
+    with ThreadPool(1) as pool:
+        assert found == directed._arrays.packed_out_edges(False, pool).neighbour_array.nbytes
+    assert lists_bytes(directed, raw, runs=0) == found  # those that are there
+    assert lists_bytes(directed, raw + found, runs=0) == found  # also beside raw in-edges
+    monkeypatch.setattr(choice, "STAGING_BYTES", raw)
+    assert lists_bytes(directed, raw) == 0
+
+
+def test_packed_out_edges_need_values_and_memory(directed, monkeypatch):
+    monkeypatch.setattr(choice, "STAGING_BYTES", 0)
+    left = 15 * directed.m
+    assert lists_bytes(directed, left, value_bytes=4) == 0
+    with ThreadPool(1) as pool:
+        directed._arrays.valued_out_edges(pool)
+    monkeypatch.setattr(choice, "HOST_SHARE", 0)
+    assert lists_bytes(directed, left, value_bytes=4) == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(choice, "STAGING_BYTES", 0)
+    assert 0 < lists_bytes(directed, left, value_bytes=4) < left / 2

@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch import policy
 from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
+from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
 
@@ -23,9 +24,9 @@ PROGRAMS = {
 }
 
 
-def graph_of(weights):
+def graph_of(weights, directed=False):
     edges = twins.skewed(7, 40_000, 600_000, weights)
-    return gp.from_edges(edges.sources, edges.targets, edges.weights, vertices=range(edges.n), directed=False)
+    return gp.from_edges(edges.sources, edges.targets, edges.weights, vertices=range(edges.n), directed=directed)
 
 
 def room_for(program, graph, share):
@@ -38,17 +39,20 @@ def groups_of(found):
     return {(group.mode, group.transfer) for row in found.stats.iterations for group in row.groups}
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("share", [0.15, 0.4, 0.8])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_answers_are_the_cpus(monkeypatch, name, share, encoding):
+def test_answers_are_the_cpus(monkeypatch, name, share, encoding, directed):
     """Every push may follow any number of edges."""
     monkeypatch.setattr(policy, "even_f", lambda _: 1)
     program, weights = PROGRAMS[name]
-    graph = graph_of(weights)
+    graph = graph_of(weights, directed)
     expected = run_with(program, graph, device="cpu", mode=PULL)
     memory = room_for(program, graph, share)
     graph = graph if encoding == "raw" else graph.packed()
+    with ThreadPool(2) as pool:
+        graph._arrays.valued_out_edges(pool)
     for iterations in (None, 1000):  # with a limit, one superstep a launch
         for _ in range(2):  # the second run finds the records there
             found = run_with(

@@ -1,6 +1,7 @@
 """Pushes in directed graphs, on a device simulated with NumPy: the answers of the CPU, from lists that stay there."""
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch import policy
 from garaph_py.errors import DeviceError
-from garaph_py.executor.gpu import header, staging
+from garaph_py.executor.gpu import choice, device_graph, header, staging
 from garaph_py.executor.gpu.memory_plan import can_push
 from garaph_py.executor.modes import PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
@@ -244,8 +245,7 @@ def test_packed_lists(device_for, name, program, device):
         found = run_with(program, graph, device=device, page_edges=3000, iterations=iterations)
         np.testing.assert_array_equal(found.values, right.values)
         assert pushes_of(found) == {RESIDENT}
-    kernels = {name for name, _ in driver.launched if name.startswith("push")}
-    assert all(kernel.endswith("_packed") for kernel in kernels) or not graph.m
+    assert all(kernel.endswith("_packed") for kernel in kernels_of(driver)) or not graph.m
     assert held_after(driver, graph) == 0
 
 
@@ -270,6 +270,70 @@ def test_packed_lists_in_host_memory(device_for, monkeypatch):
     rows = [row for row in found.stats.iterations if row.mode == PUSH]
     assert 0 < sum(row.to_device for row in rows) <= 3 * sum(row.edges for row in rows)
     assert driver.held <= memory
+
+
+def kernels_of(driver):
+    found = {name for name, _ in driver.launched if name.startswith("push")}
+    driver.launched.clear()
+    return found
+
+
+@pytest.fixture
+def both_packed(monkeypatch):
+    """A function that packs a graph's in-edges and out-edges, as runs with less memory would; the GPU packs none."""
+    monkeypatch.setattr(choice, "STAGING_BYTES", 0)
+
+    def pack(graph, valued):
+        with ThreadPool(1) as pool:
+            graph._arrays.packed_in_edges(pool)
+            graph._arrays.packed_out_edges(valued, pool)
+
+    return pack
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_packed_edges_have_room_where_raw_ones_have_not(device_for, both_packed, monkeypatch, program):
+    graph, name, program = GRAPHS["skewed"](), program, PROGRAMS[program]
+    driver = device_for(program, graph)
+    memory = room_for(program, graph, 1.2)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    with ThreadPool(1) as pool:
+        graph._arrays.valued_out_edges(pool)
+    both_packed(graph, name == "lengths")
+    driver.refuses = memory
+    for _ in range(2):
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
+        np.testing.assert_array_equal(found.values, expected(program, graph).values)
+        assert pushes_of(found) == {RESIDENT}
+        assert all(kernel.endswith("_packed") for kernel in kernels_of(driver))
+    assert sum(row.to_device for row in found.stats.iterations) == 0
+    assert held_after(driver, graph) == 0
+
+
+def test_edges_are_packed_after_some_runs(device_for, monkeypatch):
+    """At first, pushes read raw lists in host memory; the in-edges stay raw, because there is room for them."""
+    graph, program, measured = GRAPHS["skewed"](), PROGRAMS["hops"], []
+    driver = device_for(program, graph)
+    memory = room_for(program, graph, 1.9)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    monkeypatch.setattr(choice, "FAR_RUNS", 2)
+
+    def measure(kept, arrays, *_):
+        measured.append(True)
+        return replace(arrays).packed_in_edges(ThreadPool(1)).neighbour_array.records, 1.0
+
+    monkeypatch.setattr(device_graph.DeviceGraph, "measure", measure)
+    ways, forms = [], []
+    for _ in range(4):
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
+        np.testing.assert_array_equal(found.values, expected(program, graph).values)
+        ways.append(pushes_of(found))
+        forms.append({kernel.endswith("_packed") for kernel in kernels_of(driver)})
+    assert ways == [{ZERO_COPY}] * 2 + [{RESIDENT}] * 2
+    assert forms == [{False}] * 2 + [{True}] * 2
+    assert len(measured) == 1
+    assert not graph._arrays.has_packed_in_edges
+    assert held_after(driver, graph) == 0
 
 
 def test_another_graph_gives_way_to_out_edges(device_for):

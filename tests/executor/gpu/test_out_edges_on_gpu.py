@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
+from garaph_py.executor.gpu import choice, packing, placement
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.gpu.edges import page_bytes
@@ -180,6 +181,49 @@ def test_little_memory(monkeypatch, share, way, program, sync):
         )  # fmt: skip
         assert ways_of_pushes(found) == {way}
         assert found.values.tobytes() == expected.values.tobytes()
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("program", [gp.apps.BFS, gp.apps.SSSP, gp.apps.SSWP], ids=lambda app: app.__name__)
+def test_packed_lists(program, name, sync):
+    edges = GRAPHS[name]()
+    graph, made = directed(edges).packed(), program(hub(edges))
+    with ThreadPool(2) as pool:
+        graph._arrays.valued_out_edges(pool)
+    expected = run_with(made, graph, device="cpu", mode=PULL, sync=True)
+    for device, iterations in ("gpu", None), ("hybrid", None), ("gpu", 2000), ("gpu", None):
+        found = run_with(made, graph, device=device, sync=sync, page_edges=4000, iterations=iterations)
+        assert found.stats.note is None
+        assert found.values.tobytes() == expected.values.tobytes()
+        assert device != "gpu" or ways_of_pushes(found) == {RESIDENT}
+
+
+def test_packed_ranks():
+    edges = GRAPHS["skewed"]()
+    graph, program = directed(edges), gp.apps.DeltaPageRank(tolerance=1e-3, weighted=False, dtype=np.dtype("float64"))
+    expected = run_with(program, graph, device="cpu", mode=PULL)
+    found = run_with(program, graph.packed(), device="gpu", page_edges=4000)
+    assert ways_of_pushes(found) == {RESIDENT}
+    np.testing.assert_allclose(found.column(), expected.column(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [1.25, 1.75])
+def test_edges_are_packed_after_some_runs(monkeypatch, share):
+    """Once packed, all have room, or all out-edges beside raw in-edges."""
+    monkeypatch.setattr(choice, "FAR_RUNS", 2)
+    monkeypatch.setattr(packing, "CHUNK_RUNS", 8)
+    for module in choice, placement:
+        monkeypatch.setattr(module, "STAGING_BYTES", 1 << 17)
+    edges = twins.skewed(7, 1 << 15, 1 << 19, "int32")
+    graph, made = directed(edges), gp.apps.BFS(hub(edges))
+    expected = run_with(made, graph, device="cpu", sync=True)
+    memory, ways = room_for(made, graph, share), []
+    for _ in range(4):
+        found = run_with(made, graph, device="gpu", gpu_memory=memory, page_edges=40_000)
+        assert found.values.tobytes() == expected.values.tobytes()
+        ways.append(ways_of_pushes(found))
+    assert ways == [{ZERO_COPY}] * 2 + [{RESIDENT}] * 2
 
 
 def test_memory_is_given_back(monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.executor.gpu import placement
+from garaph_py.executor.gpu import placed, placement
 from garaph_py.executor.gpu.page_uses import PageUses, fills, most_used
 from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.modes import COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
@@ -115,7 +115,7 @@ def graph(request):
 @pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_search_keeps_the_last_pages_and_its_answer_is_the_cpus(device_for, monkeypatch, graph, share):
-    driver, made = device_for(Eager(0), graph), list[placement.Placement]()
+    driver, made = device_for(Eager(0), graph), list[placed.Placement]()
     monkeypatch.setattr(FakePinned, "driver", driver)
     monkeypatch.setattr("garaph_py.dispatch.policy.DEVICE_FEW_EDGES", 0)  # it pulls, though the graph is small
     memory = memory_for(Eager(0), graph, share, gather="auto")

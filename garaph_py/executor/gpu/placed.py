@@ -1,0 +1,168 @@
+"""What is where in a device's memory in one run, as `placement.Placer` has decided."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...codec.arrays import RAW
+from ...pages.layout import Page
+from ..modes import PUSH
+from ..protocol import Decision, PageResult
+from .choice import Choice
+from .edge_lists import EdgeLists
+from .listed_edges import ListedEdges
+from .mapped import MappedEdges
+from .mapped_records import MappedRecords
+from .memory_plan import DeviceMemoryPlan, ExchangePlan
+from .numbering import Numbering
+from .out_edges import OutEdges
+from .page_uses import PageUses
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
+from .reorder import HubEdges
+from .residency import Residency
+from .run_arrays import LEARNED, OF_GRAPH, RunArrays
+
+
+class Placement(NamedTuple):
+    """What is where in the device's memory.
+
+    Attributes
+    ----------
+    numbering : Numbering
+    memory : DeviceMemoryPlan
+    edges : Choice
+    residency : Residency
+    mapped : MappedEdges or None
+        The in-edges in host memory, if kernels may read there those that are not resident.
+    in_place : bool
+        All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
+    out_edges : OutEdges or None
+        Of a directed graph: the out-edges, if pushes may read their lists.
+    lists : EdgeLists or None
+        The lists of out-edges, if all iterations push along them.
+    uses : PageUses or None
+        Counts how pages are used, if that decides which of them are resident.
+    records : MappedRecords or None
+        The records of `mapped`, if these are packed and the device's memory has their records.
+    listed : ListedEdges or None
+        Pushes along lists on disk, if iterations may.
+    exchange : ExchangePlan or None
+        Memory in which several GPUs exchange what their pushes change, if they push.
+    """
+
+    numbering: Numbering
+    memory: DeviceMemoryPlan
+    edges: Choice
+    residency: Residency
+    mapped: MappedEdges | None = None
+    in_place: bool = False
+    out_edges: OutEdges | None = None
+    lists: EdgeLists | None = None
+    uses: PageUses | None = None
+    records: MappedRecords | None = None
+    listed: ListedEdges | None = None
+    exchange: ExchangePlan | None = None
+
+    def contents(self, hub: HubEdges) -> dict[str, Hashable]:
+        """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
+        holds."""
+        found = self.numbering.contents(name for name in (*OF_GRAPH, *LEARNED) if name in self.memory.arrays)
+        if self.numbering.order is not None:
+            return found | hub.contents
+        out = {} if self.out_edges is None else self.out_edges.contents
+        out |= {} if self.lists is None else self.lists.contents
+        out |= {} if self.records is None else self.records.contents
+        return found | resident_contents(self.edges, self.residency) | out
+
+    def counted(self, pages: list[Page], results: list[PageResult]) -> list[PageResult]:
+        """The `results` of a pull of `pages`, whose uses are counted if they matter."""
+        if self.uses is not None:
+            self.uses.count(pages, results)
+        return results
+
+    def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
+        """Put the lists of out-edges where kernels read them, if the run has any besides its pages."""
+        if self.out_edges is not None:
+            self.out_edges.allocate(arrays, pool)
+        if self.records is not None:
+            self.records.allocate(pool)
+        if self.lists is not None:
+            self.lists.allocate(arrays, pool, self.room)
+        if self.listed is not None:
+            self.listed.allocate(pool)
+
+    def beside(self, out: OutEdges) -> Placement | None:
+        """The same with `out` in the device's memory; None if there is no room for it."""
+        if out.nbytes > self.room:
+            return None
+        memory = replace(self.memory, reserved=self.memory.reserved + out.nbytes)
+        residency = replace(self.residency, used=self.residency.used + out.nbytes)
+        return self._replace(memory=memory, residency=residency, out_edges=out)
+
+    @property
+    def placing(self) -> dict[str, float]:
+        """Seconds that putting the `lists` in place takes, by step."""
+        return {} if self.lists is None else self.lists.seconds
+
+    @property
+    def room(self) -> int:
+        """Bytes of the device's memory that the run may use beyond what it has planned."""
+        return self.memory.budget - self.residency.used
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the edges stay on disk."""
+        return self.numbering.arrays.on_disk
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the in-edges of a vertex are not its out-edges."""
+        return self.numbering.arrays.directed
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether all edges of the graph are resident."""
+        pages = self.residency.pages
+        return self.residency.resident == len(pages) and sum(page.edges for page in pages) == self.numbering.arrays.m
+
+    @property
+    def keeps_sums(self) -> bool:
+        """Whether pulls keep the sum of every vertex, to which iterations may push deltas."""
+        return "kept_sums" in self.memory.arrays
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether there is memory for the trees of connected components."""
+        return "largest" in self.memory.arrays
+
+    def leaves_sums(self, decision: Decision) -> bool:
+        """Whether an iteration leaves these sums, also in an asynchronous run (push_deltas.py)."""
+        return self.keeps_sums and (decision.keeps_sums or decision.mode == PUSH)
+
+    @property
+    def pushes_from_disk(self) -> bool:
+        """Whether pushes need lists from disk: the GPU's memory lacks some."""
+        return self.listed is not None and (self.is_directed or not self.is_resident)
+
+    @property
+    def reaches_all(self) -> bool:
+        """Whether a push can read any out-edge, in the device's memory, in host memory or on disk."""
+        if self.lists is not None or self.listed is not None:
+            return True
+        if self.is_directed:
+            return self.out_edges is not None
+        return self.is_resident or self.mapped is not None
+
+    @property
+    def has_all_raw(self) -> bool:
+        """Whether all edges are resident, and raw."""
+        return self.is_resident and self.edges.arrays.encoding == RAW
+
+
+def resident_contents(edges: Choice, residency: Residency) -> dict[str, Hashable]:
+    """The allocations of the resident pages by name, and what each holds, if a later run has a use for it."""
+    regions = edges.arrays.regions(residency.here, residency.within)
+    return {region.name: region.what for region in regions if region.what is not None}
