@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Derived:
-    """The derived arrays of one graph: tiles, values of the out-edges and their sums, packed in-edges, degrees.
+    """The derived arrays of one graph: tiles, values of the out-edges and their sums, packed edges, degrees.
 
     Each has a name. The first thread that asks for an array makes it; other threads that ask for it wait. Arrays may be
     released at any time, even during a run: the run keeps those that it uses, and their memory is freed when it ends.

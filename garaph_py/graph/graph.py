@@ -148,9 +148,9 @@ class Graph:
     def release(self) -> None:
         """Free the arrays that runs have derived from the graph's own, and the memory that they keep for later runs.
 
-        These are degrees, tiles, values of out-edges and their sums, packed in-edges, and the copy of the graph in a
-        GPU's memory. The next run that needs such an array makes it again. A run that is under way keeps the arrays
-        that it uses.
+        These are degrees, tiles, values of out-edges and their sums, packed edges, and the copy of the graph in a GPU's
+        memory. The next run that needs such an array makes it again. A run that is under way keeps the arrays that it
+        uses.
         """
         self._arrays.derived.release()
         reuse.release()
