@@ -155,9 +155,12 @@ class Loop:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
             return seen, decision, record
-        edges = np.append(seen.active_edges, steps.active_edges[:-1])
+        before, edges = np.append(seen.active, steps.active[:-1]), np.append(seen.active_edges, steps.active_edges[:-1])
+        longest = int(np.argmax(np.where(steps.pulled, 0, steps.seconds)))
+        if not steps.pulled[longest]:
+            scheduler.pushed(False, int(before[longest]), int(edges[longest]), float(steps.seconds[longest]))
         make = partial(several, record, seen, decision, steps)
-        return seen, decision, Unmade(np.append(seen.active, steps.active[:-1]), edges / seen.edges, make)
+        return seen, decision, Unmade(before, edges / seen.edges, make)
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,6 +45,10 @@ class Observation:
         In a hybrid run, the GPU can push if it works alone.
     device_push_cost : float
         The cost of an active vertex's out-edge in a push on the GPU, in multiples of an edge's in a pull of all edges.
+    compacts : bool
+        If lists of active vertices are in host memory: an edge list reaches the GPU sooner than its kernels read them.
+    least_compacted : float
+        Fewest edges of active vertices for which that may be so.
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool
@@ -106,6 +111,8 @@ class Observation:
     pushes: bool = True
     device_pushes: bool = False
     device_push_cost: float = EXPECTED.push_edge
+    compacts: bool = False
+    least_compacted: float = math.inf
     device_pulls_end_early: bool = False
     tiles: bool = False
     components: bool = False

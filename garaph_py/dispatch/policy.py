@@ -36,6 +36,8 @@ a push at f = 0.0019 took 0.1 (H200). For others the bound is where a push costs
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
+COMPACTION = "; the host lists the edges, because that is cheaper than reading them in host memory"
+"""Suffix of the reason for a push along an edge list."""
 REENTRY = "; with reentry: vertices of a page push again while it is in memory"
 """Suffix of the reason, in the record of a push with reentry."""
 RELAXING_THRESHOLD = 1 / 1000
@@ -311,8 +313,8 @@ class AutoPolicy(_Rules):
             bound, ahead = device_push_bound(seen) if seen.device == GPU else push_bound(seen), ahead_of(seen)
             if seen.f <= bound or seen.only_pushes:
                 why = f"f = {seen.f:.3g} <= {bound:.3g}" if seen.f <= bound else "values are not final"
-                why += REENTRY * seen.reenters
-                return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters)
+                why += REENTRY * seen.reenters + COMPACTION * seen.compacts
+                return Decision(PUSH, why, seen.device, ahead=ahead, reenters=seen.reenters, compacts=seen.compacts)
             if seen.ratio is None and ahead is not None and seen.active_edges <= ahead.push_edges:
                 why = f"only {seen.active_edges} edges lead from active vertices"
                 return Decision(PUSH, why, seen.device, ahead=ahead)
@@ -320,7 +322,8 @@ class AutoPolicy(_Rules):
         most = even_f(seen) if seen.device == GPU else DELTAS_THRESHOLD / seen.k
         if seen.deltas and seen.f <= most:
             if seen.has_sums:
-                return Decision(PUSH, f"f = {seen.f:.3g} <= {most:.3g}", seen.device)
+                why = f"f = {seen.f:.3g} <= {most:.3g}" + COMPACTION * seen.compacts
+                return Decision(PUSH, why, seen.device, compacts=seen.compacts)
             return make_sums(seen)
         if seen.device == GPU:
             bound = seen.notify_bound
@@ -376,9 +379,11 @@ def ahead_of(seen: Observation) -> Ahead | None:
         goes_on = seen.is_relaxation and can_push and seen.forced_mode is None and not seen.reenters
         return Ahead(max(int(push_bound(seen) * seen.edges), FEW_EDGES), False, seen.step) if goes_on else None
     is_on_gpu = seen.device == GPU or seen.ratio is not None
-    if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None:
+    if not (seen.is_relaxation and can_push and is_on_gpu) or seen.forced_mode is not None or seen.compacts:
         return None
     most = max(int(device_push_bound(seen) * seen.edges), DEVICE_FEW_EDGES)
+    if seen.least_compacted <= most:  # what has more edges is decided on with the number of active vertices
+        return Ahead(int(seen.least_compacted) - 1, False)
     return Ahead(most, seen.ratio is None or not takes_help(seen))
 
 

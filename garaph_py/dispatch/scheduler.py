@@ -11,6 +11,7 @@ from ..events import Iteration
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
 from ..pages.layout import Page
+from .far_pushes import FarPushes
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
 from .push_cost import PushCost
@@ -114,6 +115,8 @@ class Scheduler:
         What pushes have read from disk.
     push_cost : PushCost
         What a push costs a GPU that works alone.
+    far_pushes : FarPushes
+        What it costs along lists in host memory, in either way.
     own : object
         What the policy knows (`Policy.observe`).
     number : int
@@ -136,6 +139,7 @@ class Scheduler:
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)
     push_cost: PushCost = field(init=False)
+    far_pushes: FarPushes = field(init=False)
     own: Any = field(init=False)
     number: int = 0
     _facts: dict[str, Any] = field(init=False)
@@ -143,6 +147,7 @@ class Scheduler:
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
         self.disk_pushes, self.push_cost = DiskPushes(schedule.pass_bytes), PushCost(can.push_cost)
+        self.far_pushes = FarPushes(can.far_lists)
         try:
             self.own = schedule.policy.start()
         except Exception as error:
@@ -205,6 +210,7 @@ class Scheduler:
             step=self.step, reenters=self.disk_pushes.reenters, notify_bound=self.notify_bound, own=self.own,
             only_pushes=self.schedule.ends_early and self.disk_pushes.has_reentered,
             device_push_cost=self.push_cost.ratio(self.edges), active_by_page=active_by_page,
+            compacts=self.far_pushes.compacts(active, active_edges), least_compacted=self.far_pushes.least,
             unfinished_edges=unfinished_edges, **self._facts, **shared,
         )  # fmt: skip
 
@@ -229,10 +235,16 @@ class Scheduler:
         policy = self.schedule.policy
         if self.can.name == GPU:
             self.push_cost = self.push_cost.after(decision.mode, seen.active_edges, record.seconds)
+            if decision.mode == PUSH:
+                self.pushed(decision.compacts, seen.active, seen.active_edges, record.seconds)
         try:
             self.own = policy.observe(self.own, seen, decision, record)
         except Exception as error:
             raise failed(policy.name, self.number, error) from error
+
+    def pushed(self, compacted: bool, active: int, edges: int, seconds: float) -> None:
+        """Learn from a push of a GPU that works alone."""
+        self.far_pushes = self.far_pushes.after(compacted, active, edges, seconds)
 
     def read(self, decision: Decision, nbytes: int, followed: int) -> None:
         """Learn from an iteration that read this many bytes from disk, and followed this many edges."""

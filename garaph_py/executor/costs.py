@@ -34,6 +34,12 @@ class Costs:
     far : float
         Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link
         moves, because their lists are short (docs/results/engines.md).
+    sectors : float
+        Bytes/s of the sectors of 32 bytes that kernels read in host memory (docs/results/engines.md).
+    listed_vertex, listed_edge : float
+        Seconds in which a thread of the CPU writes an active vertex's list to an edge list, and each of its edges:
+        HyTGraph's compaction of 0.9 M lists of an edge in 3.8 ms, and of long ones at 34 GB/s, 4 bytes an edge, each on
+        16 threads (docs/results/engines.md).
     vertex : float
         An active vertex on the CPU, in units of one of its out-edges (docs/results/gpu.md).
     cpu_start : float
@@ -50,6 +56,9 @@ class Costs:
     push_start: float = 0.05
     link: float = 5e10
     far: float = 2.5e10
+    sectors: float = 4.8e10
+    listed_vertex: float = 6.6e-8
+    listed_edge: float = 1.9e-9
     vertex: float = 3.0
     cpu_start: float = 1e-4
     gpu_start: float = 2e-4

@@ -18,6 +18,7 @@ from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .costs import EXPECTED
 from .edge_list import EdgeBuffers
+from .far_lists import FarLists
 from .memory import MemoryPlan
 from .modes import CPU
 from .partitions import PartitionCounts
@@ -126,6 +127,8 @@ class Decision(NamedTuple):
         How the device may go on without a decision on each iteration.
     reenters : bool
         A push on the CPU uses reentry: a page's vertices push until none of them is active.
+    compacts : bool
+        A push on the GPU uses an edge list that the host writes, where lists are in host memory.
     """
 
     mode: str
@@ -138,6 +141,7 @@ class Decision(NamedTuple):
     keeps_sums: bool = False
     ahead: Ahead | None = None
     reenters: bool = False
+    compacts: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,10 +274,9 @@ class Capabilities:
     threads : int
         Number of host threads.
     loads : tuple of (int, int, float)
-        For each device that shares pages with the host: edges of the graph, edges copied to the device in every
-        iteration, and bytes per edge.
+        For each device that shares pages with the host: edges, edges copied in every iteration, and bytes per edge.
     reads_disk : bool
-        The pages that are copied to devices come from disk, so that sharing these iterations makes them no shorter.
+        The pages that are copied to devices come from disk: sharing iterations makes them no shorter.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
     push_cost : float
@@ -282,6 +285,8 @@ class Capabilities:
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     pushes_deltas : bool
         It keeps the sum of each vertex, so that it may push deltas after a pull (`State.has_sums`).
+    far_lists : FarLists, optional
+        The lists in host memory, along which it may push in two ways.
     """
 
     name: str
@@ -294,6 +299,7 @@ class Capabilities:
     push_cost: float = EXPECTED.push_edge
     pulls_end_early: bool = False
     pushes_deltas: bool = False
+    far_lists: FarLists | None = None
 
 
 class OpenPlan(Protocol):

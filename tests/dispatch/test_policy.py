@@ -276,6 +276,9 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
     (GPU_ALONE | {"device": "cpu", "step": 3}, 1000, Ahead(4096, False, 3)),
     (GPU_ALONE | {"device": "cpu", "in_buckets": True}, 1000, Ahead(4096, False)),  # it opens the first bucket itself
     (GPU_ALONE | {"is_relaxation": False}, 10**8, None),
+    (GPU_ALONE | {"compacts": True}, 10**8, None),
+    (GPU_ALONE | {"least_compacted": 4096.0}, 10**8, Ahead(4095, False)),
+    (GPU_ALONE | {"least_compacted": 1e9}, 10**8, Ahead(int(10**8 / EXPECTED.push_edge), True)),
     (GPU_ALONE | {"pushes": False, "device_pushes": True}, 10**8, None),
     (GPU_ALONE | {"device": "cpu", "reenters": True}, 10**8, None),
     (GPU_ALONE | {"device": "cpu", "forced_mode": PUSH}, 10**8, None),
@@ -286,6 +289,14 @@ IN_HYBRID = {"is_relaxation": True, "pushes": False, "device_pushes": True, "rat
 ])  # fmt: skip
 def test_how_a_processor_may_go_on(what: dict[str, Any], edges: int, expected: Ahead | None) -> None:
     assert policies.ahead_of(Observation(100, edges, 10, 10, **what)) == expected
+
+
+@pytest.mark.parametrize("compacts", [True, False])
+@pytest.mark.parametrize("what", [GPU_ALONE, {"device": "gpu", "deltas": True, "has_sums": True}])
+def test_a_push_along_an_edge_list_says_so(what: dict[str, Any], compacts: bool) -> None:
+    decision = decide((Observation(100, 10**8, 10, 10**6, compacts=compacts, **what), "auto"))
+    assert (decision.mode, decision.compacts) == (PUSH, compacts)
+    assert ("lists the edges" in decision.why) == compacts
 
 
 def test_the_gpu_notifies_where_that_spares_pages() -> None:

@@ -1,5 +1,6 @@
 """The scheduler of a run: what it tells the policy, and what it learns from an iteration."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.errors import PolicyError
 from garaph_py.executor.costs import EXPECTED
+from garaph_py.executor.far_lists import FarLists
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Ahead, Capabilities, Decision
 
@@ -132,6 +134,20 @@ def test_the_times_of_a_gpu_are_learned(name):
     assert alone.push_cost == PushCost(EXPECTED.push_edge, 0.5 if name == GPU else 0.0)
     alone.done(alone.observe(1, 1 << 20), Decision(PUSH, ""), record)
     assert alone.observe(1, 1).device_push_cost == (1000 / (1 << 20) if name == GPU else EXPECTED.push_edge)
+
+
+def test_a_slow_push_along_lists_in_host_memory_is_learned():
+    alone, many = scheduler(name=GPU, far_lists=FarLists(1.0, 4.0, 8, 16)), 1 << 22
+    seen = alone.observe(many, many)
+    assert (seen.compacts, seen.least_compacted) == (False, math.inf)
+    alone.done(seen, Decision(PULL, ""), SimpleNamespace(seconds=0.1))
+    assert not alone.observe(many, many).compacts
+    alone.done(seen, Decision(PUSH, ""), SimpleNamespace(seconds=0.1))
+    assert alone.observe(many, many).compacts
+    assert not alone.observe(1, 1).compacts
+    assert 1 < alone.observe(1, 1).least_compacted < many
+    alone.done(seen, Decision(PUSH, "", compacts=True), SimpleNamespace(seconds=0.2))
+    assert not alone.observe(many, many).compacts
 
 
 @pytest.mark.parametrize("mode", ALL)

@@ -44,7 +44,7 @@ from .peers import Peers
 from .pinned import PageBuffers, Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
-from .push_cost import push_cost
+from .push_cost import far_lists, push_cost
 from .push_from_lists import move_ahead
 from .pushes import push
 from .reorder import DevicePages, HubEdges
@@ -141,12 +141,12 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        deltas = self._placed.keeps_sums
+        deltas, far = self._placed.keeps_sums, far_lists(self._placed, self.settings.threads)
         pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         ends = self.gather.kind == UNTIL_DONE and not self.bound.ends_late
         ends, cost = ends and not self._placed.pushes_from_disk, push_cost(self._placed)  # the disk reads all the same
-        return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas)
+        return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=ends, pushes_deltas=deltas, far_lists=far)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -301,6 +301,7 @@ class GpuExecutor(StepByParts):
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         pages: list[PageResult] = []
+        self._placed.choose_way(decision)
         if decision.ahead is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
                 pages = self._chain(state, decision.mode, decision.ahead)

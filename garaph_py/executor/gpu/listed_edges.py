@@ -1,4 +1,5 @@
-"""Pushes along lists on disk: the host reads those of active vertices, and the device pushes along the edge list.
+"""Pushes along lists on disk or in host memory: the host writes those of active vertices to an edge list, along which
+the device pushes.
 
 The host fills one pinned buffer while the device copies from the other. The kernels of a buffer are launched on the
 stream of its copy. What is read is what a push of the CPU reads; the values stay on the device.
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from ...graph.vertex_set import VertexSet
 from ...program import BoundProgram
+from .. import edge_list
 from ..edge_list import BUFFERS, buffer_bytes, edges_of_buffer
 from ..protocol import Notifier
 from .device_graph import DeviceGraph
@@ -54,7 +56,7 @@ class ListedEdges:
     Parameters
     ----------
     host : Notifier
-        Reads the lists.
+        Writes edge lists.
     bound : BoundProgram
     m : int
         Edges of the graph.
@@ -67,6 +69,10 @@ class ListedEdges:
         Edges that a buffer has room for.
     nbytes : int
         Bytes of the device's memory that the buffers take, and of the host's.
+    edge_bytes : int
+        Bytes of an edge in them.
+    is_wanted : bool
+        Pushes use them, also where kernels can read the lists.
     read : int
         Bytes that have been read from disk for lists; the caller counts them.
     """
@@ -78,14 +84,25 @@ class ListedEdges:
             self._dtypes.append(bound.edge)
         self.edges, self.nbytes = edges_of_buffer(m), buffer_bytes(m, bound.edge_value_bytes)
         self._slots = list[Slot]()
-        self._turn, self.read = 0, 0
+        self._turn, self.read, self.is_wanted = 0, 0, False
+        self.edge_bytes = sum(dtype.itemsize for dtype in self._dtypes)
         self._task: Array | None = None
 
-    def allocate(self, pool: PinnedPool | Pinned) -> None:
-        """Allocate the buffers, on the host from the `pool`."""
-        place, self._slots = self._kept.memory.allocate("edge list", self.nbytes), []
+    def fits(self, room: int) -> bool:
+        """Whether buffers fit so many bytes of the device's memory; they become smaller if need be."""
+        most = room // (BUFFERS * self.edge_bytes) // edge_list.MULTIPLE * edge_list.MULTIPLE
+        if most < self.edges:
+            self.edges, self.nbytes = most, BUFFERS * most * self.edge_bytes
+        return self.edges >= edge_list.LEAST_EDGES
+
+    def use(self, pool: PinnedPool | Pinned) -> None:
+        """Have the first push allocate the buffers, on the host from the `pool`."""
+        self._pool, self._slots = pool, []
+
+    def _allocate(self) -> None:
+        place = self._kept.memory.allocate("edge list", self.nbytes, clear=False)
         for _ in range(BUFFERS):
-            arrays = [pool.empty(self.edges, dtype) for dtype in self._dtypes]
+            arrays = [self._pool.empty(self.edges, dtype) for dtype in self._dtypes]
             ends = place + np.cumsum([array.nbytes for array in arrays])
             places = [int(end) - array.nbytes for end, array in zip(ends, arrays, strict=True)]
             self._slots.append(Slot(arrays, places, self._kept.handles.stream(), self._kept.handles.event()))
@@ -97,7 +114,9 @@ class ListedEdges:
         `task` is the argument of a kernel over all vertices.
         """
         self._task = task
-        return self._host.list_edges(vertices, self) * sum(dtype.itemsize for dtype in self._dtypes)
+        if not self._slots:
+            self._allocate()
+        return self._host.list_edges(vertices, self) * self.edge_bytes
 
     def next(self) -> list[Array]:
         """See `EdgeBuffers`: the arrays of the next buffer, once the device has copied what they had."""

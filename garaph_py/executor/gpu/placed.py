@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...codec.arrays import RAW
 from ...pages.layout import Page
@@ -48,7 +48,7 @@ class Placement(NamedTuple):
     records : MappedRecords or None
         The records of `mapped`, if these are packed and the device's memory has their records.
     listed : ListedEdges or None
-        Pushes along lists on disk, if iterations may.
+        Pushes along edge lists that the host writes, if iterations may: from disk, or from its memory.
     exchange : ExchangePlan or None
         Memory in which several GPUs exchange what their pushes change, if they push.
     """
@@ -92,15 +92,20 @@ class Placement(NamedTuple):
         if self.lists is not None:
             self.lists.allocate(arrays, pool, self.room)
         if self.listed is not None:
-            self.listed.allocate(pool)
+            self.listed.use(pool)
 
-    def beside(self, out: OutEdges) -> Placement | None:
-        """The same with `out` in the device's memory; None if there is no room for it."""
-        if out.nbytes > self.room:
+    def beside(self, nbytes: int, **added: Any) -> Placement | None:
+        """The same with what is `added`, which takes so many bytes; None if there is no room for it."""
+        if nbytes > self.room:
             return None
-        memory = replace(self.memory, reserved=self.memory.reserved + out.nbytes)
-        residency = replace(self.residency, used=self.residency.used + out.nbytes)
-        return self._replace(memory=memory, residency=residency, out_edges=out)
+        memory = replace(self.memory, reserved=self.memory.reserved + nbytes)
+        residency = replace(self.residency, used=self.residency.used + nbytes)
+        return self._replace(memory=memory, residency=residency, **added)
+
+    def choose_way(self, decision: Decision) -> None:
+        """Have pushes use edge lists where the decision says so."""
+        if self.listed is not None:
+            self.listed.is_wanted = decision.compacts
 
     @property
     def placing(self) -> dict[str, float]:
@@ -145,12 +150,17 @@ class Placement(NamedTuple):
     @property
     def pushes_from_disk(self) -> bool:
         """Whether pushes need lists from disk: the GPU's memory lacks some."""
-        return self.listed is not None and (self.is_directed or not self.is_resident)
+        return self.listed is not None and self.on_disk and (self.is_directed or not self.is_resident)
+
+    @property
+    def compacts(self) -> bool:
+        """Whether pushes use edge lists instead of lists that kernels can read in host memory."""
+        return self.listed is not None and self.listed.is_wanted and not self.on_disk
 
     @property
     def reaches_all(self) -> bool:
         """Whether a push can read any out-edge, in the device's memory, in host memory or on disk."""
-        if self.lists is not None or self.listed is not None:
+        if self.lists is not None or (self.on_disk and self.listed is not None):
             return True
         if self.is_directed:
             return self.out_edges is not None

@@ -70,7 +70,7 @@ class Placer:
     hub : HubEdges
     launcher : Launcher
     host : Notifier or None
-        Reads lists from disk.
+        Writes edge lists.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Placer:
         launcher: Launcher, host: Notifier | None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._settings = bound, graph, settings
-        self._kept, self._hub, self._launcher = kept, hub, launcher
+        self._kept, self._hub, self._launcher, self._host = kept, hub, launcher, host
         self._listed = None
         if host is not None and graph.on_disk and settings.pushes and has_lists(bound, graph):
             self._listed = ListedEdges(host, bound, graph.m, launcher, kept)
@@ -199,7 +199,8 @@ class Placer:
         if ends_early and not bound.reads_edge_values and hinted.arrays["hints"] <= HINT_SHARE * memory.left:
             memory, residency = hinted, self._residency(given, hinted, edges, sources, 0)
         uses, residency = self._by_use(memory, edges, residency)
-        return Placement(given, memory, edges, residency, mapped, True, uses=uses)
+        found = Placement(given, memory, edges, residency, mapped, True, uses=uses)
+        return self._with_edge_lists(found) if can_push(bound, graph) else found
 
     def _by_use(self, memory: DeviceMemoryPlan, edges: Choice, found: Residency) -> tuple[PageUses, Residency]:
         """Make the pages resident that are read most. In a deterministic run this depends on the graph only."""
@@ -255,7 +256,7 @@ class Placer:
     def _with_mapped(self, found: Placement, sources: SourceFactory) -> Placement:
         """A placement in an undirected graph, with lists in host memory: packed ones if pages are."""
         found, mapped = self._with_records(found, sources, "in-edges", found.edges.edges, self._graph._arrays.in_edges)
-        return found._replace(mapped=mapped)
+        return found if mapped is None else self._with_edge_lists(found._replace(mapped=mapped))
 
     def _with_records(
         self, found: Placement, sources: SourceFactory, name: str, edges: Adjacency, given: Adjacency
@@ -322,7 +323,7 @@ class Placer:
         if not self._needs_out_edges(found.memory):
             return found
         make = partial(OutEdges, bound, kept=self._kept, launcher=self._launcher, threads=settings.threads)
-        placed = found.beside(make(arrays.out_edges)) if found.has_all_raw else None
+        placed = with_room(found, make(arrays.out_edges)) if found.has_all_raw else None
         if placed is not None or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return placed or found
         if not (found.is_resident or settings.zero_copy):
@@ -333,14 +334,23 @@ class Placer:
             if packs_out_edges(arrays, valued, found.edges):
                 edges = arrays.packed_out_edges(valued, pool)
         if found.is_resident and edges.encoding == PACKED:
-            placed = found.beside(make(edges))
+            placed = with_room(found, make(edges))
         if placed is not None or not settings.zero_copy:
             return placed or found
         found, mapped = self._with_records(found, sources, "out-edges", edges, given)
         if mapped is None:
             return found
         self._kept.far_runs += found.is_resident and mapped.layout.encoding == RAW
-        return found._replace(out_edges=make(edges, mapped=mapped))
+        return self._with_edge_lists(found._replace(out_edges=make(edges, mapped=mapped)))
+
+    def _with_edge_lists(self, found: Placement) -> Placement:
+        """The placement with memory for edge lists that the host may write from lists in its memory, if there is
+        room."""
+        if self._host is None or not self._settings.pushes:
+            return found
+        listed = ListedEdges(self._host, self._bound, self._graph.m, self._launcher, self._kept)
+        placed = found.beside(listed.nbytes, listed=listed) if listed.fits(found.room) else None
+        return placed or found
 
     def _needs_out_edges(self, memory: DeviceMemoryPlan) -> bool:
         """Whether iterations of this plan may push in a directed graph in memory, as a whole."""
@@ -375,3 +385,8 @@ class Placer:
             )
         pages = pages_if_resident(self._bound.updates_all_vertices)
         return memory.residency(offsets, arrays, staging, streams, page_edges, pages, self._settings.part)
+
+
+def with_room(found: Placement, out: OutEdges) -> Placement | None:
+    """The placement with the out-edges in the device's memory; None if there is no room for them."""
+    return found.beside(out.nbytes, out_edges=out)

@@ -6,7 +6,8 @@ state in between, several supersteps are launched at once (chain.py).
 
 If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of
 the queue that are in the page. If edges are on disk, only pages that the GPU has are pushed from in this way, and the
-host reads all other lists (listed_edges.py).
+host writes all other lists to an edge list (listed_edges.py). If they are in host memory, it does so where a decision
+says that this is cheaper than reading them there.
 """
 
 from __future__ import annotations
@@ -69,12 +70,13 @@ def push_along(launches: Launches, state: State, kernel: str) -> tuple[str, int]
 
     Returns how the edges reach the GPU, and the bytes that went over the link for them.
     """
-    lists = lists_of(launches)
+    listed = launches.placed.listed if launches.placed.on_disk or launches.placed.compacts else None
+    lists = None if launches.placed.compacts else lists_of(launches)
     if lists is not None:
         list_frontier(launches, lists.stream, lists.task)
         launches.launcher.on_all(decoding(kernel, lists.task), lists.stream, lists.task)
         return lists.way, lists.moved(state.active_edges)
-    every, pages, listed = launches.tasks.of_all(), launches.pages, launches.placed.listed
+    every, pages = launches.tasks.of_all(), launches.pages
     if listed is not None:
         every["context"]["copies_by_vertex"] = 1
         pages = pages_to_use(launches, listed)

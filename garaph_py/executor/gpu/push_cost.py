@@ -3,7 +3,9 @@ disk."""
 
 from __future__ import annotations
 
+from ...native.threads import available_cores
 from ..costs import EXPECTED
+from ..far_lists import FarLists
 from ..modes import ZERO_COPY
 from .placed import Placement
 
@@ -28,6 +30,22 @@ def far_edges(placed: Placement) -> int:
         return 0
     here = sum(page.edges for page in residency.here)
     return m - here if placed.edges.arrays.encoding == placed.mapped.layout.encoding else m
+
+
+MOST_WRITERS = 16
+"""Threads that write edge lists, at most, in the price of these: more have not been measured."""
+
+
+def far_lists(placed: Placement, threads: int | None) -> FarLists | None:
+    """The lists in host memory, if the host may write edge lists instead, on `threads` or all available cores."""
+    mapped = placed.mapped if placed.out_edges is None else placed.out_edges.mapped
+    if placed.listed is None or placed.on_disk or mapped is None:
+        return None
+    share, writers = (
+        far_edges(placed) / max(placed.numbering.arrays.m, 1),
+        min(threads or available_cores(), MOST_WRITERS),
+    )
+    return FarLists(share, mapped.layout.width, placed.listed.edge_bytes, writers)
 
 
 def far_bytes(placed: Placement) -> float:

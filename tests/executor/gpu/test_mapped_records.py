@@ -1,12 +1,17 @@
-"""Packed lists in host memory, whose records the GPU has, on a device simulated with NumPy."""
+"""Packed lists in host memory, whose records the GPU has, on a device simulated with NumPy; and edge lists instead."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch import far_pushes
+from garaph_py.executor import edge_list
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.gpu import mapped_records
 from garaph_py.executor.gpu.ranks import RUN
-from garaph_py.executor.modes import COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
+from garaph_py.executor.modes import COMPACTED, COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.numpy_deltas import Weighed
@@ -139,3 +144,50 @@ def test_without_room_for_records_the_graphs_own_lists_are_read(run, graph, monk
 def test_pages_that_all_stay_need_no_other_lists(run, graph):
     _, found = run(PROGRAMS["lengths"], graph, 3)
     assert {transfer for _, transfer in groups_of(found)} <= {RESIDENT, COPIED}
+
+
+@pytest.fixture
+def slow_sectors(monkeypatch):
+    """A link over which kernels read lists slowly; buffers for edge lists are as small as the graph is."""
+    monkeypatch.setattr(far_pushes, "EXPECTED", replace(EXPECTED, sectors=1e5))
+    monkeypatch.setattr(edge_list, "MOST_EDGES", 1 << 6)
+    monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 5)
+
+
+def ways_of_pushes(found):
+    return {transfer for mode, transfer in groups_of(found) if mode == PUSH}
+
+
+def with_edge_lists(run, program, graph):
+    """The first run, of some with more and more memory, that has room for edge lists beside its pages."""
+    for share in np.arange(0.3, 0.9, 0.03):
+        driver, found = run(program, graph, share)
+        if COMPACTED in ways_of_pushes(found):
+            return driver, found
+    raise AssertionError("none has room")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_host_lists_edges_where_that_is_cheaper(run, graph, slow_sectors, name):
+    driver, found = with_edge_lists(run, PROGRAMS[name], graph)
+    edge_bytes = 8 if name == "hops" else 12
+    listed = [row for row in found.stats.iterations if row.mode == PUSH and row.groups[0].transfer == COMPACTED]
+    assert all("lists the edges" in row.why for row in listed)
+    assert all(0 < row.to_device <= row.edges * edge_bytes for row in listed[1:])  # the first also waits for pages
+    read = [row.edges for row in found.stats.iterations if row.mode == PUSH and row.groups[0].transfer == ZERO_COPY]
+    assert max(read, default=0) < min(row.edges for row in listed)  # for few edges, the host would take longer to begin
+    assert "push_edge_list" in {name for name, _ in driver.launched}
+    assert held_after(driver, graph) == 0
+
+
+def test_without_room_for_buffers_lists_are_read(run, graph, slow_sectors, monkeypatch):
+    monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 20)
+    _, found = run(PROGRAMS["lengths"], graph, 0.5)
+    assert ways_of_pushes(found) == {ZERO_COPY}
+
+
+def test_at_the_expected_rates_lists_are_read(run, graph, monkeypatch):
+    monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 5)
+    for share in np.arange(0.3, 0.9, 0.2):
+        _, found = run(PROGRAMS["lengths"], graph, share)
+        assert ways_of_pushes(found) == {ZERO_COPY}

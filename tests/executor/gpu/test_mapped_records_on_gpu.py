@@ -5,7 +5,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch import policy
-from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
+from garaph_py.dispatch.far_pushes import FarPushes
+from garaph_py.executor import edge_list
+from garaph_py.executor.modes import COMPACTED, COPIED, PULL, PUSH, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
@@ -63,6 +65,29 @@ def test_answers_are_the_cpus(monkeypatch, name, share, encoding, directed):
                 np.testing.assert_array_equal(found.column(field), expected.column(field))
             assert (PUSH, ZERO_COPY) in groups_of(found)
             assert program.sum is not gp.add or (PULL, COPIED) in groups_of(found)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_edge_lists_that_the_host_writes(monkeypatch, name, encoding, directed):
+    """All pushes use them, whatever they cost."""
+    monkeypatch.setattr(policy, "even_f", lambda _: 1)
+    monkeypatch.setattr(FarPushes, "compacts", lambda far, active, edges: far.lists is not None and edges > 0)
+    monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 6)
+    program, weights = PROGRAMS[name]
+    graph = graph_of(weights, directed)
+    expected, ways = run_with(program, graph, device="cpu", mode=PULL), set()
+    for share in (0.4, 0.45, 0.5, 0.55):  # some leave room for a buffer beside pages
+        memory = room_for(program, graph, share)
+        given = graph if encoding == "raw" else graph.packed()
+        with ThreadPool(2) as pool:
+            given._arrays.valued_out_edges(pool)
+        found = run_with(program, given, device="gpu", gpu_memory=memory, page_edges=20_000, gather="packed")
+        for field in expected.values.dtype.names or [None]:
+            np.testing.assert_array_equal(found.column(field), expected.column(field))
+        ways |= {transfer for mode, transfer in groups_of(found) if mode == PUSH}
+    assert COMPACTED in ways
 
 
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
