@@ -160,10 +160,16 @@ class LateDriver(FakeDriver):
     def memcpy_dtod(self, to, source, nbytes):
         self.put(None, partial(super().memcpy_dtod, to, source, nbytes))
 
-    def memcpy_htod(self, place, array, stream=None):
+    def memcpy_htod(self, place, array):
+        self.memcpy_htod_async(place, array)
+
+    def memcpy_dtoh(self, array, place):
+        self.memcpy_dtoh_async(array, place)
+
+    def memcpy_htod_async(self, place, array, stream=None):
         self.put(stream, partial(copy, self._at(place, array), array), nbytes=array.nbytes)
 
-    def memcpy_dtoh(self, array, place, stream=None):
+    def memcpy_dtoh_async(self, array, place, stream=None):
         self.put(stream, partial(copy, array, self._at(place, array)), nbytes=array.nbytes)
 
     def send(self, other, to, source, nbytes, stream):
@@ -172,8 +178,6 @@ class LateDriver(FakeDriver):
     def _send(self, other, to, source, nbytes, most=None):
         most = nbytes if most is None else most
         other.bytes[to : to + most] = self.bytes[source : source + most]
-
-    memcpy_htod_async, memcpy_dtoh_async = memcpy_htod, memcpy_dtoh
 
     def _at(self, place, array):
         return self.bytes[int(place) : int(place) + array.nbytes]

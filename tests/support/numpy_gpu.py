@@ -193,13 +193,17 @@ class FakeDriver:
     def memset_d8(self, place, value, nbytes):
         self.bytes[int(place) : int(place) + nbytes] = value
 
-    def memcpy_htod(self, place, array, stream=None):
+    def memcpy_htod(self, place, array):  # which takes no stream, as PyCUDA's
         self.bytes[int(place) : int(place) + array.nbytes] = array
 
-    def memcpy_dtoh(self, array, place, stream=None):
+    def memcpy_dtoh(self, array, place):
         array[:] = self.bytes[place : place + array.nbytes]
 
-    memcpy_htod_async, memcpy_dtoh_async = memcpy_htod, memcpy_dtoh
+    def memcpy_htod_async(self, place, array, stream=None):
+        self.bytes[int(place) : int(place) + array.nbytes] = array
+
+    def memcpy_dtoh_async(self, array, place, stream=None):
+        array[:] = self.bytes[place : place + array.nbytes]
 
     def memcpy_dtod(self, to, source, nbytes):
         self.bytes[to : to + nbytes] = self.bytes[source : source + nbytes]

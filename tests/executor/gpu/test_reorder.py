@@ -240,11 +240,11 @@ def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fa
     driver = device_for(program, graph)
     left, works = [10**9], driver.memcpy_dtoh
 
-    def fails(*how):
+    def fails(array, place, stream=None):
         left[0] -= 1
         if left[0] < 0:
             raise driver.Error("unspecified launch failure")
-        return works(*how)
+        return works(array, place)
 
     driver.memcpy_dtoh = driver.memcpy_dtoh_async = fails
     left[0] = fails_at
