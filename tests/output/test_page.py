@@ -121,7 +121,7 @@ def test_checkpoints_and_other_pauses_are_labelled(graph: gp.Graph, tmp_path: Pa
         gp.apps.PageRank(), graph, iterations=4, checkpoint=tmp_path / "kept", checkpoint_every=1, report=target
     ):
         text = target.read_text()
-    assert re.search(r"<p>Pauses: 4 checkpoints of \d.* in all", text)
+    assert re.search(r"<p>Pauses: (\d+ pauses? of [^<]*, )?4 checkpoints of \d.* in all", text)  # a slow machine pauses
     assert re.search(r"<text [^>]*>checkpoint</text>", text)
     rows = [Iteration(k, "pull", 1.0, 9, 9, 1, 0, 1.0, started=started) for k, started in enumerate((0.0, 1.0, 5.0))]
     stats = Stats(History(rows), True, 3.0, 2)
