@@ -1,4 +1,4 @@
-"""How the host hands an edge list to a device: out-edges that it has read from disk, in buffers of a fixed size."""
+"""How the host hands an edge list to a device: out-edges from disk or its memory, in buffers of a fixed size."""
 
 from __future__ import annotations
 

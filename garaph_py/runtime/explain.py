@@ -192,7 +192,8 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         vertex_bytes = memory.taken + needs.tiles
     on_gpu, count = chosen.executor != CPU, max(len(chosen.gpus), 1)
     known = call.past.on_gpus(count)
-    took = call.past.took if count == 1 else {} if known is None else {(GPU, 1): known}
+    each = {} if known is None else {(GPU, 1): replace(known, kept=known.kept // count)}
+    took = call.past.took if count == 1 else each
     part = replace(call, edges=call.edges // count, past=replace(call.past, took=took))
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,

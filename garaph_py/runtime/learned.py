@@ -251,7 +251,7 @@ class History:
         calls, on_cpu = self._kinds.setdefault(called, Calls()), way == ON_CPU
         times = calls.times.setdefault((way, None if on_cpu else placed), Times())
         times.iterating.append(max(measured.iterating - ordering, 0.0))
-        if calls.last is not None if on_cpu else measured.found_all:
+        if len(times.iterating) > 1 if on_cpu else measured.found_all:
             times.beyond.append(max(measured.seconds - measured.iterating, 0.0))
         times.kept = measured.kept
         if not on_cpu:

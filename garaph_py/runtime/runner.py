@@ -221,8 +221,9 @@ class Runner:
             if self._plan.executor == HYBRID:
                 executor = hybrid = HybridExecutor(self._graph, self._cpu, [several or gpus[0]])
                 hybrid.on_page = self._on_page
-            self._state = self._begin(executor, self._state)
+            state = self._begin(executor, self._state)
             check_components(executor, self._plan, len(gpus))
+            self._state = state  # from here on, values are in the executor's memory
         except (DeviceError, ProgramError, GraphError) as error:
             # GraphError: edges on disk need more memory if two processors read them.
             if self._plan.gpu.lists is not None and gpu_device.FALLBACK in str(error):  # which these engines refuse

@@ -180,9 +180,15 @@ def make_sum_trees(f: Functions) -> RecordKernel:
 
 def make_spread_sums(f: Functions) -> RecordKernel:
     def spread_sums(t):
-        """Give each vertex in [first_vertex, last_vertex) the value of its root."""
+        """Give each vertex in [first_vertex, last_vertex) the value of its root.
+
+        That need not be its parent: a thread of `sum_trees` may have shortened the path of another one's vertex late.
+        """
         for v in range(t.first_vertex, t.last_vertex):
-            t.values[v] = t.values[t.parents[v]]
+            root = t.parents[v]
+            while t.parents[root] != root:
+                root = t.parents[root]
+            t.values[v] = t.values[root]
         return 0
 
     return RecordKernel("spread_sums", spread_sums, (*OF_TREES, "values"), f)

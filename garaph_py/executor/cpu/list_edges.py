@@ -1,4 +1,4 @@
-"""Lists the out-edges of some vertices as sources, targets and values, for a GPU that pushes along lists on disk."""
+"""Lists the out-edges of some vertices as sources, targets and values, for a GPU that lacks their lists."""
 
 from __future__ import annotations
 
