@@ -46,8 +46,9 @@ def convert_from_nx(
     Raises
     ------
     NotImplementedError
-        If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, or if the
-        graph's class finds neighbours otherwise than NetworkX's four do.
+        If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, if the
+        graph's class finds neighbours otherwise than NetworkX's four do, or if an undirected view has an edge in one
+        direction only.
     """
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
@@ -60,6 +61,8 @@ def convert_from_nx(
     nodes, several = list(graph), graph.is_multigraph()
     rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
     lists = Lists(rows, several, nodes)
+    if hasattr(graph, "_graph") and not graph.is_directed() and not lists.is_symmetric():
+        raise NotImplementedError("the view's filter leaves some edges out in one direction only")
     if not edge_attrs:
         made = from_csr(
             lists.offsets, lists.neighbours, directed=graph.is_directed(), threads=threads_for(len(lists.neighbours))
@@ -118,6 +121,12 @@ class Lists:
     def _values(self) -> Any:
         """What the rows map neighbours to, one after the other."""
         return chain.from_iterable(map(methodcaller("values"), self._rows))
+
+    def is_symmetric(self) -> bool:
+        """Whether each neighbour has this node as a neighbour as often."""
+        n = len(self._rows)
+        owners, neighbours = np.repeat(np.arange(n), np.diff(self.offsets)), self.neighbours.astype(np.int64)
+        return bool(np.array_equal(np.sort(owners * n + neighbours), np.sort(neighbours * n + owners)))
 
     def weighted(self, attribute: str, default: Any, directed: bool) -> tuple[Graph, Array | None]:
         """The graph with an attribute as edge values, and the values of these lists if it is directed.

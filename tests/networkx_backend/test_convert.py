@@ -1,5 +1,7 @@
 """Conversions: the edges are the same, nodes keep their order, and what no array holds is refused."""
 
+import operator
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -154,3 +156,14 @@ def test_a_graph_of_garaph_becomes_networkx_s():
     assert list(found.edges(data="weight")) == [("a", "b", 1), ("b", "c", 2), ("b", "c", 3)]
     assert convert_to_nx(5) == 5
     assert isinstance(convert_to_nx(BackendGraph(gp.from_edges([0], [1], directed=False))), nx.Graph)
+
+
+@pytest.mark.parametrize("weight", ["weight", None])
+@pytest.mark.parametrize("keeps", [operator.lt, operator.gt], ids=["up", "down"])
+def test_undirected_views_that_leave_out_one_direction_are_refused(keeps, weight):
+    graph = nx.path_graph(7)
+    view = nx.subgraph_view(graph, filter_edge=keeps)
+    with pytest.raises(NotImplementedError, match="in one direction only"):
+        convert_from_nx(view, edge_attrs=weight and {weight: 1})
+    both = nx.subgraph_view(graph, filter_edge=lambda u, v: {u, v} != {2, 3})
+    assert convert_from_nx(both, edge_attrs=weight and {weight: 1}).graph.m == 10
