@@ -137,6 +137,7 @@ iterations = 1
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="with costs of edges only, a search is predicted to take 0 s")
 def test_the_command_compares_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
