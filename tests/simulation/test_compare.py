@@ -132,12 +132,12 @@ edges = 400_000
 [[runs]]
 graph = "small"
 program = { name = "BFS", source = 0 }
+active = [0.1]
 iterations = 1
 """
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="with costs of edges only, a search is predicted to take 0 s")
 def test_the_command_compares_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
