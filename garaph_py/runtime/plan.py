@@ -76,11 +76,14 @@ class Chosen(NamedTuple):
         The estimates of ``device="auto"``; None if there are none.
     why_alone : str or None
         Why GPUs work without the CPU, if the run has chosen that.
+    gpus : tuple of a tuple of int and str or None, or None
+        What `gpus_of` returns, if the choice rests on it.
     """
 
     executor: str
     verdict: Verdict | None = None
     why_alone: str | None = None
+    gpus: tuple[tuple[int, ...], str | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +168,8 @@ def plan(
     chosen : Chosen, optional
         The executor, if the caller has chosen it.
     """
-    executor, verdict, why = chosen or executor_of(bound, graph, options, machine)
-    gpus, why_gpus = gpus_of(bound, graph, options, machine, executor)
+    executor, verdict, why, found = chosen or executor_of(bound, graph, options, machine)
+    gpus, why_gpus = found or gpus_of(bound, graph, options, machine, executor)
     synchronous = is_synchronous(bound, options)
     threads = options.threads
     if executor == HYBRID and threads is None:
@@ -230,9 +233,9 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     call, there = facts = facts_of(bound, graph, options, machine)
     if verdict is None and cpu_seconds(call, machine.rates()) < gpu_seconds(call, there, machine.rates()):
         return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
-    gpus, _ = gpus_of(bound, graph, options, machine, GPU, facts)
-    why = why_alone(bound, graph, options, call, there, len(gpus))
-    return Chosen(HYBRID if why is None else GPU, verdict, why)
+    gpus = gpus_of(bound, graph, options, machine, GPU, facts)
+    why = why_alone(bound, graph, options, call, there, len(gpus[0]))
+    return Chosen(HYBRID if why is None else GPU, verdict, why, gpus)
 
 
 def takes_both(graph: Graph, options: RunOptions) -> bool:

@@ -254,13 +254,12 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
         bound = bound.original
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     carries = options.checkpoint is None and are_final and may_carry(bound)
-    if carries or bound.columns_relax:
-        executor, verdict, _ = executor_of(bound, graph, options, machine)
-        if executor == CPU:
-            bound = carrying(bound) if carries else pushing_rows(bound)
-            on_cpu = options if options.device == CPU else replace(options, device=CPU)
-            return bound, replace(plan(bound, graph, on_cpu, machine), verdict=verdict)
-    return bound, plan(bound, graph, options, machine)
+    chosen = executor_of(bound, graph, options, machine) if carries or bound.columns_relax else None
+    if chosen is not None and chosen.executor == CPU:
+        bound = carrying(bound) if carries else pushing_rows(bound)
+        on_cpu = options if options.device == CPU else replace(options, device=CPU)
+        return bound, replace(plan(bound, graph, on_cpu, machine), verdict=chosen.verdict)
+    return bound, plan(bound, graph, options, machine, chosen)
 
 
 def remember(

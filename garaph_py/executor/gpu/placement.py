@@ -224,12 +224,12 @@ class Placer:
         if self._needs_out_edges(memory):
             each, threads = self._bound.edge_value_bytes, self._settings.threads
             packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, threads)
-            found = self._with_room(memory, sources, left - packed, measure) if packed else None
+            found = self._within(memory, sources, left - packed, measure) if packed else None
             if found is not None and found.out_edges is not None and found.out_edges.way == RESIDENT:
                 return found
-        return self._with_room(memory, sources, left, measure)
+        return self._within(memory, sources, left, measure)
 
-    def _with_room(
+    def _within(
         self, memory: DeviceMemoryPlan, sources: SourceFactory, left: int, measure: Callable[[], tuple[Array, float]]
     ) -> Placement:
         """The same with the codec that `choose` chooses for in-edges which have `left` bytes."""
