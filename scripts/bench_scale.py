@@ -2,19 +2,20 @@
 
     python scripts/bench_scale.py FOLDER [STEP ...] [--scale 27] [--edge-factor 75] [--memory 8GiB] [--iterations 2]
 
-FOLDER is on the disk that is measured. By default these steps are done, each in a process of its own, which may take
-`--memory`:
+FOLDER is on the disk that is measured. By default these steps are done, each in a process of its own, with
+`--memory` for the graph and the run:
 
 - generate: an undirected R-MAT graph, packed, into FOLDER/graph. Scale 27 and edge factor 75 make 20 billion stored
   edges.
 - PageRank (so many `--iterations`), ConnectedComponents, and BFS from the vertex with the most edges. PageRank:gpu or
   PageRank:hybrid, and so on, do it on that device, in `--gpu-memory`.
 - check: all answers (`scale_checks.py`), in as many passes over the edges as PageRank has iterations. Those of GPUs
-  are compared with those of the CPU.
+  are compared with those of the CPU; of searches, only the levels are.
 
-What a step has done and measured stays in FOLDER, so that the steps can be done in commands of their own; a step that
-has been done is not repeated. "peak" is the most memory of the process, Python included; "disk" is the speed of `dd`
-past the page cache, over 4 GiB, just before the step, and before it the graph's pages leave the page cache.
+What a step has done and measured stays in FOLDER, so that the steps can be done in commands of their own, with the same
+scale, edge factor and iterations; a step that has been done is not repeated. The script fails if an answer is wrong.
+"peak" is the most memory of the process, Python included; "disk" is the speed of `dd` past the page cache, over 4 GiB,
+just before the step, and before it the graph's pages leave the page cache.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ DD_BLOCK, DD_BLOCKS = 1 << 24, 256
 def generate(given: argparse.Namespace) -> dict[str, Any]:
     """Write the graph."""
     written = given.folder / "dd"
-    disk = dd("if=/dev/zero", f"of={written}", "oflag=direct")
-    written.unlink(missing_ok=True)
+    try:
+        disk = dd("if=/dev/zero", f"of={written}", "oflag=direct")
+    finally:
+        written.unlink(missing_ok=True)
     started = time.perf_counter()
     how = ImportOptions(directed=False, encoding="packed")
     phases, edges = Phases(), random_rmat(given.scale, given.edge_factor)
@@ -146,8 +149,8 @@ def one(given: argparse.Namespace) -> None:
     (given.folder / f"{given.one}.json").write_text(json.dumps({**measured, "peak": peak}))
 
 
-def table(given: argparse.Namespace) -> None:
-    """Print what has been measured so far."""
+def table(given: argparse.Namespace) -> bool:
+    """Print what has been measured so far; return whether no answer has been found wrong."""
     steps = [*PROGRAMS, *sorted(path.stem for path in given.folder.glob("*:*.json"))]
     measured = {
         step: json.loads((given.folder / f"{step}.json").read_text())
@@ -167,6 +170,7 @@ def table(given: argparse.Namespace) -> None:
         answer = {True: "right", False: "WRONG", None: ""}[right.get(step)]
         seconds, peak, disk = found["seconds"], found["peak"] / (1 << 30), found["disk"] / 1e9
         print(f"| {step} | {rows} | {seconds:.1f} | {peak:.1f} | {disk:.2f} | {answer} |")
+    return all(right.values())
 
 
 def told(row: dict[str, Any]) -> str:
@@ -191,10 +195,15 @@ def main() -> None:
     if given.one:
         return one(given)
     given.folder.mkdir(exist_ok=True)
+    asked = {name: getattr(given, name) for name in ("scale", "edge_factor", "iterations")}
+    options = given.folder / "options.json"
+    if options.exists() and (before := json.loads(options.read_text())) != asked:
+        parser.error(f"the steps in {given.folder} were done with {before}; give the same, or another folder")
+    options.write_text(json.dumps(asked))
     for step in given.steps:
         if not (given.folder / f"{step}.json").exists():
             subprocess.run([sys.executable, __file__, *sys.argv[1:], "--one", step], check=True)
-    table(given)
+    sys.exit(0 if table(given) else "an answer is wrong")
 
 
 if __name__ == "__main__":

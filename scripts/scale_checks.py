@@ -102,7 +102,7 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
         np.load(answers / f"{of}.npy") for of in ("BFS-level", "ConnectedComponents-value")
     )
     known["gives"], parent = rank / divisor, np.load(answers / "BFS-parent.npy")
-    stray = bool(((parent >= 0) & (known["level"] < 0)).any())  # a parent of a vertex that the search has not reached
+    stray = bool(((parent >= 0) != (known["level"] >= 0)).any())  # those that are reached, and no others, have parents
     parent = np.maximum(parent, 0).astype(np.uint32)
     giant, others = known["label"][source], []
     for first, last, neighbours in pages_of(graph):
@@ -112,7 +112,7 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     del known, parent
     right = {
         "BFS": not stray and not (wrong & 5).any() and bool((level == 0).sum() == 1 and level[source] == 0),
-        "ConnectedComponents": not (wrong & 2).any() and are_components(label, np.concatenate(others), level),
+        "ConnectedComponents": not (wrong & 2).any() and are_components(label, np.concatenate(others), level, source),
     }
     del label, level, others
     for iteration in range(iterations):
@@ -151,13 +151,13 @@ def edges_outside(giant: int, first: int, last: int, offsets: Array, neighbours:
     return np.stack([np.concatenate([*lists, neighbours[:0]]), np.repeat(others, degrees)], axis=1)
 
 
-def are_components(label: Array, others: Array, level: Array) -> bool:
+def are_components(label: Array, others: Array, level: Array, source: int) -> bool:
     """Whether the labels, which agree along all edges, name the components by their least vertices.
 
-    The vertices that have a level are one component. `others` are the edges elsewhere.
+    The vertices that have a level are one component, that of the `source`. `others` are the edges elsewhere.
     """
     own = np.arange(len(label), dtype=label.dtype)
-    if (label > own).any() or (label[label] != label).any() or ((level >= 0) != (label == label[level == 0])).any():
+    if (label > own).any() or (label[label] != label).any() or ((level >= 0) != (label == label[source])).any():
         return False
     vertices, ends = np.unique(others, return_inverse=True)
     edges = coo_array((np.ones(len(others), np.int8), tuple(ends.reshape(-1, 2).T)), shape=(len(vertices),) * 2)
