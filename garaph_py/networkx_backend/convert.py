@@ -56,12 +56,13 @@ def convert_from_nx(
         raise NotImplementedError("the view shows a directed graph, whose edges may have other weights on the way back")
     if any(getattr(type(graph), name) is not getattr(nx.Graph, name) for name in ("__getitem__", "adjacency")):
         raise NotImplementedError(f"{type(graph).__name__} has a way of its own to find neighbours")
-    if hasattr(graph, "_graph"):  # a view: NetworkX's cache does not notice if the graph behind it changes
+    is_view = hasattr(graph, "_graph")
+    if is_view:  # NetworkX's cache does not notice if the graph behind it changes
         graph.__networkx_cache__ = None
     nodes, several = list(graph), graph.is_multigraph()
     rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
     lists = Lists(rows, several, nodes)
-    if hasattr(graph, "_graph") and not graph.is_directed() and not lists.is_symmetric():
+    if is_view and not graph.is_directed() and not lists.is_symmetric():
         raise NotImplementedError("the view's filter leaves some edges out in one direction only")
     if not edge_attrs:
         made = from_csr(
@@ -122,10 +123,13 @@ class Lists:
         """What the rows map neighbours to, one after the other."""
         return chain.from_iterable(map(methodcaller("values"), self._rows))
 
+    def owners(self) -> Array:
+        """The node of each neighbour's list, shape (m,), uint32."""
+        return np.repeat(np.arange(len(self._rows), dtype=np.uint32), np.diff(self.offsets))
+
     def is_symmetric(self) -> bool:
         """Whether each neighbour has this node as a neighbour as often."""
-        n = len(self._rows)
-        owners, neighbours = np.repeat(np.arange(n), np.diff(self.offsets)), self.neighbours.astype(np.int64)
+        n, owners, neighbours = len(self._rows), self.owners().astype(np.int64), self.neighbours.astype(np.int64)
         return bool(np.array_equal(np.sort(owners * n + neighbours), np.sort(neighbours * n + owners)))
 
     def weighted(self, attribute: str, default: Any, directed: bool) -> tuple[Graph, Array | None]:
@@ -138,8 +142,7 @@ class Lists:
         if directed:
             values = numbers(data, attribute, default)
             return from_csr(self.offsets, self.neighbours, values, threads=threads), values
-        n = len(self._rows)
-        owners = np.repeat(np.arange(n, dtype=np.uint32), np.diff(self.offsets))
+        n, owners = len(self._rows), self.owners()
         once = owners <= self.neighbours
         values = numbers(compress(data, once.tobytes()), attribute, default)
         made = from_numbered_edges(owners[once], self.neighbours[once], n, values, directed=False, threads=threads)
