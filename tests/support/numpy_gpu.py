@@ -423,6 +423,7 @@ class FakePinned:
         return place
 
     def empty(self, shape, dtype):
+        self.count += 1
         return np.full(shape * dtype.itemsize, 0xA5, np.uint8).view(dtype)
 
     def close(self):

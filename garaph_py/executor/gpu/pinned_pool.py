@@ -38,17 +38,21 @@ class Answer(NamedTuple):
 
 
 class Block:
-    """Memory of the pool, which may be pinned."""
+    """Memory of the pool, which may be pinned; the system may refuse to pin it."""
 
-    def __init__(self, nbytes: int, is_pinned: bool = True) -> None:
-        self._pinned, self.is_pinned, kind = Pinned(), is_pinned, np.dtype(np.uint8)
-        self.bytes = self._pinned.empty(nbytes, kind) if is_pinned else on_own_pages(nbytes, kind)
+    def __init__(self, nbytes: int, pins: bool = True) -> None:
+        self._pinned, kind = Pinned(), np.dtype(np.uint8)
+        self.bytes = self._pinned.empty(nbytes, kind) if pins else on_own_pages(nbytes, kind)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the memory is pinned."""
+        return self._pinned.count > 0
 
     def pin(self) -> None:
-        """Pin the memory if it is not. The device's context must be current."""
+        """Try to pin the memory if it is not pinned. The device's context must be current."""
         if not self.is_pinned:
             self._pinned.pin(self.bytes)
-            self.is_pinned = True
 
     def close(self, device: Device) -> None:
         """Unpin the memory, and free it."""

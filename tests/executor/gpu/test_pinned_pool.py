@@ -89,7 +89,8 @@ def test_empty_arrays(pinned):
 def test_a_large_answer_is_pinned_when_its_memory_is_used_again(pinned, monkeypatch):
     monkeypatch.setattr(pinned_pool, "LEAST_UNPINNED", 8000)
     registered = []
-    monkeypatch.setattr(pinned_pool.Pinned, "pin", lambda self, array: registered.append(array.nbytes), raising=False)
+    pin = FakePinned.pin
+    monkeypatch.setattr(FakePinned, "pin", lambda self, array: (registered.append(array.nbytes), pin(self, array)))
     pool, kind = PinnedPool(Device()), np.dtype(np.int64)
     assert pool.answer(999, kind).is_pinned
     assert pinned == [7992]
@@ -107,3 +108,14 @@ def test_a_large_answer_is_pinned_when_its_memory_is_used_again(pinned, monkeypa
     assert address(pool.answer(1000, kind).array) == where  # the pinned one
     assert registered == [8000]
     assert pinned == [7992]
+
+
+def test_memory_that_the_system_refuses_to_pin_is_not_pinned(pinned, monkeypatch):
+    """The pool tries again when the memory is used again."""
+    monkeypatch.setattr(pinned_pool, "LEAST_UNPINNED", 8000)
+    tried, kind = [], np.dtype(np.int64)
+    monkeypatch.setattr(FakePinned, "pin", lambda self, array: tried.append(array.nbytes))
+    pool = PinnedPool(Device())
+    for _ in range(3):
+        assert not pool.answer(1000, kind).is_pinned
+    assert tried == [8000, 8000]
