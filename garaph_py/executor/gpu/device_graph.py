@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from ...errors import DeviceMemoryError
 from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
 from .device import Device, failing
@@ -87,6 +88,7 @@ class DeviceGraph:
         self.ordering = Ordering()
         self.device, self.memory, self.pinned = device, DeviceMemory(device, 0), Pinned()
         self._measured: tuple[Array, float] | None = None
+        self._too_little = -1  # the largest budget that was not enough to measure
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
         self._mapped: dict[tuple[str, str, bool], MappedEdges | None] = {}
@@ -146,7 +148,7 @@ class DeviceGraph:
         self._contents.clear()
         self._mapped.clear()
         self.lists.close()
-        self._measured, self._ranks, self.found_bytes = None, None, 0
+        self._measured, self._ranks, self.found_bytes, self._too_little = None, None, 0, -1
         self.ordering = Ordering()
         self.handles.close()
         try:
@@ -179,12 +181,20 @@ class DeviceGraph:
         Raises
         ------
         DeviceMemoryError
-            If the computation needs more than `budget` bytes of device memory.
+            If the computation needs more than `budget` bytes of device memory, or did in an earlier run that had no
+            less; only the first such run frees what the graph keeps.
         """
-        if self._measured is None:
-            with self.device, failing(self.device.driver):
-                self.retain({})
+        if self._measured is not None:
+            return self._measured
+        if budget <= self._too_little:
+            raise DeviceMemoryError(f"to measure packed edges takes more than {budget:,} bytes; see gpu_memory")
+        with self.device, failing(self.device.driver):
+            self.retain({})
+        try:
             self._measured = measured(arrays, launcher, self.device, budget, self.pinned)
+        except DeviceMemoryError:
+            self._too_little = budget
+            raise
         return self._measured
 
     def make_room(self, wanted: Mapping[str, Hashable], used: int, budget: int) -> None:

@@ -8,9 +8,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from garaph_py.errors import DeviceError
+from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device as devices
-from garaph_py.executor.gpu import pinned_pool
+from garaph_py.executor.gpu import device_graph, pinned_pool
 from garaph_py.executor.gpu.device_graph import DeviceGraph, kept_bytes
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, failing_once, held_after, memory_for, when_iterations_begin
@@ -62,6 +62,26 @@ def test_a_run_with_less_memory_frees_what_it_may_not_keep(device_for, graph_of)
     assert 0 < driver.held < memory
     again = run_on_gpu(Hops(HUB), graph, gpu_memory=memory)
     assert 0 < copied(again)[0] < copied(result)[0] == 4 * graph.m
+
+
+def test_a_run_without_memory_to_measure_packed_edges_in_is_remembered(device_for, graph_of, monkeypatch):
+    """Later runs with no more memory neither try again nor free what the graph keeps."""
+    graph, budgets = graph_of(GRAPH), []
+    device_for(Hops(HUB), graph)
+    run_on_gpu(Hops(HUB), graph)
+    kept = DeviceGraph.of(graph._arrays, devices.find())
+
+    def refused(arrays, launcher, device, budget, pinned):
+        budgets.append(budget)
+        raise DeviceMemoryError("no")
+
+    monkeypatch.setattr(device_graph, "measured", refused)
+    for budget, tries in (1000, [1000]), (1000, []), (900, []), (1001, [1001]):
+        budgets.clear()
+        with pytest.raises(DeviceMemoryError):
+            kept.measure(graph._arrays, None, budget)
+        assert budgets == tries
+        assert (sum(copied(run_on_gpu(Hops(HUB), graph))) > 0) == bool(tries)
 
 
 def test_ten_graphs_in_turns_where_three_fit(device_for, graph_of):
