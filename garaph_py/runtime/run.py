@@ -232,7 +232,8 @@ def carry_out(
             values = runner.run()
         result = result_of(bound, graph.ids, values, runner.stats)
         seconds = ready - started, time.perf_counter() - started
-        remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
+        if not runner.has_lost_gpus:  # else the run is no example of its plan
+            remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         if record.spans is not None:
             facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
             record.write(result, graph, parts.pool.spans(), facts)

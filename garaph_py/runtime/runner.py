@@ -185,6 +185,11 @@ class Runner:
             self._placing,
         )  # fmt: skip
 
+    @property
+    def has_lost_gpus(self) -> bool:
+        """Whether a GPU that the plan names has failed, and others or the CPU went on."""
+        return self._gpus != self._plan.gpus
+
     def run(self) -> Array:
         """Run to the end, and return the reported values.
 

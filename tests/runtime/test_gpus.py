@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError
+from garaph_py.errors import DeviceError, ParameterError
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.runtime.gpus import parse_gpus
 from garaph_py.runtime.options import RunOptions
 from tests.support.command import garaph
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 from tests.support.stored_graphs import opened
+
+from ..support.runs import run_with
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,21 @@ def test_the_command(graph_of, devices_for, monkeypatch, tmp_path, capsys):
     assert "give how many, such as 2" in capsys.readouterr().err
     assert garaph(monkeypatch, "run", "PageRank", tmp_path / "g", "--device", "gpu", "--gpus", "7") != 0
     assert "no GPU 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_that_loses_a_gpu_is_no_example_of_several(devices_for, graph_of, monkeypatch, fails):
+    program, graph, remembered = Hops(HUB), graph_of(GRAPH), []
+    devices_for(program, graph, 2)
+    monkeypatch.setattr("garaph_py.runtime.run.remember", lambda *told: remembered.append(told))
+    commit = GpuExecutor.commit_pages
+
+    def failing(gpu, *how):
+        if fails and gpu.device.number == 1:
+            raise DeviceError("GPU 1 is gone; use another")
+        commit(gpu, *how)
+
+    monkeypatch.setattr(GpuExecutor, "commit_pages", failing)
+    result = run_with(program, graph, device="gpu", gpus=2)
+    assert result.stats.device == ("NumPy" if fails else "2 x NumPy")
+    assert len(remembered) == (not fails)
