@@ -19,7 +19,7 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, find, program_of
 from ..graph import Graph
-from ..program import VertexProgram, bind
+from ..program import BoundProgram, VertexProgram, bind
 from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
 from .machine import HINT, Machine, read_machine
@@ -166,10 +166,11 @@ def run_of(
         count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
         active = found[: count if iterations is None else min(count, iterations)]
     else:
+        bound = bind_for_types(program, isinstance(graph, Graph) and graph.edge_dtype is not None)
+        check_shares(given, bound, where)
         count = toml.count({"iterations": 10} | given, "iterations", 1, where)
         shares = itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations))
         active = in_order(Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares)
-        bound = bind_for_types(program, isinstance(graph, Graph) and graph.edge_dtype is not None)
     published = given.get("published", {})
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
@@ -177,6 +178,19 @@ def run_of(
     return SpecRun(
         name, program, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published}
     )
+
+
+def check_shares(given: dict[str, Any], bound: BoundProgram, where: str) -> None:
+    """Refuse a program that begins with a frontier, such as a search, if the spec does not say how large that becomes.
+
+    If all its vertices counted as active, all would count as reached, and pulls would have nothing left to visit.
+    """
+    if "active" not in given and "frontier" in bound.arguments:
+        found = f', or active = "{RUN}" for a graph with a source' if bound.is_relaxation else ""
+        raise ParameterError(
+            f"{where}active is missing: {bound.name} begins with a few active vertices, and the simulation does not "
+            f"know how many there are later; add active = [...], their share in each iteration{found}"
+        )
 
 
 def layout_of(given: dict[str, Any], edges: int) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -32,6 +33,43 @@ def test_what_is_wrong_with_a_spec_is_said(tmp_path, before, after, said):
     with pytest.raises((ParameterError, FormatError)) as error:
         read_spec(path)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(("program", "said"), [
+    ('{ name = "BFS", source = 0 }', 'in each iteration, or active = "run" for a graph with a source'),
+    ('{ name = "SSSP", source = 0 }', 'in each iteration, or active = "run" for a graph with a source'),
+    ('{ name = "PenalizedHittingProbability", query = 0 }', "in each iteration"),  # no relaxation
+])  # fmt: skip
+@pytest.mark.parametrize("fade", ["", "fade = 0.1\n"])
+def test_a_search_needs_the_shares_of_its_frontier(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    program: str,
+    said: str,
+    fade: str,
+) -> None:
+    """With all vertices active, all would be reached, and the search would take no time."""
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    spec = tmp_path / "spec.toml"
+    text = SPEC.replace('"ConnectedComponents"', program).replace("fade = 0.1\n", fade)
+    spec.write_text(text.replace("active = [1.0, 0.5]\n", ""))
+    with pytest.raises(ParameterError) as error:
+        read_spec(spec)
+    assert "runs 1: active is missing: " in str(error.value)
+    assert str(error.value).endswith(said)
+    assert garaph(monkeypatch, "simulate", spec) == 1
+    assert "runs 1: active is missing" in capsys.readouterr().err
+    spec.write_text(text)
+    assert read_spec(spec).runs[0].workload.activities[1].active == 500_000
+
+
+def test_programs_that_begin_with_all_vertices_need_no_shares(tmp_path: Path) -> None:
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    spec = tmp_path / "spec.toml"
+    for program in ("ConnectedComponents", "PageRank", "DeltaPageRank"):
+        spec.write_text(SPEC.replace("ConnectedComponents", program).replace("active = [1.0, 0.5]\nfade = 0.1\n", ""))
+        assert [one.active for one in read_spec(spec).runs[0].workload.activities] == [1_000_000] * 4
 
 
 @pytest.mark.parametrize("in_spec", [False, True])
