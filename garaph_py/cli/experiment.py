@@ -18,6 +18,7 @@ from .terminal import print_json, say
 if TYPE_CHECKING:
     from ..experiment import Spec
     from ..experiment.kinds import Row
+    from ..experiment.machine import Found
 
 Option = typer.Option
 
@@ -95,9 +96,10 @@ def finish_all(specs: Path, out: Path, resume: bool, as_json: bool, quiet: bool)
     begun = {folder for folder in chosen_of if resume and experiments.is_begun(folder)}
     for folder in chosen_of.keys() - begun:
         experiments.check_free(folder)
-    documents = []
+    documents: list[dict[str, Any]] = []
+    known: dict[int, Found] = {}
     for folder, chosen in chosen_of.items():
-        documents.append(measured(chosen, folder, folder in begun, quiet))
+        documents.append(measured(chosen, folder, folder in begun, quiet, known=known))
         if not as_json:
             report(documents[-1], folder in begun)
     if as_json:
@@ -113,8 +115,11 @@ def specs_in(folder: Path) -> list[Path]:
     return found
 
 
-def measured(spec: Spec, folder: Path, resume: bool, quiet: bool, without: Collection[str] = ()) -> dict[str, Any]:
-    """Run an experiment; what it has found, as JSON has it."""
+def measured(
+    spec: Spec, folder: Path, resume: bool, quiet: bool, without: Collection[str] = (),
+    known: dict[int, Found] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run an experiment; what it has found, as JSON has it. `known` is what others have found out about the machine."""
     from .. import experiment as experiments
 
     made = 0
@@ -126,7 +131,7 @@ def measured(spec: Spec, folder: Path, resume: bool, quiet: bool, without: Colle
         progress(event)
 
     with Progress(quiet) as progress:
-        rows = experiments.run(spec, folder, resume=resume, without=without, on_event=listen)
+        rows = experiments.run(spec, folder, resume=resume, without=without, known=known, on_event=listen)
     return found(spec, rows, folder) | {"made": made}
 
 

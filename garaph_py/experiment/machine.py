@@ -25,14 +25,19 @@ from ..system.versions import versions
 T = TypeVar("T")
 
 
-def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
-    """A description for JSON: processor, memory, the disk of `folder`, GPU, system, versions, and the time."""
+def describe(folder: Path, on_event: events.Listener, known: dict[int, Found] | None = None) -> dict[str, Any]:
+    """A description for JSON: processor, memory, the disk of `folder`, GPU, system, versions, and the time.
+
+    Measuring takes seconds, so what is found is kept in `known`, by the number of the file system of `folder`: several
+    experiments that share it measure the machine once.
+    """
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return (
-        {"when": when, "system": platform.platform()}
-        | look([folder], None, on_event).document()
-        | {"versions": versions()}
-    )
+    known = {} if known is None else known
+    if (device := folder.stat().st_dev) not in known:
+        known[device] = look([folder], None, on_event)
+    disks = [dataclasses.replace(disk, path=str(folder.absolute())) for disk in known[device].disks]
+    found = dataclasses.replace(known[device], disks=disks)
+    return {"when": when, "system": platform.platform()} | found.document() | {"versions": versions()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..errors import GaraphError, Interrupted, ParameterError
 from ..io.formats.format import malformed
 from ..system.files import make_names_durable, remove_leftovers, try_lock, write_whole
 from .kinds import Combination, Row
-from .machine import describe
+from .machine import Found, describe
 from .plots import draw
 from .spec import RESULTS, Spec
 from .tables import Tables
@@ -40,6 +40,7 @@ def run(
     *,
     resume: bool = False,
     without: Collection[str] = (),
+    known: dict[int, Found] | None = None,
     on_event: events.Listener = events.ignore,
 ) -> list[Row]:
     """Make all measurements of `spec`; write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
@@ -53,6 +54,8 @@ def run(
         Continue an experiment of the same spec in `folder`.
     without : collection of str
         Graphs to leave out, as the spec names them; `resume` measures them later.
+    known : dict of int to Found, optional
+        What `machine.describe` has measured; experiments that are given the same one measure the machine once.
     on_event : callable, optional
 
     Returns
@@ -81,7 +84,7 @@ def run(
     else:
         begin(spec, folder)
     try:
-        tables.made_on(keep_machine(describe(folder, on_event), folder / "machine.json"))
+        tables.made_on(keep_machine(describe(folder, on_event, known), folder / "machine.json"))
         measure(spec, folder, tables, on_event, without)
     except KeyboardInterrupt:
         done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)

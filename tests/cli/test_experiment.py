@@ -17,7 +17,7 @@ SPEC = "repeats = 1\nwarmups = 0\n[sweep]\nprogram = 'PageRank'\ngraph = 'rmat:5
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
     """A shell in a folder with two specs in ``specs``, on a machine that is described at once."""
     machine = {"cpu": {"name": "X", "cores": 2}, "gpus": [], "versions": {}}
-    monkeypatch.setattr(measure, "describe", lambda folder, on_event: machine)
+    monkeypatch.setattr(measure, "describe", lambda folder, on_event, known: machine)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "one.toml").write_text(SPEC)
@@ -34,6 +34,14 @@ def test_each_spec_of_a_folder_has_its_own(shell: Shell, tmp_path: Path) -> None
     assert shell("experiment", "specs", "--out", "measured")[2].startswith("error: measured/")
     status, out, _ = shell("experiment", "specs", "-q", "--json")
     assert [one["folder"] for one in json.loads(out)["experiments"]] == ["one", "two"]
+
+
+def test_a_folder_measures_the_machine_once(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, describe = [], measure.describe
+    monkeypatch.setattr(measure, "describe", lambda *arguments: given.append(arguments) or describe(*arguments))
+    assert shell("experiment", "specs", "-q")[0] == 0
+    assert [folder.name for folder, *_ in given] == ["one", "two"]
+    assert given[0][2] is given[1][2] is not None
 
 
 def test_a_folder_is_resumed_spec_by_spec(shell: Shell, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def spec_of(tmp_path: Path) -> Any:
 def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The description of a machine that takes no time to describe."""
     described = dict(MACHINE)
-    monkeypatch.setattr(measure, "describe", lambda folder, on_event: described)
+    monkeypatch.setattr(measure, "describe", lambda folder, on_event, known: described)
     return described
 
 

@@ -465,7 +465,7 @@ def test_what_cannot_be_resumed(
     for other in (SWEEP + "threads = 1", SWEEP.replace("[sweep]", "seed = 7\n[sweep]")):
         with pytest.raises(ParameterError, match="was made from another spec"):
             experiment.run(spec_of(other), out, resume=True)
-    monkeypatch.setattr(measure, "describe", lambda folder, on_event: MACHINE | {"gpus": [{"name": "NVIDIA X"}]})
+    monkeypatch.setattr(measure, "describe", lambda folder, on_event, known: MACHINE | {"gpus": [{"name": "NVIDIA X"}]})
     with pytest.raises(ParameterError, match="was measured on X, 2 cores, GPU: none, and this is X, 2 cores, GPU: NV"):
         experiment.run(spec_of(SWEEP), out, resume=True)
 
