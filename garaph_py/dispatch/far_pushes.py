@@ -33,16 +33,29 @@ class FarPushes(NamedTuple):
         """Whether an edge list is the cheaper way for this many active vertices and out-edges."""
         if self.lists is None or not edges:
             return False
-        reading = self.reading or EXPECTED.sectors
-        copying = self.copying or EXPECTED.link * min(reading / EXPECTED.sectors, 1.0)
+        reading, copying = self._rates
         return self.lists.compaction(active, edges, copying) < self.lists.zero_copy(active, edges, reading)
 
     @property
     def least(self) -> float:
-        """Fewest edges for which that may be so, if all lists are as short as can be; infinite if it is never so."""
-        if not self.compacts(LEAST_EDGES, LEAST_EDGES):
+        """Fewest edges for which that may be so, whatever the lengths of the lists; infinite if it is never so.
+
+        Beside its fixed cost, an edge list gains in proportion to the edges. For a number of edges, the gain is a
+        concave function of the number of lists: it is largest with as few or as many as can be, or where the host
+        writes edges as fast as they are copied.
+        """
+        if self.lists is None:
             return math.inf
-        return next(edges for k in range(64) if self.compacts(edges := 1 << k, edges))
+        reading, copying = self._rates
+        shares = 0.0, self.lists.balanced(copying), 1.0  # lists an edge
+        gain = max(self.lists.gain(share, reading, copying) for share in shares)
+        return max(EXPECTED.gpu_start / gain, 1.0) if gain > 0 else math.inf
+
+    @property
+    def _rates(self) -> tuple[float, float]:
+        """The rates of sectors and of copies, as far as they are known."""
+        reading = self.reading or EXPECTED.sectors
+        return reading, self.copying or EXPECTED.link * min(reading / EXPECTED.sectors, 1.0)
 
     def after(self, compacted: bool, active: int, edges: int, seconds: float) -> FarPushes:
         """What is known after a push in this many seconds."""

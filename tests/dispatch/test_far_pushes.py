@@ -36,7 +36,24 @@ def test_a_slow_link_makes_edge_lists_cheaper():
     assert far.compacts(MANY, MANY)
     assert not far.compacts(10, 100)  # the host would take longer to begin
     assert 10 < far.least < MANY
-    assert far.compacts(int(far.least), int(far.least))
+    assert far.compacts(least := math.ceil(far.least) + 1, least)
+
+
+@pytest.mark.parametrize(("threads", "reading", "copying", "best"), [
+    (16, 4e9, 4e9, 1.0),  # a list costs a kernel more than the host
+    (4, 4e9, 2e10, 0.0),  # a list costs the host more than a kernel
+    (4, 2.5e9, 8e9, 0.03),  # but copies take longer than writing lists of more than 31 edges
+])  # fmt: skip
+def test_the_fewest_edges_are_those_of_the_best_lists(threads, reading, copying, best):
+    """With few threads, edge lists pay where lists are long, even if they would not where lists are short."""
+    far = FarPushes(LISTS._replace(threads=threads), reading, copying)
+    below, above = (int(factor * far.least) for factor in (0.99, 1.01))
+    shares = [k / 1000 for k in range(1001)]
+    assert not any(far.compacts(int(share * below), below) for share in shares)
+    found = [share for share in shares if far.compacts(int(share * above), above)]
+    assert found
+    assert min(found) - 0.05 <= best <= max(found) + 0.05
+    assert far.compacts(MANY, MANY) == (best == 1)
 
 
 def test_one_thread_writes_too_slowly():
