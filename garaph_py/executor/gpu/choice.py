@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -159,12 +160,12 @@ def packs_out_edges(arrays: GraphArrays, valued: bool, into: Choice) -> bool:
 
 def packed_lists_bytes(
     arrays: GraphArrays, value_bytes: int, left: int, runs: int, measure: Callable[[], tuple[Array, float]],
-    threads: int | None,
+    within: Callable[[int], Choice], threads: int | None,
 ) -> int:  # fmt: skip
     """Bytes of the packed out-edges of a directed graph, if these are worth room in the device's memory; 0 if not.
 
-    They are if all in-edges fit beside them, raw or packed, but raw out-edges would not; and if they are there, or
-    `runs` have read raw ones in host memory. Then this packs them.
+    They are if all in-edges fit beside them, raw or packed as `choose` decides, but raw out-edges would not; and if
+    they are there, or `runs` have read raw ones in host memory. Then this packs them.
 
     Parameters
     ----------
@@ -172,13 +173,19 @@ def packed_lists_bytes(
         As for `choose`.
     runs : int
         As `DeviceGraph.far_runs`.
+    within : callable
+        What `choose` decides for in-edges that have so many bytes.
     """
     raw_bytes, valued = arrays.m * (4 + value_bytes), value_bytes > 0
     if arrays.encoding != RAW or not raw_bytes <= left < 2 * raw_bytes or (valued and arrays.bytes_to_reverse):
         return 0
 
     def fit(nbytes: float) -> bool:
-        return nbytes + min(raw_bytes, nbytes + STAGING_BYTES) <= left
+        if nbytes + min(raw_bytes, nbytes + STAGING_BYTES) > left:
+            return False
+        beside = left - math.ceil(nbytes)
+        into = within(beside)
+        return arrays.m * into.arrays.width + STAGING_BYTES * into.packs <= beside
 
     if not arrays.has_packed_out_edges(valued):
         if runs < FAR_RUNS:

@@ -223,21 +223,24 @@ class Placer:
         measure = partial(kept.measure, arrays, self._launcher, memory.budget)
         if self._needs_out_edges(memory):
             each, threads = self._bound.edge_value_bytes, self._settings.threads
-            packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, threads)
-            found = self._within(memory, sources, left - packed, measure) if packed else None
+            within = partial(self._chosen, measure)
+            packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, within, threads)
+            found = self._within(memory, sources, within(left - packed)) if packed else None
             if found is not None and found.out_edges is not None and found.out_edges.way == RESIDENT:
                 return found
-        return self._within(memory, sources, left, measure)
+        return self._within(memory, sources, self._chosen(measure, left))
 
-    def _within(
-        self, memory: DeviceMemoryPlan, sources: SourceFactory, left: int, measure: Callable[[], tuple[Array, float]]
-    ) -> Placement:
-        """The same with the codec that `choose` chooses for in-edges which have `left` bytes."""
-        graph, settings, given = self._graph, self._settings, self._given
-        edges = choose(
-            graph._arrays, self._bound.edge_value_bytes, settings.gather, self._room_for_all(left), measure,
+    def _chosen(self, measure: Callable[[], tuple[Array, float]], left: int) -> Choice:
+        """The codec of in-edges that have `left` bytes (`choose`)."""
+        settings = self._settings
+        return choose(
+            self._graph._arrays, self._bound.edge_value_bytes, settings.gather, self._room_for_all(left), measure,
             settings.iterations, settings.threads,
         )  # fmt: skip
+
+    def _within(self, memory: DeviceMemoryPlan, sources: SourceFactory, edges: Choice) -> Placement:
+        """The same with in-edges in this codec."""
+        graph, settings, given = self._graph, self._settings, self._given
         edges = edges.with_offsets() if settings.offsets else edges
         residency = self._residency(given, memory, edges, sources, settings.streams)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes

@@ -119,8 +119,14 @@ def test_gathers_for_raw_edges_say_so(graph, gather):
     assert np.isfinite(result.values).all()
 
 
-def lists_bytes(graph, left, runs=choice.FAR_RUNS, value_bytes=0):
-    return choice.packed_lists_bytes(graph._arrays, value_bytes, left, runs, lambda: (records_of(graph), 1.0), 2)
+def lists_bytes(graph, left, runs=choice.FAR_RUNS, value_bytes=0, iterations=None, gather="auto"):
+    def measure():
+        return records_of(graph), 1.0
+
+    def within(room):
+        return choice.choose(graph._arrays, value_bytes, gather, room, measure, iterations, 2)
+
+    return choice.packed_lists_bytes(graph._arrays, value_bytes, left, runs, measure, within, 2)
 
 
 @pytest.fixture
@@ -142,6 +148,16 @@ def test_packed_out_edges_take_room_if_raw_ones_do_not_fit(directed, monkeypatch
     assert lists_bytes(directed, raw + found, runs=0) == found  # also beside raw in-edges
     monkeypatch.setattr(choice, "STAGING_BYTES", raw)
     assert lists_bytes(directed, raw) == 0
+
+
+@pytest.mark.parametrize("how", [{"iterations": 2}, {"gather": "segmented"}], ids=str)
+def test_out_edges_are_not_packed_if_in_edges_stay_raw_and_do_not_fit_beside_them(directed, monkeypatch, how):
+    monkeypatch.setattr(choice, "STAGING_BYTES", 0)
+    raw = 4 * directed.m
+    assert lists_bytes(directed, raw, **how) == 0
+    assert not directed._arrays.has_packed_out_edges(False)
+    assert lists_bytes(directed, 2 * raw - 1, **how) > 0  # raw ones fit
+    assert lists_bytes(directed, raw, **how) == 0  # nor are those used that are there
 
 
 def test_packed_out_edges_need_values_and_memory(directed, monkeypatch):
