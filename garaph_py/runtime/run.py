@@ -249,14 +249,16 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
     A CPU that works alone may push rows of relaxations. One that only pulls stores 64-bit values as they are:
     conversions would cost more time than the bytes save.
     """
-    machine = Machine.here()
-    pushes = may_push(bound, graph, options)
-    if bound.original is not None and not pushes and executor_of(bound, graph, options, machine)[0] == CPU:
-        bound = bound.original
+    machine, chosen = Machine.here(), None
+    if bound.original is not None and not may_push(bound, graph, options):
+        chosen = executor_of(bound, graph, options, machine)
+        bound = bound.original if chosen.executor == CPU else bound
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     carries = options.checkpoint is None and are_final and may_carry(bound)
-    chosen = executor_of(bound, graph, options, machine) if carries or bound.columns_relax else None
-    if chosen is not None and chosen.executor == CPU:
+    if not (carries or bound.columns_relax):
+        return bound, plan(bound, graph, options, machine, chosen)
+    chosen = chosen or executor_of(bound, graph, options, machine)
+    if chosen.executor == CPU:
         bound = carrying(bound) if carries else pushing_rows(bound)
         on_cpu = options if options.device == CPU else replace(options, device=CPU)
         return bound, replace(plan(bound, graph, on_cpu, machine), verdict=chosen.verdict)

@@ -9,7 +9,9 @@ import garaph_py as gp
 from garaph_py.program import bind, narrow
 from garaph_py.program.bind import record_class
 from garaph_py.program.functions import functions
+from garaph_py.runtime import plan as planning
 from garaph_py.runtime import run as running
+from garaph_py.runtime.options import RunOptions
 from tests.support import twins
 from tests.support.cases import mostly_full
 
@@ -126,6 +128,22 @@ def test_others_are_computed_again_once_for_a_graph(far, tries):
     graph.release()
     gp.run(gp.apps.SSSP(0), graph, device="cpu")
     assert tries[3:] == [True, False]
+
+
+def test_what_begins_the_run_is_chosen_once(monkeypatch):
+    asked, choose = [], planning.executor_of
+
+    def noted(bound, *others):
+        asked.append(bound.is_narrowed)
+        return choose(bound, *others)
+
+    for module in running, planning:
+        monkeypatch.setattr(module, "executor_of", noted)
+    for mode, is_narrow in ("pull", False), ("auto", True):
+        bound, chosen = running.planned(narrow.narrowed(bind(gp.apps.SSSP(0), edges())), edges(), RunOptions(mode=mode))
+        assert (bound.is_narrowed, chosen.executor) == (is_narrow, "cpu")
+        assert asked == [True]
+        asked.clear()
 
 
 def test_runs_that_others_continue_or_end_keep_64_bits(tmp_path, tries):
