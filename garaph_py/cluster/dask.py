@@ -21,6 +21,7 @@ from typing import Any
 import dask.config
 import distributed
 from dask.utils import parse_timedelta
+from distributed.comm import get_address_host
 from distributed.protocol import to_serialize
 
 from .. import __version__ as VERSION
@@ -307,6 +308,7 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
     notice = threading.Timer(NOTICE_SECONDS, log.warning, (said,))
     notice.start()
     try:
+        get_address_host(cluster)  # refuses a malformed address; a client of one would end only after a minute
         return distributed.Client(cluster, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(

@@ -72,7 +72,8 @@ class OpenDirectory:
             what = "missing; this is not a complete graph directory: copy it again, or import the graph again"
             raise Damage(self.path / name, what) from None
         except OSError as error:
-            raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
+            what = f"cannot be opened ({reason(error)}); make sure that it can be read"
+            raise Damage(self.path / name, what) from None
         (self._closing if closing is None else closing).callback(close, handle)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -85,7 +86,8 @@ class OpenDirectory:
         try:
             count = read_at(handle, memoryview(data), 0)
         except OSError as error:
-            raise Damage(self.path / name, f"cannot be read ({reason(error)})") from None
+            what = f"cannot be read ({reason(error)}); check the disk, or copy the graph again"
+            raise Damage(self.path / name, what) from None
         return data[:count]
 
 

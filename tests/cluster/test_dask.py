@@ -141,6 +141,17 @@ def test_the_client_says_for_how_long_it_waits_for_a_scheduler(monkeypatch):
         dask.client_of("tcp://nowhere:8786", stack)
 
 
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("nowhere", "missing port number in address 'nowhere'"), ("foo://there:1", "unknown address scheme 'foo'")],
+)
+def test_no_client_is_made_of_a_malformed_address(address, why, monkeypatch):
+    """Dask's client would keep the process for a minute after its error."""
+    monkeypatch.setattr(dask.distributed, "Client", None)
+    with ExitStack() as stack, pytest.raises(ClusterError, match=f"answers at {address}: {why}.*; give the address"):
+        dask.client_of(address, stack)
+
+
 def test_an_encrypted_scheduler_needs_a_certificate():
     with pytest.raises(ClusterError, match=r"no certificate here, but tls://there:1 needs one; set DASK_.*CA_FILE"):
         dask.check_certificates("tls://there:1")

@@ -207,7 +207,11 @@ def malformed(path: Path, problem: str) -> Iterator[None]:
     except GaraphError:
         raise
     except OSError as error:
-        raise FormatError(path, error.strerror or f"{problem} ({first_line(error)})") from error
+        if error.strerror:
+            problem = f"{error.strerror}; make sure that it can be read"
+        else:
+            problem = f"{problem} ({first_line(error)})"
+        raise FormatError(path, problem) from error
     except Exception as error:  # libraries raise exceptions of every type for damaged files
         raise FormatError(path, f"{problem} ({first_line(error)})") from error
 
