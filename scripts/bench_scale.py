@@ -1,14 +1,15 @@
 """Are the answers over a graph far larger than memory right, and what do they take? Prints a Markdown table.
 
     python scripts/bench_scale.py FOLDER [STEP ...] [--scale 27] [--edge-factor 75] [--memory 8GiB] [--iterations 2]
+        [--weights]
 
 FOLDER is on the disk that is measured. By default these steps are done, each in a process of its own, with
 `--memory` for the graph and the run:
 
 - generate: an undirected R-MAT graph, packed, into FOLDER/graph. Scale 27 and edge factor 75 make 20 billion stored
-  edges.
-- PageRank (so many `--iterations`), ConnectedComponents, and BFS from the vertex with the most edges. PageRank:gpu or
-  PageRank:hybrid, and so on, do it on that device, in `--gpu-memory`.
+  edges. With `--weights`, these have values from 1 to 64.
+- PageRank (so many `--iterations`), ConnectedComponents, BFS and, with `--weights`, SSSP from the vertex with the most
+  edges. PageRank:gpu or PageRank:hybrid, and so on, do it on that device, in `--gpu-memory`.
 - check: all answers (`scale_checks.py`), in as many passes over the edges as PageRank has iterations. Those of GPUs
   are compared with those of the CPU; of searches, only the levels are.
 
@@ -40,7 +41,8 @@ from garaph_py.graph.generate import random_rmat
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
 
-PROGRAMS = "PageRank", "ConnectedComponents", "BFS"
+PROGRAMS = "PageRank", "ConnectedComponents", "BFS", "SSSP"
+WEIGHTS = 1, 64
 DD_BLOCK, DD_BLOCKS = 1 << 24, 256
 """Bytes of each read and write of `dd`, and their number."""
 
@@ -54,7 +56,8 @@ def generate(given: argparse.Namespace) -> dict[str, Any]:
         written.unlink(missing_ok=True)
     started = time.perf_counter()
     how = ImportOptions(directed=False, encoding="packed")
-    phases, edges = Phases(), random_rmat(given.scale, given.edge_factor)
+    weights = WEIGHTS if given.weights else None
+    phases, edges = Phases(), random_rmat(given.scale, given.edge_factor, weights=weights)
     write_random(edges, given.folder / "graph", how, memory=given.memory, on_event=phases)
     return {"seconds": time.perf_counter() - started, "disk": disk, "phases": phases.seconds}
 
@@ -81,6 +84,7 @@ def compute(given: argparse.Namespace, name: str, device: str) -> dict[str, Any]
         "PageRank": gp.apps.PageRank(damping=DAMPING, stop="never", weighted=False, dtype=np.float32),
         "ConnectedComponents": gp.apps.ConnectedComponents(),
         "BFS": gp.apps.BFS(source=hub(graph)),
+        "SSSP": gp.apps.SSSP(source=hub(graph)),
     }
     ranks = name == "PageRank"
     options = gp.Options(sync=ranks or None, gpu_memory=given.gpu_memory if device != "cpu" else None)
@@ -184,23 +188,25 @@ def told(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("steps", nargs="*", default=["generate", *PROGRAMS, "check"], metavar="STEP")
+    parser.add_argument("steps", nargs="*", metavar="STEP")
     parser.add_argument("--scale", type=int, default=27)
     parser.add_argument("--edge-factor", type=int, default=75)
     parser.add_argument("--memory", default="8GiB")
     parser.add_argument("--gpu-memory")
     parser.add_argument("--iterations", type=int, default=2)
+    parser.add_argument("--weights", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         return one(given)
     given.folder.mkdir(exist_ok=True)
-    asked = {name: getattr(given, name) for name in ("scale", "edge_factor", "iterations")}
+    asked = {name: getattr(given, name) for name in ("scale", "edge_factor", "iterations", "weights")}
     options = given.folder / "options.json"
     if options.exists() and (before := json.loads(options.read_text())) != asked:
         parser.error(f"the steps in {given.folder} were done with {before}; give the same, or another folder")
     options.write_text(json.dumps(asked))
-    for step in given.steps:
+    programs = PROGRAMS if given.weights else PROGRAMS[:-1]
+    for step in given.steps or ["generate", *programs, "check"]:
         if not (given.folder / f"{step}.json").exists():
             subprocess.run([sys.executable, __file__, *sys.argv[1:], "--one", step], check=True)
     sys.exit(0 if table(given) else "an answer is wrong")

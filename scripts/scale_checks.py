@@ -7,9 +7,13 @@ They have code of their own:
 - ConnectedComponents: both ends of each edge have the same label, and each label is the least vertex that has it. The
   search shows that the largest component is connected; of the edges elsewhere, SciPy finds the components.
 - PageRank: the formula, in double precision.
+- SSSP, with lengths of 1 or more: the distance of the source is 0, and that of each other vertex the least over its
+  edges, of the neighbour's distance and the edge's length. No edge of a shortest path can then be missing, because
+  distances fall along it.
 
-The first pass checks the search and the components, and sums the first ranks; each further iteration of PageRank takes
-a pass of its own. Beside the graph's offsets and pages of edges, they take 40 bytes of memory for each vertex.
+The first pass checks the search and the components, and sums the first ranks; each further iteration of PageRank, and
+SSSP, take a pass of their own. Beside the graph's offsets and pages of edges, they take 40 bytes of memory for each
+vertex.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ LOOKUPS = 256
 """Edges whose other ends are looked up together: what is known about them (4 KiB) stays in the first-level cache."""
 KNOWN = np.dtype([("gives", np.float64), ("label", np.uint32), ("level", np.int32)])
 """What the checks look up for each edge, side by side, so that it takes one cache line."""
+FAR = 1 << 30
+"""What stands for the distance of a vertex that the source does not reach."""
 RANKS_DIFFER = 1e-3
 """How much a rank in single precision may differ from the one in double precision, relative to it."""
 
@@ -92,6 +98,31 @@ def sum_lists(cuts, offsets, neighbours, gives, sums):
             sums[v] = gathered
 
 
+@numba.njit(parallel=True, nogil=True, cache=True)
+def check_distances(cuts, offsets, neighbours, lengths, distance, wrong):
+    """Note which of the vertices [cuts[0], cuts[-1]) do not have the least distance that their edges give."""
+    for part in numba.prange(len(cuts) - 1):
+        for v in range(cuts[part], cuts[part + 1]):
+            least, shortest = np.int64(FAR), np.int64(1)
+            for at in range(offsets[v] - offsets[cuts[0]], offsets[v + 1] - offsets[cuts[0]]):
+                least = min(least, distance[neighbours[at]] + np.int64(lengths[at]))
+                shortest = min(shortest, np.int64(lengths[at]))
+            wrong[v] = shortest < 1 or distance[v] != least
+
+
+def are_distances(graph: gp.Graph, distance: Array, source: int) -> bool:
+    """Whether these are the distances of all vertices from vertex `source`, a number, in a graph with lengths."""
+    reached = distance < np.iinfo(np.int64).max
+    if distance[source] != 0 or (distance[reached] >= FAR).any():
+        return False
+    offsets, wrong = graph._arrays.in_edges.offsets, np.zeros(graph.n, np.bool_)
+    near = np.where(reached, distance, FAR).astype(np.int32)
+    for first, last, neighbours, lengths in pages_of(graph, values=True):
+        check_distances(even_cuts(first, last, offsets), offsets, neighbours, lengths, near, wrong)
+    wrong[source] = False
+    return not wrong.any()
+
+
 def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     """Whether each answer in the folder `answers` is right, where PageRank has so many iterations."""
     offsets = graph._arrays.in_edges.offsets
@@ -105,7 +136,7 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     stray = bool(((parent >= 0) != (known["level"] >= 0)).any())  # those that are reached, and no others, have parents
     parent = np.maximum(parent, 0).astype(np.uint32)
     giant, others = known["label"][source], []
-    for first, last, neighbours in pages_of(graph):
+    for first, last, neighbours, _ in pages_of(graph):
         check_lists(even_cuts(first, last, offsets), offsets, neighbours, known, parent, wrong, sums)
         others.append(edges_outside(giant, first, last, offsets, neighbours, known["label"]))
     label, level = (np.ascontiguousarray(known[name]) for name in ("label", "level"))
@@ -118,21 +149,23 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     for iteration in range(iterations):
         if iteration:
             gives = rank / divisor
-            for first, last, neighbours in pages_of(graph):
+            for first, last, neighbours, _ in pages_of(graph):
                 sum_lists(even_cuts(first, last, offsets), offsets, neighbours, gives, sums)
         lost = np.where(degree == 0, rank, 0).sum() / graph.n
         rank = (1 - DAMPING) / graph.n + DAMPING * (sums + lost)
     given = np.load(answers / "PageRank-value.npy")
-    return {"PageRank": bool(np.abs(given / rank - 1).max() < RANKS_DIFFER), **right}
+    right["PageRank"] = bool(np.abs(given / rank - 1).max() < RANKS_DIFFER)
+    if (answers / "SSSP-value.npy").exists():
+        right["SSSP"] = are_distances(graph, np.load(answers / "SSSP-value.npy"), source)
+    return right
 
 
-def pages_of(graph: gp.Graph) -> Iterator[tuple[int, int, Array]]:
-    """The first vertex of each page, the end of its vertices, and the sources of their in-edges."""
-    with ThreadPool() as pool, SourceFactory(graph, False) as sources:
+def pages_of(graph: gp.Graph, values: bool = False) -> Iterator[tuple[int, int, Array, Array | None]]:
+    """The first vertex of each page, the end of its vertices, the sources of their in-edges, and the edges' values."""
+    with ThreadPool() as pool, SourceFactory(graph, values) as sources:
         sources.divide(MemoryNeeds(VERTEX_BYTES * graph.n if graph.on_disk else 0))
         source = sources.into(min(PAGE_EDGES, sources.page_edges or PAGE_EDGES))
-        for first, last, neighbours, _ in plain(source, graph._arrays.in_edges.offsets, pool, values=False):
-            yield first, last, neighbours
+        yield from plain(source, graph._arrays.in_edges.offsets, pool, values=values)
 
 
 def even_cuts(first: int, last: int, offsets: Array) -> Array:
