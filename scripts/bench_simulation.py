@@ -16,7 +16,7 @@ repeats the fastest counts; "spread" is the median over it, and "again" the fast
 the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
 vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
 says that it extrapolates. On a CPU alone, the last line is for machines that were calibrated without any run of the
-program that is simulated: its costs are those of another one, adapted to what it took over a few small graphs
+program that is simulated: its costs are those of another one, adapted to what it took over several graphs
 (`COMPARE`).
 
 Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
@@ -70,10 +70,15 @@ PREDICT = [
     *(f"{DATA / name}.npz{symmetric}" for name, symmetric in REAL.items() if (DATA / f"{name}.npz").exists()),
 ]  # fmt: skip
 COMPARE = [
-    *(f"{one}{WEIGHTED}" for one in ("rmat:15:8", "rmat:14:8", "rmat:12:16", "uniform:15:4", "uniform:14:2")),
-    "cube:24", "maze:150", "world:14:8",
+    *(f"rmat:{one}{WEIGHTED}" for one in ("18:8", "15:8", "14:8", "12:16")),
+    *(f"uniform:{one}{WEIGHTED}" for one in ("18:4", "15:4", "14:2")),
+    "cube:40", "cube:24", "maze:450", "maze:150", "world:18:2", "world:14:8",
+    *(f"rmat:{one}:symmetric" for one in ("13:16", "15:8", "17:2")),
+    *(f"uniform:{one}:symmetric" for one in ("15:8", "18:2")),
+    "cube:30:plain", "maze:180:plain", "world:15:8:plain",
 ]  # fmt: skip
-"""The graphs over which `garaph simulate` compares a program that was not calibrated with one that was."""
+"""The graphs over which programs are compared. `garaph simulate` takes the first 13, without edge values if the run has
+none; those without edge values here are some of `CALIBRATE`."""
 PROGRAMS = {
     "PageRank": '{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }',
     "BFS": '{ name = "BFS", source = "largest" }',

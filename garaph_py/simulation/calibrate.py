@@ -47,8 +47,8 @@ ROUNDS = 20
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
 TRUST = 0.03
-"""Weight of what `fit` expects, as a share of that of the measurements. On graphs that were not compared, 0.01 to 0.03
-predicted 147 to 149 runs of 240 within 15 % for other programs' costs (`compare`), 0.1 to 0.3 up to 23 fewer."""
+"""Weight of what `fit` expects, as a share of that of the measurements. On graphs that were not compared, 0.003 to 0.03
+predicted 68 to 71 runs of 84 within 15 % for other programs' costs (`compare`), 0.1 and 0.3 predicted 63 and 57."""
 SHAPED = ("near", "far", "fetched", "turn", "irregular", "notified", "active", "graph")
 """The parts of a `Demand` that differ between graphs of one size."""
 

@@ -10,8 +10,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
-from garaph_py.simulation import Activity, Machine, simulate
-from garaph_py.simulation.compare import compared, most_alike, started, with_costs
+from garaph_py.program import VertexProgram
+from garaph_py.simulation import Activity, Machine, compare, simulate
+from garaph_py.simulation.compare import compared, measured, most_alike, started, with_costs
 from garaph_py.simulation.machine import UnitCost, WorkCost
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, bind_for_types, in_order
@@ -125,6 +126,25 @@ def test_a_search_starts_where_edges_are() -> None:
     assert started(gp.apps.ConnectedComponents(), star) == gp.apps.ConnectedComponents()
 
 
+@pytest.mark.parametrize(("seconds", "runs"), [(compare.LONG, 2), (compare.LONG / 4, 1 + compare.REPEATS)])
+def test_long_runs_are_measured_once(monkeypatch: pytest.MonkeyPatch, seconds: float, runs: int) -> None:
+    """After a first run, which may compile."""
+    made: list[VertexProgram] = []
+
+    def recorded(program: VertexProgram, graph: gp.Graph, name: str, engine: str) -> RecordedRun:
+        made.append(program)
+        traits = LABELS if len(made) % 2 else OTHER
+        return RecordedRun(name, workload(traits), how(CPU, engine), 1, None, ({"seconds": seconds},))
+
+    monkeypatch.setattr(compare, "recorded_here", recorded)
+    monkeypatch.setattr(compare, "RANDOM", ((gp.rmat, 4, 2),))
+    monkeypatch.setattr(compare, "OTHERS", ())
+    programs = gp.apps.ConnectedComponents(), gp.apps.BFS(0)
+    found = measured(programs, "auto", False)
+    assert [run.workload.traits.name for run in found] == ["ConnectedComponents", "Other"]
+    assert len(made) == 2 * runs
+
+
 SPEC = """machine = "machine.toml"
 [graphs.small]
 vertices = 40_000
@@ -142,6 +162,8 @@ def test_the_command_compares_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(monkeypatch, capsys)
+    monkeypatch.setattr(compare, "RANDOM", compare.RANDOM[1:4])
+    monkeypatch.setattr(compare, "OTHERS", compare.OTHERS[-1:])
     work = (
         "[[work]]\nprocessor = 'cpu'\nprogram = 'ConnectedComponents'\nmode = '{}'\nedge = 1e-6\nmeasured = [1, 1e9]\n"
     )
