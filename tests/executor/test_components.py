@@ -46,6 +46,26 @@ def test_any_number_of_threads(threads):
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
 
 
+@few_programs
+def test_sums_come_from_roots_where_parents_are_none(graph, program, monkeypatch):
+    """A thread of `sum_trees` that shortens a path late leaves such parents: here, the last vertex of each tree."""
+    on_vertices = components.Components._on_vertices
+
+    def late(self, kernel, state, *, parents, **arrays):
+        if kernel.name == "spread_sums":
+            (below,) = (parents != np.arange(graph.n)).nonzero()
+            last = np.arange(graph.n)
+            np.maximum.at(last, parents[below], below)
+            rest = below[last[parents[below]] != below]
+            parents[rest] = last[parents[rest]]
+        on_vertices(self, kernel, state, parents=parents, **arrays)
+
+    expected = run_with(program, graph, device="cpu").values
+    monkeypatch.setattr(components.Components, "_on_vertices", late)
+    found = run_with(program, graph, device="cpu", threads=1)
+    assert found.values.tobytes() == expected.tobytes()
+
+
 @pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("short", [0, 1 << 20])
