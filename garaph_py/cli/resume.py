@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -64,16 +65,15 @@ def recorded(directory: Path, known: dict[str, Any]) -> Request:
         If it is invalid, or no checkpoint is whole.
     """
     from ..checkpoint.files import Files
-    from ..checkpoint.store import Store
+    from ..checkpoint.store import NAMES, Store
 
     ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"
     if not directory.is_dir():
         raise ParameterError(f"{shown(directory)}: there is no such directory; {ended} {shown(directory)}")
-    store = Store(directory, Files())
-    try:
-        found = store.newest()
-    finally:
-        store.close()
+    found = None
+    if any(os.path.lexists(directory / name) for name in NAMES):  # a `Store` would remove an empty directory
+        with contextlib.closing(Store(directory, Files())) as store:
+            found = store.newest()
     if found is None:
         raise ParameterError(f"{directory}: there is no checkpoint; {ended} {directory}")
     if found.request is None:

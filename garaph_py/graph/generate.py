@@ -18,6 +18,8 @@ from ..errors import ParameterError
 from ..native import Kernel, PerCall, prepare
 from ..native.threads import ThreadPool, shares
 from ..system.arguments import check_listener, explained
+from ..system.memory import TooLittleMemoryError, available_memory
+from ..system.sizes import show_bytes
 from .build import build
 from .graph import Graph
 from .ids import VertexIds
@@ -190,9 +192,23 @@ class RandomEdges:
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
         """The graph of all edges."""
         check_listener(on_event)
+        self._check_memory()
         with ThreadPool(threads) as pool:
             columns = self.columns(0, self.count, pool, on_event)
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
+
+    def _check_memory(self) -> None:
+        """Raise `TooLittleMemoryError` if the columns and as many bytes of lists exceed the memory that is free.
+
+        A graph takes at least so much while it is built. Linux would grant it, and end the process later.
+        """
+        nbytes = 2 * self.count * (4 + 4 + (0 if self.dtype is None else self.dtype.itemsize))
+        free = available_memory()
+        if nbytes > free:
+            raise TooLittleMemoryError(
+                f"{self.count:,} random edges take {show_bytes(nbytes, up=True)}, but {show_bytes(free)} of memory are "
+                "free; generate fewer, or on disk: garaph generate"
+            )
 
 
 @explained
@@ -239,6 +255,8 @@ def rmat(
     ------
     ParameterError
         If a parameter is out of its range.
+    GraphError
+        If the memory is too small.
     """
     edges = random_rmat(scale, edge_factor, a=a, b=b, c=c, seed=seed, weights=weights, permute=permute)
     return edges.graph(directed, threads, on_event)
@@ -282,6 +300,8 @@ def uniform(
     ------
     ParameterError
         If a parameter is out of its range.
+    GraphError
+        If the memory is too small.
     """
     return random_uniform(scale, edge_factor, seed=seed, weights=weights).graph(directed, threads, on_event)
 

@@ -152,6 +152,13 @@ def own(tmp_path):
     return tmp_path / "own.py"
 
 
+def test_an_empty_directory_stays(shell, tmp_path):
+    (tmp_path / "project").mkdir()
+    status, _, err = shell("resume", "project")
+    assert (status, "project: there is no checkpoint" in err) == (1, True)
+    assert (tmp_path / "project").is_dir()
+
+
 def test_code_in_a_file_runs_only_if_it_is_named_again(shell, stored, full, own, tmp_path):
     finished(shell, full, program="own.py:Mine")
     (tmp_path / "mark").unlink()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from garaph_py.errors import ParameterError
+from garaph_py.errors import GraphError, ParameterError
+from garaph_py.graph import generate
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import LABEL_ROUNDS, hash_keys, mix, relabel, rmat, uniform
 from tests.support.graphs import equal
@@ -115,6 +116,16 @@ def test_weights_do_not_change_the_edges():
 def test_parameters_out_of_range(arguments):
     with pytest.raises(ParameterError):
         rmat(**({"scale": 3} | arguments))
+
+
+@pytest.mark.parametrize("make", [rmat, uniform])
+@pytest.mark.parametrize(("weights", "needed"), [(None, 1 << 20), ((1, 5), 3 << 19)])
+def test_edges_beyond_the_free_memory_are_not_generated(make, weights, needed, monkeypatch):
+    monkeypatch.setattr(generate, "available_memory", lambda: needed)
+    assert make(12, weights=weights).m == 1 << 16
+    monkeypatch.setattr(generate, "available_memory", lambda: needed - 1)
+    with pytest.raises(GraphError, match=r"^65,536 random edges take 1\..* MiB, but .* of memory are free; generate"):
+        make(12, weights=weights)
 
 
 def test_progress_is_told_to_the_end():
