@@ -11,7 +11,7 @@ FOLDER is on the disk that is measured. By default these steps are done, each in
 - PageRank (so many `--iterations`), ConnectedComponents, BFS and, with `--weights`, SSSP from the vertex with the most
   edges. PageRank:gpu or PageRank:hybrid, and so on, do it on that device, in `--gpu-memory`.
 - check: all answers (`scale_checks.py`), in as many passes over the edges as PageRank has iterations. Those of GPUs
-  are compared with those of the CPU; of searches, only the levels are.
+  are compared with those of the CPU; parents, which may differ, are checked as those of the CPU are.
 
 What a step has done and measured stays in FOLDER, so that the steps can be done in commands of their own, with the same
 scale, edge factor and iterations; a step that has been done is not repeated. The script fails if an answer is wrong.
@@ -106,12 +106,15 @@ def check(given: argparse.Namespace) -> dict[str, Any]:
     """Check the answers of the CPU, and compare those of other devices with them."""
     graph, disk = opened(given)
     started = time.perf_counter()
-    right = verify(graph, answers(given, "cpu"), given.iterations)
-    for folder in sorted(given.folder.glob("answers-*")):
-        device = folder.name.removeprefix("answers-")
-        for name in PROGRAMS:
-            if device != "cpu" and (given.folder / f"{name}:{device}.json").exists():
-                right[f"{name}:{device}"] = right[name] and agree(name, answers(given, "cpu"), folder)
+    devices = {}  # the name of each step on a GPU: the program, and the folder of the answers
+    for step in sorted(path.stem for path in given.folder.glob("*:*.json")):
+        name, _, device = step.partition(":")
+        devices[step] = name, answers(given, device)
+    same = {step: agree(name, answers(given, "cpu"), folder) for step, (name, folder) in devices.items()}
+    parents = {step: folder for step, (name, folder) in devices.items() if name == "BFS" and same[step]}
+    right = verify(graph, answers(given, "cpu"), given.iterations, parents)
+    for step, (name, _) in devices.items():
+        right[step] = same[step] and right[name] and right.get(step, True)
     return {"seconds": time.perf_counter() - started, "disk": disk, "right": right}
 
 

@@ -13,12 +13,12 @@ They have code of their own:
 
 The first pass checks the search and the components, and sums the first ranks; each further iteration of PageRank, and
 SSSP, take a pass of their own. Beside the graph's offsets and pages of edges, they take 40 bytes of memory for each
-vertex.
+vertex, and 4 for each further array of parents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ from garaph_py.pages.provider import SourceFactory
 Array = npt.NDArray[Any]
 
 DAMPING = 0.85
-VERTEX_BYTES = 40
-"""Memory that the checks take for a vertex, in bytes."""
+VERTEX_BYTES, PARENT_BYTES = 40, 4
+"""Memory that the checks take for a vertex, with one array of parents, and for each further one, in bytes."""
 PAGE_EDGES = 1 << 24
 """Most edges of a page of the checks: Python and the threads take some milliseconds for each page."""
 PARTS = 1 << 10
@@ -55,12 +55,12 @@ RANKS_DIFFER = 1e-3
 
 @numba.njit(parallel=True, nogil=True, cache=True)
 # wide: compiled code takes its arrays one by one
-def check_lists(cuts, offsets, neighbours, known, parent, wrong, sums):
+def check_lists(cuts, offsets, neighbours, known, parents, wrong, sums):
     """Compare the vertices [cuts[0], cuts[-1]) with their neighbours, and sum what these give.
 
     Notes in `wrong` whose edges skip a level (1) or lead to another label (2), and who is reached without a neighbour
-    that is its parent (4). One loop waits for memory; the other one, which compares, finds all in the cache. One loop
-    for both took twice as long.
+    that is its parent in row k of `parents` (4 << k). One loop waits for memory; the other one, which compares, finds
+    all in the cache. One loop for both took twice as long.
     """
     for part in numba.prange(len(cuts) - 1):
         for v in range(cuts[part], cuts[part + 1]):
@@ -80,10 +80,11 @@ def check_lists(cuts, offsets, neighbours, known, parent, wrong, sums):
             )
             if others:
                 found |= np.uint8(2)
-            if level > 0:
-                at = begin + np.searchsorted(neighbours[begin:end], parent[v])
-                if at == end or neighbours[at] != parent[v] or known[parent[v]].level + 1 != level:
-                    found |= np.uint8(4)
+            for row in range(len(parents) if level > 0 else 0):
+                parent = parents[row, v]
+                at = begin + np.searchsorted(neighbours[begin:end], parent)
+                if at == end or neighbours[at] != parent or known[parent].level + 1 != level:
+                    found |= np.uint8(4 << row)
             wrong[v], sums[v] = found, gathered
 
 
@@ -123,8 +124,11 @@ def are_distances(graph: gp.Graph, distance: Array, source: int) -> bool:
     return not wrong.any()
 
 
-def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
-    """Whether each answer in the folder `answers` is right, where PageRank has so many iterations."""
+def verify(graph: gp.Graph, answers: Path, iterations: int, others: Mapping[str, Path]) -> dict[str, bool]:
+    """Whether each answer in the folder `answers` is right, where PageRank has so many iterations.
+
+    And whether the parents in the folders `others` are right, by name: those of searches with the same levels.
+    """
     offsets = graph._arrays.in_edges.offsets
     degree, rank = np.diff(offsets).astype(np.int32), 1 / graph.n
     divisor, source = np.maximum(degree, 1), int(degree.argmax())
@@ -132,24 +136,31 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     known["level"], known["label"] = (
         np.load(answers / f"{of}.npy") for of in ("BFS-level", "ConnectedComponents-value")
     )
-    known["gives"], parent = rank / divisor, np.load(answers / "BFS-parent.npy")
-    stray = bool(((parent >= 0) != (known["level"] >= 0)).any())  # those that are reached, and no others, have parents
-    parent = np.maximum(parent, 0).astype(np.uint32)
-    giant, others = known["label"][source], []
-    for first, last, neighbours, _ in pages_of(graph):
-        check_lists(even_cuts(first, last, offsets), offsets, neighbours, known, parent, wrong, sums)
-        others.append(edges_outside(giant, first, last, offsets, neighbours, known["label"]))
+    known["gives"], parents, stray = rank / divisor, np.empty((1 + len(others), graph.n), np.uint32), []
+    for row, folder in enumerate((answers, *others.values())):
+        given = np.load(folder / "BFS-parent.npy")
+        stray.append(((given >= 0) != (known["level"] >= 0)).any())  # only those that are reached have parents
+        np.maximum(given, 0, out=parents[row], casting="unsafe")
+        del given
+    giant, outside, of_vertex = known["label"][source], [], VERTEX_BYTES + PARENT_BYTES * len(others)
+    for first, last, neighbours, _ in pages_of(graph, of_vertex):
+        check_lists(even_cuts(first, last, offsets), offsets, neighbours, known, parents, wrong, sums)
+        outside.append(edges_outside(giant, first, last, offsets, neighbours, known["label"]))
     label, level = (np.ascontiguousarray(known[name]) for name in ("label", "level"))
-    del known, parent
+    del known, parents
+    begun = bool((level == 0).sum() == 1 and level[source] == 0)
     right = {
-        "BFS": not stray and not (wrong & 5).any() and bool((level == 0).sum() == 1 and level[source] == 0),
-        "ConnectedComponents": not (wrong & 2).any() and are_components(label, np.concatenate(others), level, source),
+        name: begun and not stray[row] and not (wrong & (1 | 4 << row)).any()
+        for row, name in enumerate(("BFS", *others))
     }
-    del label, level, others
+    right["ConnectedComponents"] = not (wrong & 2).any() and are_components(
+        label, np.concatenate(outside), level, source
+    )
+    del label, level, outside
     for iteration in range(iterations):
         if iteration:
             gives = rank / divisor
-            for first, last, neighbours, _ in pages_of(graph):
+            for first, last, neighbours, _ in pages_of(graph, of_vertex):
                 sum_lists(even_cuts(first, last, offsets), offsets, neighbours, gives, sums)
         lost = np.where(degree == 0, rank, 0).sum() / graph.n
         rank = (1 - DAMPING) / graph.n + DAMPING * (sums + lost)
@@ -160,10 +171,15 @@ def verify(graph: gp.Graph, answers: Path, iterations: int) -> dict[str, bool]:
     return right
 
 
-def pages_of(graph: gp.Graph, values: bool = False) -> Iterator[tuple[int, int, Array, Array | None]]:
-    """The first vertex of each page, the end of its vertices, the sources of their in-edges, and the edges' values."""
+def pages_of(
+    graph: gp.Graph, of_vertex: int = VERTEX_BYTES, values: bool = False
+) -> Iterator[tuple[int, int, Array, Array | None]]:
+    """The first vertex of each page, the end of its vertices, the sources of their in-edges, and the edges' values.
+
+    The caller has so many bytes `of_vertex` in memory for each vertex.
+    """
     with ThreadPool() as pool, SourceFactory(graph, values) as sources:
-        sources.divide(MemoryNeeds(VERTEX_BYTES * graph.n if graph.on_disk else 0))
+        sources.divide(MemoryNeeds(of_vertex * graph.n if graph.on_disk else 0))
         source = sources.into(min(PAGE_EDGES, sources.page_edges or PAGE_EDGES))
         yield from plain(source, graph._arrays.in_edges.offsets, pool, values=values)
 
@@ -200,7 +216,10 @@ def are_components(label: Array, others: Array, level: Array, source: int) -> bo
 
 
 def agree(name: str, answers: Path, others: Path) -> bool:
-    """Whether two answers of a program are the same: the levels of searches, and ranks but for rounding."""
+    """Whether two answers of a program are the same: the levels of searches, and ranks but for rounding.
+
+    Parents may differ.
+    """
     column = "level" if name == "BFS" else "value"
     one, other = (np.load(folder / f"{name}-{column}.npy", mmap_mode="r") for folder in (answers, others))
     return bool(np.abs(one / other - 1).max() < RANKS_DIFFER) if name == "PageRank" else bool((one == other).all())
