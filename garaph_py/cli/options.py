@@ -46,7 +46,7 @@ Memory = Annotated[
     str | None,
     Option(
         help="Memory to use, such as 2GiB; by default four fifths of the available memory. Larger graphs use "
-        "temporary files beside the graph directory, or on the first --disk."
+        "temporary files beside the graph directory, on the first --disk, or in the directory TMPDIR."
     ),
 ]
 Disks = Annotated[

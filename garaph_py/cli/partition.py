@@ -28,7 +28,7 @@ def partition(
         str | None,
         Option(
             help="Memory to use, such as 2GiB; by default four fifths of the available memory. Larger parts use "
-            "temporary files beside the new directory."
+            "temporary files beside the new directory, or in the directory TMPDIR."
         ),
     ] = None,
     threads: Threads = None,

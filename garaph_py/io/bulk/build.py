@@ -49,6 +49,7 @@ from .drawn import Drawn
 from .passes import fewest_passes, has_room, owned, owner_ranges
 from .scan import EdgeSource, NumberedEdges
 from .sort import ExternalSort
+from .spill import forgets, seconds_to_write
 from .symmetrize import edges_by_value, packed_ends, union_kernel, union_of
 
 Array = npt.NDArray[Any]
@@ -110,9 +111,10 @@ def write_external(
     memory : int
         Bytes of memory the import may take.
     disks : sequence of path-like
-        See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
-        stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again. If it
-        has no room for them, they are sorted in up to 16 passes for each direction, and each pass reads all edges.
+        See `storage.directory.save`. The first disk also holds the temporary files, unless the environment variable
+        TMPDIR names a folder for them: up to 7 bytes and a value for each stored edge, and 8 and a value for each edge
+        if the source cannot be streamed again. While edges are written, their temporary files shrink. If there is no
+        room for them, edges are sorted in up to 16 passes for each direction, and each pass reads all edges.
     min_sort_bytes : int
         Least memory for sorting, in bytes; tests set it to 0.
 
@@ -130,7 +132,7 @@ def write_external(
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
-            explained = disk_error(error, destination, importing.needs)
+            explained = disk_error(error, destination, importing.temporary, importing.needs)
             if explained is error:
                 raise
             raise explained from error
@@ -141,6 +143,8 @@ class Import:
 
     Attributes
     ----------
+    temporary : Path
+        The folder of the temporary files.
     needs : dict of Path to int
         Bytes that each disk must hold; empty until the edges have been counted. See `disk_needs`.
     """
@@ -157,7 +161,7 @@ class Import:
     ) -> None:
         self._source, self._destination, self._options, self._memory = source, destination, options, memory
         self._pool, self._on_event, self._min_sort_bytes = pool, on_event, min_sort_bytes
-        self._temporary = destination.disks[0]
+        self.temporary = Path(os.environ.get("TMPDIR") or destination.disks[0])
         self._one_way = not options.both_ways  # an edge of the source counts in one direction
         self._stack = ExitStack()
         self.needs: dict[Path, int] = {}
@@ -168,7 +172,7 @@ class Import:
             reading, memory = self._source.reading, self._memory
             if reading and reading + self._min_sort_bytes > memory:
                 raise too_little("reading takes", reading, reading + self._min_sort_bytes, memory)
-            edges = NumberedEdges(self._source, self._temporary, memory - reading, self._pool, self._on_event)
+            edges = NumberedEdges(self._source, self.temporary, memory - reading, self._pool, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
@@ -212,11 +216,13 @@ class Import:
         self._packed_values = self._packed and narrow
         raw, share = self._raw_bytes, PACKED_SHARE if self._packed else 1.0
         values = most * width * (1 + self._directed) * (not self._packed_values)
-        self._data_bytes, self._there = int((raw - values) * share) + values, {self._temporary: edges.spilled}
+        self._data_bytes, self._there = int((raw - values) * share) + values, {self.temporary: edges.spilled}
+        each = external.file_bytes(2 * key_bits(self._n), width)
+        self._key_bytes = (1 if self._directed else 2) * edges.edges * each  # of one direction, in temporary files
         held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
-        self._drawn = self._draws_again(self._memory - held)
-        one_pass = self._symmetrize or self._drawn is not None
-        self._passes = 1 if one_pass else fewest_passes(lambda n: self._needs(edges, n), self._there)
+        self._drawn, self._shrinks = None, forgets(self.temporary)
+        self._passes = 1 if self._symmetrize else fewest_passes(lambda n: self._needs(edges, n), self._there)
+        self._drawn = self._draws_again(edges, self._memory - held)
         self.needs = self._needs(edges, self._passes)
         check_disks(self.needs, self._there)
         held = max(held + edges.nbytes * (self._passes > 1), ids.nbytes + edges.nbytes + READER_BYTES)
@@ -224,34 +230,45 @@ class Import:
         if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
             raise too_little(what, of_vertices + edges.nbytes, held + self._min_sort_bytes, self._memory)
-        kernels = [*external.kernels(width), *adjacency.kernels(width)]
+        kernels = [*external.external_kernels(width), *adjacency.kernels(width)]
         if self._symmetrize:
-            kernels += [union_kernel(width), *(external.kernels(8) if width else ())]
+            kernels += [union_kernel(width), *(external.external_kernels(8) if width else ())]
         prepare(kernels, self._on_event)
 
-    def _draws_again(self, memory: int) -> Drawn | None:
-        """What sorts random edges in `memory`, if to draw them again takes less time than a temporary file."""
-        edges, options = self._source.drawn, self._options
-        if edges is None or options.order != "none" or self._symmetrize or memory < self._min_sort_bytes:
+    def _draws_again(self, edges: NumberedEdges, memory: int) -> Drawn | None:
+        """What sorts random edges in `memory`, if drawing them again takes less time than writing a temporary file.
+
+        That file is read while keys are sorted, so reading takes no time of its own.
+        """
+        if self._source.drawn is None or self._options.order != "none" or self._symmetrize:
             return None
-        drawn = Drawn(edges, self._keys(not self._one_way), memory, self._pool, self._on_event)
         directions = (False, True) if self._directed else (False,)
-        fits = drawn.is_faster(len(directions)) and all(drawn.count(reverse) for reverse in directions)
-        return drawn if fits else None
+        drawn = Drawn(self._source.drawn, self._keys(not self._one_way), memory, self._pool, self._on_event)
+        if drawn.memory < max(self._min_sort_bytes, 1):
+            return None
+        if has_room(self._needs(edges, self._passes), self._there):
+            writing = seconds_to_write(self.temporary, len(directions) * self._key_bytes)
+            draw, draws = drawn.seconds(), 1 if self._passes == 1 else len(directions) * (1 + self._passes)
+            if len(directions) * (1 + drawn.ranges) * draw > max(draws * draw, writing):
+                return None
+        return drawn if all(drawn.count(reverse) for reverse in directions) else None
 
     def _needs(self, edges: NumberedEdges, passes: int, largest: float = 0.0) -> dict[Path, int]:
         """What the disks must hold if edges are sorted in so many passes, of which the `largest` sorts this part."""
         if self._drawn is not None:
-            return disk_needs(self._destination, 0, self._data_bytes)
-        one_direction = self._directed and passes > 1  # at a time
-        keys = edges.edges if one_direction else 2 * edges.edges
-        sorting = int(keys * (8 + self._value_bytes) * max(largest, 1 / passes))
+            return disk_needs(self._destination, self.temporary, 0, self._data_bytes, 0.0)
+        directions = 1 + self._directed
+        sorting, last = int(self._key_bytes * max(largest, 1 / passes)), 1 / (directions * passes)
+        if not self._shrinks:
+            sorting, last = sorting * (directions if passes == 1 else 1), 0.0
         sorting += 16 * edges.edges if self._symmetrize and self._value_bytes else 0  # by value
-        return disk_needs(self._destination, edges.spilled + sorting, self._data_bytes)
+        needs = disk_needs(self._destination, self.temporary, sorting, self._data_bytes, last)
+        needs[self.temporary] += edges.spilled
+        return needs
 
     def _sort(self, memory: int, expected: int, owners: int | None = None) -> ExternalSort:
         bits = key_bits(self._n) + key_bits(self._n if owners is None else owners)
-        sort = ExternalSort(self._temporary, bits, self._value_bytes, memory, self._pool, expected)
+        sort = ExternalSort(self.temporary, bits, self._value_bytes, memory, self._pool, expected)
         self._stack.callback(sort.close)
         return sort
 
@@ -332,7 +349,7 @@ class Import:
         batches, share = self._batches(edges), 0
         if width:
             share = int(memory * IN_EDGES_SHARE)
-            by_value = ExternalSort(self._temporary, 8 * width, 8, memory, self._pool, edges.edges)
+            by_value = ExternalSort(self.temporary, 8 * width, 8, memory, self._pool, edges.edges)
             self._stack.callback(by_value.close)
             for sources, targets, values in batches:
                 assert values is not None
@@ -421,21 +438,25 @@ def widest_gap(ascending: Array) -> int:
     return max((int(np.diff(ascending[start : start + SLICE + 1]).max(initial=0)) for start in starts), default=0)
 
 
-def disk_needs(destination: Destination, temporary: int, data: int) -> dict[Path, int]:
-    """Bytes that each filesystem must hold, keyed by the first of its disks in the list.
+def disk_needs(destination: Destination, folder: Path, temporary: int, data: int, last: float) -> dict[Path, int]:
+    """Bytes that each filesystem must hold, keyed by `folder`, or by the first of its disks in the list.
 
     Parameters
     ----------
+    folder : Path
+        Where the temporary files of sorts are.
     temporary : int
-        Bytes of temporary files, which are on the first disk.
+        Their bytes.
     data : int
         Bytes of the graph, spread evenly over the disks.
+    last : float
+        The part of these that is written at last, while the temporary files shrink.
     """
-    needs = {destination.disks[0]: temporary}
-    firsts: dict[int, Path] = {}
+    needs, firsts = {folder: 0}, {os.stat(folder).st_dev: folder}
     for disk in destination.disks:
         first = firsts.setdefault(os.stat(disk).st_dev, disk)
         needs[first] = needs.get(first, 0) + -(-data // len(destination.disks))
+    needs[folder] += max(temporary - int(last * needs[folder]), 0)
     return needs
 
 
@@ -453,21 +474,21 @@ def disk_full(folder: Path, needed: int) -> DiskFullError:
     free, more = shutil.disk_usage(folder).free, f"{needed:,} bytes ({show_bytes(needed)})" if needed else "more"
     return DiskFullError(
         f"the disk at {disk} is full: the graph and its temporary files need {more}, and {free:,} are free; free space "
-        "there or choose another directory"
+        "there, choose another directory, or another one for temporary files (TMPDIR)"
     )
 
 
-def disk_error(error: Exception, destination: Destination, needs: Mapping[Path, int]) -> Exception:
+def disk_error(error: Exception, destination: Destination, temporary: Path, needs: Mapping[Path, int]) -> Exception:
     """The exception to raise instead of `error`: full disks and failures of temporary files get their own messages.
 
     An `OSError` that no other function has turned into an error with a file name comes from a temporary file.
     """
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) and cause.errno in FULL:
-        disks = destination.disks[:1] if cause is error else (needs or destination.disks)
+        disks = (temporary,) if cause is error else (needs or destination.disks)
         fullest = min(disks, key=lambda disk: shutil.disk_usage(disk).free)
         return disk_full(fullest, needs.get(fullest, 0))
     if isinstance(error, OSError):
-        problem = f"temporary files cannot be used ({reason(error)}); choose another directory"
-        return ParameterError(f"{destination.disks[0]}: {problem}")
+        problem = f"temporary files cannot be used ({reason(error)}); choose another directory, or set TMPDIR to one"
+        return ParameterError(f"{temporary}: {problem}")
     return error

@@ -1,8 +1,8 @@
 """Sort the entries of random edges in memory: the edges are drawn anew for each range of vertices.
 
-Many cores draw all edges sooner than a disk writes and reads their keys once, so no temporary file is needed. A first
-draw counts the entries of each class of vertices, thread by thread. So each thread knows where to put the keys that it
-makes of a range of vertices, and no pass draws edges only to count them.
+If there are few ranges, many cores draw all edges for each of them sooner than a disk writes their keys once, so no
+temporary file is needed. A first draw counts the entries of each class of vertices, thread by thread. So each thread
+knows where to put the keys that it makes of a range of vertices, and no pass draws edges only to count them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ PARTS = 8
 """Parts of the edges for each thread, so that threads end at about the same time."""
 CLASSES = 1 << 14
 """Equal ranges of vertices at most, whose entries are counted; the counters of a part (128 KiB) stay in its caches."""
-DRAW, SORT, SPILL = 8, 45, 21
-"""Nanoseconds for each edge of an undirected graph: a core draws it and chooses its keys; a core does everything else;
-a disk of 1.5 GB/s writes and reads its two keys (docs/results/import.md)."""
+TRIAL_EDGES = 1 << 18
+"""Edges that each thread draws to see how long it takes: some milliseconds."""
 
 
 def make_count_classes(draw: Callable[..., int]):
@@ -117,9 +117,16 @@ class Drawn:
     keys : EdgeKeys
         Which entries an edge has.
     memory : int
-        Bytes that the two buffers of keys and values may take.
+        Bytes that it may take.
     pool : ThreadPool
     on_event : callable
+
+    Attributes
+    ----------
+    memory : int
+        Bytes that the two buffers of keys and values may take: what the threads leave, which draw edges into columns.
+    ranges : int
+        In how many ranges the entries of one direction will be sorted (an estimate).
     """
 
     def __init__(
@@ -127,21 +134,36 @@ class Drawn:
     ) -> None:
         self._edges, self._keys, self._pool, self._on_event = edges, keys, pool, on_event
         self._width = 0 if edges.dtype is None else edges.dtype.itemsize
-        self._capacity, self._parts = memory // (2 * (8 + self._width)), PARTS * pool.size
+        self._parts = PARTS * pool.size
         self._shift = max((edges.n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
+        self._classes = ((edges.n - 1) >> self._shift) + 1
         self._columns = np.empty((2, self._parts, BLOCK), np.uint32)
         self._scratch = np.empty((self._parts, 2 * LANES), np.uint64)
+        self._weights = np.empty((self._parts, BLOCK if self._width else 0), np.int32)
+        self.memory = memory - self._columns.nbytes - self._scratch.nbytes - self._weights.nbytes
+        self._capacity = max(self.memory, 0) // (2 * (8 + self._width))
+        self.ranges = 1 + edges.count * (1 + keys.both) // max(self._capacity, 1)
         self._ranges: dict[bool, tuple[list[range], Array]] = {}
 
-    def is_faster(self, directions: int) -> bool:
-        """Whether to draw the edges again takes less time than a temporary file, to sort so many `directions`."""
-        passes = 1 + self._edges.count * (1 + self._keys.both) // max(self._capacity, 1)
-        return directions * (1 + passes) * DRAW + SORT <= SPILL * self._pool.size
+    def seconds(self) -> float:
+        """How long it takes to draw all edges once, and count them, by the time that a few take."""
+        edges, size, took = min(TRIAL_EDGES * self._pool.size, self._edges.count), self._pool.size, []
+        counts, bounds = np.zeros((size, self._classes), np.int64), shares(edges, size)
+        how = *self._drawing, *self._owners(False), self._shift, PerCall(counts)
+        kernel = count_kernel(self._edges.kernel.function)
+        prepare([kernel], self._on_event)
+        for _ in range(2):  # in the first, threads may begin late
+            started = perf_counter()
+            self._pool.launch(kernel.rows(size, *bounds, *how))
+            took.append(perf_counter() - started)
+        return min(took) * self._edges.count / max(edges, 1)
 
     def count(self, reverse: bool) -> bool:
         """Count the entries of one direction; return whether the memory is enough to sort them. See `sorted`."""
         edges = self._edges
-        counts = np.zeros((self._parts, ((edges.n - 1) >> self._shift) + 1), np.int64)
+        if 8 * self._parts * self._classes > self.memory:
+            return False
+        counts = np.zeros((self._parts, self._classes), np.int64)
         kernel = count_kernel(edges.kernel.function)
         prepare([kernel], self._on_event)
         how = *self._owners(reverse), self._shift, PerCall(counts)
@@ -165,7 +187,7 @@ class Drawn:
         prepare([kernel, *sort_kernels(self._width)], self._on_event)
         most = int(counts.sum(axis=0).max())
         a, b = KeyBuffers(most + self._parts, self._width), KeyBuffers(most, self._width)  # see `draw_keys`
-        weights = PerCall(np.empty((self._parts, BLOCK), np.int32))
+        weights = PerCall(self._weights)
         bits = key_bits(edges.n)
         for number, owners in enumerate(ranges):
             ends = np.cumsum(counts[:, number] + 1) - 1

@@ -18,10 +18,15 @@ from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
 Array = npt.NDArray[Any]
 Piece = tuple[Array, "Array | None"]
 
-READ_KEYS = SECTOR // 4
-"""Reads start and end at multiples of this many keys or values: a sector of 4-byte values."""
+READ_KEYS = SECTOR
+"""Reads start and end at multiples of this many keys or values: whole sectors, however many bytes each takes."""
 READERS = 4
 """Threads that read pieces of runs: with one read at a time, a disk is slower (docs/results/import.md)."""
+
+
+def whole_reads(keys: int) -> int:
+    """The number of `keys`, rounded up so that a read may end after them."""
+    return -(-keys // READ_KEYS) * READ_KEYS
 
 
 class KeyBuffers:
@@ -44,8 +49,27 @@ class KeyBuffers:
         return self.keys[start:stop], None if self.values is None else self.values[start:stop]
 
 
+class ShortKeys:
+    """Like `KeyBuffers`, for the lowest `key_bytes` bytes of each key, the lowest first (uint8).
+
+    Eight bytes can be read where the last key begins.
+    """
+
+    def __init__(self, length: int, width: int, key_bytes: int) -> None:
+        self._key_bytes, length = key_bytes, whole_reads(length)
+        with enough_memory("sorting"):
+            self.keys = on_own_pages(whole_pages(key_bytes * length + 8), np.dtype(np.uint8))
+            self.values = on_own_pages(whole_pages(width * length) // width, np.dtype(f"u{width}")) if width else None
+
+    def part(self, start: int, stop: int) -> Piece:
+        keys = self.keys[self._key_bytes * start : self._key_bytes * stop]
+        return keys, None if self.values is None else self.values[start:stop]
+
+
 class Runs:
-    """Runs in a temporary file, which a background thread writes, and others read.
+    """Runs in a temporary file, which a background thread writes, and others read; what has been read leaves the file.
+
+    A key is stored as its lowest `key_bytes` bytes: its bucket says the rest.
 
     Parameters
     ----------
@@ -53,13 +77,14 @@ class Runs:
         For a temporary file without a name.
     width : int
         Bytes of a value; 0 for none.
+    key_bytes : int
     capacity : int
         The most keys of a run.
     """
 
-    def __init__(self, folder: Path, width: int, capacity: int) -> None:
-        self._width, self._capacity = width, capacity
-        self._scattered: KeyBuffers | None = None
+    def __init__(self, folder: Path, width: int, key_bytes: int, capacity: int) -> None:
+        self._width, self._key_bytes, self._capacity = width, key_bytes, capacity
+        self._scattered: list[ShortKeys] = []
         self._starts: list[Array] = []
         self._places: list[tuple[int, int]] = []  # per run: file offsets of its keys and values
         self._reading: Generator[Any, None, None] | None = None
@@ -75,27 +100,30 @@ class Runs:
         return 2 * READ_KEYS * len(self)
 
     def target(self, count: int) -> Piece:
-        """The buffers for a run of `count` keys; fill them, then call `add`."""
-        if self._scattered is None:
-            self._scattered = KeyBuffers(self._capacity, self._width)
-        self._writer.wait()  # until the run before has been written from this buffer
-        return self._scattered.part(0, count)
+        """The buffers for a run of `count` keys; fill them, then call `add`.
+
+        There are two, so that the caller fills one while the other is written.
+        """
+        if len(self._scattered) < 2:
+            self._scattered.append(ShortKeys(self._capacity, self._width, self._key_bytes))
+        return self._scattered[len(self) % 2].part(0, count)
 
     def add(self, starts: Array) -> None:
         """Keep the run in the `target`, whose buckets begin at `starts`, which has one more number: the end."""
+        run = self._scattered[len(self) % 2]
         self._starts.append(starts.copy())  # it may be a view of a table for every thread
-        assert self._scattered is not None
-        self._writer.start(self._append, self._scattered, int(starts[-1]))
+        self._writer.start(self._append, run, int(starts[-1]))  # waits until the run before has been written
 
-    def _append(self, run: KeyBuffers, count: int) -> None:
-        place = self._spill.append(run.keys[: whole_pages(8 * count) // 8])
+    def _append(self, run: ShortKeys, count: int) -> None:
+        count = whole_reads(count)
+        place = self._spill.append(run.keys[: whole_pages(self._key_bytes * count)])
         values = None if run.values is None else run.values[: whole_pages(self._width * count) // self._width]
         self._places.append((place, place if values is None else self._spill.append(values)))
 
     def finish(self) -> None:
         """Wait until the last run is in the file."""
         self._writer.wait()
-        self._scattered = None
+        self._scattered.clear()
 
     @property
     def totals(self) -> Array:
@@ -110,7 +138,7 @@ class Runs:
         """
         totals = self.totals
         most = max(int(totals[first:last].sum()) for first, last in bounds) + self.slack
-        buffers = KeyBuffers(most, self._width), KeyBuffers(most, self._width)
+        buffers = [ShortKeys(most, self._width, self._key_bytes) for _ in range(2)]
 
         def read() -> Iterator[tuple[Piece, Array, Array]]:
             for number, group in enumerate(bounds):
@@ -120,7 +148,7 @@ class Runs:
         self._reading = prefetched(read())
         yield from self._reading
 
-    def _read(self, out: KeyBuffers, first: int, last: int) -> tuple[Array, Array]:
+    def _read(self, out: ShortKeys, first: int, last: int) -> tuple[Array, Array]:
         """Read the buckets [first, last) of every run; return where each bucket's pieces begin and end in `out`."""
         begins = np.empty((last - first, len(self._starts)), np.int64)
         ends, place, reads = np.empty_like(begins), 0, []
@@ -130,26 +158,27 @@ class Runs:
             reads.append(submit(self._readers, self._read_piece, out, place, run, low, high))
             begins[:, run] = starts[first:last] - low + begin
             ends[:, run] = starts[first + 1 : last + 1] - low + begin
-            place += -(-(low % READ_KEYS + high - low) // READ_KEYS) * READ_KEYS
+            place += whole_reads(low % READ_KEYS + high - low)
         for read in reads:
             read.result()
         return begins, ends
 
-    def _read_piece(self, out: KeyBuffers, place: int, run: int, low: int, high: int) -> tuple[int, int]:
-        """Read keys [low, high) of a run into `out` near `place`; return where they begin and end there.
+    def _read_piece(self, out: ShortKeys, place: int, run: int, low: int, high: int) -> tuple[int, int]:
+        """Read keys [low, high) of a run into `out` near `place`, once; return where they begin and end there.
 
         `place` is a multiple of `READ_KEYS`, and so is the position in the file from which it reads.
         """
-        first, last = low // READ_KEYS * READ_KEYS, -(-high // READ_KEYS) * READ_KEYS
+        first, last = low // READ_KEYS * READ_KEYS, whole_reads(high)
         (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
-        self._spill.read(keys, keys_at + 8 * first)
-        if values is not None:
-            self._spill.read(values, values_at + self._width * first)
+        for column, at, each in ((keys, keys_at, self._key_bytes), (values, values_at, self._width)):
+            if column is not None:
+                self._spill.read(column, at + each * first)
+                self._spill.forget(at + each * low, at + each * high)
         return place + low - first, place + high - first
 
     def pieces(self, bucket: int, most: int) -> Iterator[Piece]:
         """The keys of one bucket, run by run, in pieces of at most `most` keys; each overwrites the one before."""
-        columns = KeyBuffers(most + 2 * READ_KEYS, self._width)
+        columns = ShortKeys(most + 2 * READ_KEYS, self._width, self._key_bytes)
         for run, starts in enumerate(self._starts):
             for low in range(int(starts[bucket]), int(starts[bucket + 1]), most):
                 interrupts.check()

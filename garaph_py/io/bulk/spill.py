@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ...system.memory import on_own_pages
 from ...system.threads import submit
 
 Array = npt.NDArray[Any]
@@ -22,10 +25,16 @@ T = TypeVar("T")
 
 MAX_CALL_BYTES = 1 << 24
 """Most bytes of one write call, so that an interrupt or a full disk is noticed soon."""
+TRIAL_BYTES = 1 << 26
+"""Bytes that are written to see how fast a disk is: some hundredths of a second on a solid-state disk."""
 PAGE = 4096
 """Alignment of writes with O_DIRECT, in bytes: offset and length are multiples of it."""
 SECTOR = 512
 """Alignment of reads with O_DIRECT, in bytes."""
+KEEP_SIZE, PUNCH_HOLE = 1, 2
+"""Flags of fallocate (linux/falloc.h): a part of a file loses its room on the disk, and the file keeps its size."""
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.fallocate.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64
 
 
 class SpillFile:
@@ -43,6 +52,8 @@ class SpillFile:
     ----------
     size : int
         Bytes written.
+    forgets : bool
+        Whether the filesystem can take back a part of the file, as far as is known.
     """
 
     def __init__(self, folder: Path, direct: bool = False) -> None:
@@ -58,7 +69,7 @@ class SpillFile:
             with suppress(OSError):  # a filesystem that cannot
                 fcntl.fcntl(self._handle, fcntl.F_SETFL, os.O_DIRECT)
                 self._direct = True
-        self.size = 0
+        self.size, self.forgets = 0, True
 
     def append(self, array: Array) -> int:
         """Append `array` (contiguous) and return its offset in the file.
@@ -89,6 +100,15 @@ class SpillFile:
             raw, offset = raw[count:], offset + count
         return out
 
+    def forget(self, start: int, stop: int) -> None:
+        """Give back the room of the bytes [start, stop), which are not read again, and nor are those before in a page.
+
+        A page that they fill in part stays, unless `stop` is in the next one.
+        """
+        first, last = start // PAGE * PAGE, stop // PAGE * PAGE
+        if self.forgets and first < last:
+            self.forgets = LIBC.fallocate(self._handle, KEEP_SIZE | PUNCH_HOLE, first, last - first) == 0
+
     def _call(self, function: Callable[..., int], *arguments: Any) -> int:
         direct = self._direct  # other threads, whose calls fail as well, may change it meanwhile
         try:
@@ -105,6 +125,41 @@ class SpillFile:
         if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
+
+
+def forgets(folder: Path) -> bool:
+    """Whether the filesystem of `folder` can take back a part of a file.
+
+    Raises
+    ------
+    OSError
+        If no file can be written there.
+    """
+    spill = SpillFile(folder)
+    try:
+        spill.append(np.zeros(PAGE, np.uint8))
+        spill.forget(0, PAGE)
+        return spill.forgets
+    finally:
+        spill.close()
+
+
+def seconds_to_write(folder: Path, nbytes: int) -> float:
+    """How long it takes to write a temporary file of so many bytes, by the time that `TRIAL_BYTES` take.
+
+    Raises
+    ------
+    OSError
+        If no file can be written there.
+    """
+    spill, piece = SpillFile(folder, direct=True), on_own_pages(MAX_CALL_BYTES, np.dtype(np.uint8))
+    try:
+        started = time.perf_counter()
+        while spill.size < min(nbytes, TRIAL_BYTES):
+            spill.append(piece)
+        return (time.perf_counter() - started) * nbytes / max(spill.size, 1)
+    finally:
+        spill.close()
 
 
 class BackgroundCalls:

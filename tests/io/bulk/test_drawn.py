@@ -1,5 +1,9 @@
 """Random edges that are drawn anew for each range of vertices: the same graph as in memory, without temporary files."""
 
+import math
+import shutil
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,12 +22,13 @@ from garaph_py.storage import directory as store
 from tests.support.graphs import equal
 
 SORT_BYTES = 1 << 20
+"""Memory for keys, beside what threads draw edges into."""
 
 
 @pytest.fixture
 def anew(monkeypatch):
     """Drawing again is always faster."""
-    monkeypatch.setattr(drawn, "SPILL", 1 << 40)
+    monkeypatch.setattr(build, "seconds_to_write", lambda folder, nbytes: math.inf)
 
 
 def write(edges, out, options, threads=3):
@@ -37,9 +42,15 @@ def write(edges, out, options, threads=3):
 
     source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype), drawn=edges)
     beside = 8 * (edges.n + 1) + build.READER_BYTES + (1 + (edges.dtype is not None)) * WRITER_BYTES
-    memory = beside + SORT_BYTES
+    memory = beside + SORT_BYTES + drawing_bytes(edges, threads)
     write_external(source, out, options, memory, threads=threads, on_event=steps.append, min_sort_bytes=0)
     return {step.name for step in steps if isinstance(step, events.Step)}
+
+
+def drawing_bytes(edges, threads):
+    """What the threads take to draw edges into columns."""
+    with ThreadPool(threads) as pool:
+        return -Drawn(edges, adjacency.EdgeKeys(edges.n), 0, pool, events.ignore).memory
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -62,8 +73,9 @@ def test_the_graph_is_that_of_all_edges_in_memory(tmp_path, anew, monkeypatch, m
 @pytest.mark.parametrize("directed", [True, False])
 def test_dropped_edges_are_those_that_a_temporary_file_drops(tmp_path, monkeypatch, directed, options):
     edges, how = random_rmat(9, 300, weights=(1, 9)), ImportOptions(directed=directed, encoding="raw", **options)
+    monkeypatch.setattr(build, "seconds_to_write", lambda folder, nbytes: 0.0)
     spilled = write(edges, tmp_path / "spilled", how)
-    monkeypatch.setattr(drawn, "SPILL", 1 << 40)
+    monkeypatch.setattr(build, "seconds_to_write", lambda folder, nbytes: math.inf)
     assert "drawing edges (1 of" in str(write(edges, tmp_path / "drawn", how))
     assert "drawing" not in str(spilled)
     assert equal(*(store.open(tmp_path / name) for name in ("spilled", "drawn")))
@@ -85,13 +97,35 @@ def test_vertices_whose_edges_exceed_the_memory_are_sorted_in_a_temporary_file(t
 
 
 @pytest.mark.parametrize(
-    ("threads", "memory", "faster"), [(2, 1 << 33, False), (32, 1 << 33, True), (32, 1 << 31, False)]
+    ("draw", "writing", "again"),
+    [(1.0, 3.0, False), (1.0, 30.0, True), (0.01, 3.0, True), (0.01, 0.0, False)],
 )
-def test_many_threads_draw_faster_than_a_disk_writes(threads, memory, faster):
-    """Ten billion edges, the keys of which take 160 GB."""
-    with ThreadPool(threads) as pool:
-        both = Drawn(random_rmat(27, 75), adjacency.EdgeKeys(1 << 27, True), memory, pool, events.ignore)
-    assert both.is_faster(1) is faster
+def test_edges_are_drawn_again_if_that_takes_less_time_than_to_write_keys(tmp_path, monkeypatch, draw, writing, again):
+    """Four ranges, and a draw to count: five draws."""
+    edges = random_rmat(12, 25)
+    monkeypatch.setattr(build, "seconds_to_write", lambda folder, nbytes: writing * (nbytes == 2 * edges.count * 2))
+    monkeypatch.setattr(Drawn, "seconds", lambda self: draw)
+    steps = write(edges, tmp_path / "graph", ImportOptions(directed=False, encoding="raw"))
+    assert ("drawing edges (4 of 4)" in steps) == again
+    assert ("distributing edges" in steps) != again
+
+
+def test_edges_are_drawn_again_if_the_disk_has_no_room_for_keys(tmp_path, monkeypatch):
+    edges = random_rmat(12, 200)
+    data = 8 * (edges.n + 1) + 4 * 2 * edges.count
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=data))
+    monkeypatch.setattr(build, "forgets", lambda folder: False)
+    monkeypatch.setattr(Drawn, "seconds", lambda self: math.inf)
+    assert "drawing edges (1 of" in str(write(edges, tmp_path / "graph", ImportOptions(directed=False, encoding="raw")))
+
+
+def test_the_time_to_draw_is_measured():
+    with ThreadPool(2) as pool:
+        some = Drawn(random_rmat(10, 100), adjacency.EdgeKeys(1 << 10, True), 1 << 24, pool, events.ignore)
+        more = Drawn(random_rmat(20, 100), adjacency.EdgeKeys(1 << 20, True), 1 << 24, pool, events.ignore)
+        none = Drawn(random_rmat(3, 0), adjacency.EdgeKeys(1 << 3, True), 1 << 24, pool, events.ignore)
+        assert 0 < some.seconds() < more.seconds()
+        assert none.seconds() == 0
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 200))

@@ -26,7 +26,7 @@ from garaph_py.graph import generate
 from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.number import number_vertices
 from garaph_py.io import collect
-from garaph_py.io.bulk import array_writer, numbering
+from garaph_py.io.bulk import array_writer, numbering, spill
 from garaph_py.io.bulk import build as external
 from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.import_ import import_file, write_random
@@ -237,7 +237,11 @@ def test_what_each_filesystem_needs(monkeypatch):
     disks = [Path(name) for name in ("one/a", "one/b", "other/a")]
     monkeypatch.setattr(external, "os", SimpleNamespace(stat=lambda disk: SimpleNamespace(st_dev=disk.parent)))
     destination = Destination(disks[0], (disks[2], disks[0], disks[1]), ("", "", ""), ID)
-    assert external.disk_needs(destination, 1000, 300) == {disks[2]: 1100, disks[0]: 200}
+    here, there = disks[2], Path("third/a")
+    assert external.disk_needs(destination, here, 1000, 300, 0.0) == {here: 1100, disks[0]: 200}
+    assert external.disk_needs(destination, here, 1000, 300, 0.5) == {here: 1050, disks[0]: 200}
+    assert external.disk_needs(destination, here, 30, 300, 0.5) == {here: 100, disks[0]: 200}
+    assert external.disk_needs(destination, there, 1000, 300, 0.5) == {there: 1000, here: 100, disks[0]: 200}
 
 
 @pytest.mark.parametrize(("scale", "factor"), [(0, 0), (3, 0), (0, 5)])
@@ -255,8 +259,9 @@ def source():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [100_000, 200_000])
-def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, source, limit):
+@pytest.mark.parametrize(("again", "limit"), [(False, 100_000), (True, 20_000)])
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, again, limit):
+    source = source_of(*np.random.default_rng(1).integers(0, 900, (2, 20_000), np.uint32), rows=1000, again=again)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))  # it fails when ids are spilled, and when keys are
     try:
@@ -269,10 +274,24 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, source, limit):
 
 def test_a_disk_that_would_be_full_is_told_before(tmp_path, source, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
-    needed = 20_000 * (8 + 8) + 20_000 * 8 // 16 + 2 * 8 * 901  # a copy, both arrays, and the keys of 16 passes
+    needed = 20_000 * (8 + 8) + 2 * 8 * 901  # a copy and both arrays: these take more than the keys of a pass
     with pytest.raises(DiskFullError, match=rf"need {needed:,} bytes \(.*\), and 100,000 are free; free space there"):
         write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, min_sort_bytes=0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_are_where_the_user_says(tmp_path, source, monkeypatch):
+    folders, opened = [], spill.SpillFile.__init__
+    monkeypatch.setattr(
+        spill.SpillFile, "__init__", lambda self, at, direct=False: (folders.append(at), opened(self, at, direct))[1]
+    )
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / "disk").mkdir()
+    write_external(source, tmp_path / "disk" / "graph", ImportOptions(), 1 << 18, min_sort_bytes=0)
+    assert set(folders) == {tmp_path}
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    with pytest.raises(ParameterError, match=r"none: temporary files cannot be used \(No such file.*TMPDIR"):
+        write_external(source, tmp_path / "disk" / "another", ImportOptions(), 1 << 18, min_sort_bytes=0)
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from garaph_py.errors import DiskFullError
 from garaph_py.graph import generate
 from garaph_py.io import collect
-from garaph_py.io.bulk import passes
+from garaph_py.io.bulk import build, passes
 from garaph_py.io.bulk.build import ImportOptions, write_external
+from garaph_py.io.bulk.drawn import Drawn
 from garaph_py.io.bulk.import_ import write_random
 from garaph_py.io.bulk.scan import EdgeSource, KnownCounts
 from garaph_py.io.formats.format import EdgeList
@@ -51,11 +52,13 @@ def test_ranges_hold_all_vertices_and_about_as_many_entries(n, count, owners, fe
 @pytest.mark.parametrize("directed", [True, False])
 def test_a_disk_with_little_room_gets_the_same_graph(tmp_path, monkeypatch, directed, weights):
     monkeypatch.setattr(collect, "SORTING", 1 << 50)  # out of core
+    monkeypatch.setattr(build, "forgets", lambda folder: False)
+    monkeypatch.setattr(Drawn, "count", lambda self, reverse: False)  # memory is too small
     edges, options = generate.random_rmat(12, 40, weights=weights), ImportOptions(directed=directed, encoding="raw")
     width, steps = 4 * (weights is not None), []
     write_random(edges, tmp_path / "there", options, memory="1GiB", threads=2)
     data = 8 * ((1 << 12) + 1) * (1 + directed) + 2 * (4 + width) * edges.count
-    keys = (8 + width) * edges.count * (2 - directed)  # those of one direction at a time
+    keys = (2 + width) * edges.count * (2 - directed)  # those of one direction at a time
     monkeypatch.setattr(shutil, "disk_usage", lambda disk: SimpleNamespace(free=data + int(0.3 * keys)))
     write_random(edges, tmp_path / "here", options, memory="1GiB", threads=2, on_event=steps.append)
     told = {step.name for step in steps if "edges (" in step.name}
@@ -64,13 +67,31 @@ def test_a_disk_with_little_room_gets_the_same_graph(tmp_path, monkeypatch, dire
     assert equal(here, there)
 
 
+@pytest.mark.parametrize(("shrinks", "passes"), [(True, 1), (False, 8)])
+@pytest.mark.parametrize("directed", [True, False])
+def test_files_that_shrink_need_less_room(tmp_path, monkeypatch, directed, shrinks, passes):
+    """The keys take 3 bytes, and the edges 4: there is room for the edges, and a bit more."""
+    monkeypatch.setattr(build, "forgets", lambda folder: shrinks)
+    ends, steps = np.random.default_rng(1).integers(0, 1 << 14, (2, 50_000), np.uint32), []
+    known = KnownCounts(1 << 14, 50_000, None)
+    source = EdgeSource(lambda listener: iter([EdgeList(*ends, None)]), True, known=known)
+    data, keys = 8 * ((1 << 14) + 1) * (1 + directed) + 4 * 2 * 50_000, 3 * 50_000 * (2 - directed)
+    monkeypatch.setattr(shutil, "disk_usage", lambda disk: SimpleNamespace(free=data + keys // 6))
+    options = ImportOptions(directed=directed, encoding="raw")
+    write_external(source, tmp_path / "graph", options, 1 << 28, on_event=steps.append)
+    names = {step.name for step in steps if step.name.startswith("distributing")}
+    assert len(names) == passes
+    assert not store.verify(tmp_path / "graph")
+
+
 def test_a_range_for_which_there_is_no_room_is_told_before_it_is_sorted(tmp_path, monkeypatch):
     """A star: one vertex has half of all entries, which no number of passes divides."""
     ends = np.arange(1, 20_001, dtype=np.uint32)
     known = KnownCounts(len(ends) + 1, len(ends), None)
     source = EdgeSource(lambda listener: iter([EdgeList(np.zeros_like(ends), ends, None)]), True, known=known)
     data = 8 * (len(ends) + 2) + 4 * 2 * len(ends)
-    monkeypatch.setattr(shutil, "disk_usage", lambda disk: SimpleNamespace(free=data + 4 * len(ends)))
+    monkeypatch.setattr(build, "forgets", lambda folder: False)
+    monkeypatch.setattr(shutil, "disk_usage", lambda disk: SimpleNamespace(free=data + len(ends)))
     steps = []
     with pytest.raises(DiskFullError, match=r"the graph and its temporary files need"):
         write_external(
