@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
+from math import prod
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -39,8 +40,8 @@ CopyBack = Callable[[Array, int, Any], None]
 """``copy(array, address, stream)`` starts to copy what is at an address on the device to an array of bytes."""
 
 
-class StagedTransfer:
-    """A `Transfer` of arrays that are not pinned. The device's context must be current. Use it in ``with``.
+class Staging:
+    """Threads that copy, and their pinned buffers. The device's context must be current.
 
     Parameters
     ----------
@@ -53,9 +54,19 @@ class StagedTransfer:
     """
 
     def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
-        self._device, self._stream = kept.device, None
-        self._threads, memory = workers(pool, threads)
-        self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in memory]
+        with ThreadPool(threads) as available:
+            self._threads = ThreadPool(min(available.size, MOST_THREADS))
+        shape = self._threads.size, BUFFERS, PIECE
+        self._device, self._memory = kept.device, pool.empty(prod(shape), np.dtype(np.uint8)).reshape(shape)
+
+
+class StagedTransfer(Staging):
+    """A `Transfer` of arrays that are not pinned. Use it in ``with``."""
+
+    def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
+        super().__init__(kept, pool, threads)
+        self._stream = None
+        self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in self._memory]
 
     def send(self, arrays: HostArrays, addresses: Sequence[int | None], stream: Any) -> int:
         wanted = copies(arrays, addresses)
@@ -93,25 +104,14 @@ class StagedTransfer:
             self._stream.synchronize()
 
 
-class StagedReturn:
-    """Copies from the device to arrays that are not pinned. The device's context must be current.
-
-    Parameters
-    ----------
-    kept : DeviceGraph
-        Makes the events.
-    pool : PinnedPool
-        Makes the buffers.
-    threads : int or None
-        CPU threads; None for one per available core.
-    """
+class StagedReturn(Staging):
+    """Copies from the device to arrays that are not pinned."""
 
     def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
-        self._device = kept.device
-        self._threads, memory = workers(pool, threads)
+        super().__init__(kept, pool, threads)
         # Buffers and events of copies, and the parts of arrays for which they are: all that the threads share.
         self._free, self._filled = SimpleQueue[tuple[Array, Any]](), SimpleQueue[tuple[Array, Any, Array] | None]()
-        for buffer in memory.reshape(-1, PIECE):
+        for buffer in self._memory.reshape(-1, PIECE):
             self._free.put((buffer, kept.handles.event(event_flags(kept.device.driver))))
 
     def run(self, act: Callable[[CopyBack], None]) -> None:
@@ -161,14 +161,6 @@ class StagedReturn:
             np.copyto(part, buffer[: part.nbytes])
         finally:
             self._free.put((buffer, copied))
-
-
-def workers(pool: PinnedPool, threads: int | None) -> tuple[ThreadPool, Array]:
-    """The threads that copy, and their buffers, shape (threads, `BUFFERS`, `PIECE`)."""
-    with ThreadPool(threads) as available:
-        found = ThreadPool(min(available.size, MOST_THREADS))
-    memory = pool.empty(found.size * BUFFERS * PIECE, np.dtype(np.uint8))
-    return found, memory.reshape(found.size, BUFFERS, PIECE)
 
 
 def copy(array: Array, address: int, kept: DeviceGraph, pool: PinnedPool | Pinned, threads: int | None) -> None:
