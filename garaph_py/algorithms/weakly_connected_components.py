@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..apps import ConnectedComponents
 from ..codec.arrays import RAW
 from ..executor.components import FIRST_EDGES
-from ..executor.cpu.components import link, most_frequent, root_of
+from ..executor.cpu.components import find_root, link, most_frequent, root_of
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import Kernel
@@ -51,8 +51,15 @@ def flatten(first, last, parents):
     return 0
 
 
+def label(first, last, parents):
+    """The same after `flatten`, of which a thread may have given a vertex of another one a parent that is no root."""
+    for v in range(first, last):
+        parents[v] = np.uint32(find_root(parents, v))
+    return 0
+
+
 LINK_LISTS = Kernel("i64 i64 i64* u32* i64 i64 u8* u32*", link_lists)
-FLATTEN = Kernel("i64 i64 u32*", flatten)
+FLATTEN, LABEL = Kernel("i64 i64 u32*", flatten), Kernel("i64 i64 u32*", label)
 
 
 @explained
@@ -100,10 +107,11 @@ def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> 
     check_graph(graph, name)
     if not graph.directed:
         return run(ConnectedComponents(), graph, threads=threads)
-    with called(graph, name, [LINK_LISTS, FLATTEN], threads) as call:
+    with called(graph, name, [LINK_LISTS, FLATTEN, LABEL], threads) as call:
         parents = np.arange(graph.n, dtype=np.uint32)
         linked = (link_most if graph.encoding == RAW and not graph.on_disk else link_all)(call, parents)
         call.on_vertices(FLATTEN, parents)
+        call.on_vertices(LABEL, parents)
         labels = parents.view(np.int32) if graph.n < 1 << 31 else parents.astype(np.int64)
         return call.result(labels, linked, ("value",))
 

@@ -1,17 +1,21 @@
 """Weakly connected components beside NetworkX's."""
 
+from importlib import import_module
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 
 import garaph_py as gp
+from garaph_py.algorithms import in_memory
 from garaph_py.graph.build import from_numbered_edges
 from tests.support import twins
-from tests.support.components import GRAPHS
+from tests.support.components import GRAPHS, lengthen
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 from tests.support.stored_graphs import opened
 
+module = import_module("garaph_py.algorithms.weakly_connected_components")
 FUNCTIONS = "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components"
 
 
@@ -34,6 +38,24 @@ def test_edges_in_one_direction_are_enough(called, encoding, turned, threads):
     graph = from_numbered_edges(edges.sources, edges.targets, edges.n)
     graph = (graph.reversed() if turned else graph)._encoded(encoding, None)
     found = gp.algorithms.weakly_connected_components(graph, threads=threads)
+    np.testing.assert_array_equal(found.values, twins.components(edges))
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("called", GRAPHS)
+def test_labels_are_roots_where_parents_are_none(called, encoding, monkeypatch):
+    """A thread of `flatten` that shortens a path late leaves such parents."""
+    edges, on_vertices = GRAPHS[called], in_memory.Call.on_vertices
+
+    def late(self, kernel, *arguments, **vertices):
+        counts = on_vertices(self, kernel, *arguments, **vertices)
+        if kernel is module.FLATTEN:
+            lengthen(*arguments)
+        return counts
+
+    monkeypatch.setattr(in_memory.Call, "on_vertices", late)
+    graph = from_numbered_edges(edges.sources, edges.targets, edges.n)._encoded(encoding, None)
+    found = gp.algorithms.weakly_connected_components(graph)
     np.testing.assert_array_equal(found.values, twins.components(edges))
 
 

@@ -15,7 +15,7 @@ from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
-from tests.support.components import GRAPHS, Largest, Smallest, few_programs, modes_of, undirected
+from tests.support.components import GRAPHS, Largest, Smallest, few_programs, lengthen, modes_of, undirected
 
 from ..support.runs import run_with
 
@@ -48,16 +48,12 @@ def test_any_number_of_threads(threads):
 
 @few_programs
 def test_sums_come_from_roots_where_parents_are_none(graph, program, monkeypatch):
-    """A thread of `sum_trees` that shortens a path late leaves such parents: here, the last vertex of each tree."""
+    """A thread of `sum_trees` that shortens a path late leaves such parents."""
     on_vertices = components.Components._on_vertices
 
     def late(self, kernel, state, *, parents, **arrays):
         if kernel.name == "spread_sums":
-            (below,) = (parents != np.arange(graph.n)).nonzero()
-            last = np.arange(graph.n)
-            np.maximum.at(last, parents[below], below)
-            rest = below[last[parents[below]] != below]
-            parents[rest] = last[parents[rest]]
+            lengthen(parents)
         on_vertices(self, kernel, state, parents=parents, **arrays)
 
     expected = run_with(program, graph, device="cpu").values

@@ -89,6 +89,15 @@ GRAPHS = {
 }
 
 
+def lengthen(parents):
+    """Make the last vertex of each tree the parent of its other vertices, except the root; each had the root."""
+    (below,) = (parents != np.arange(len(parents))).nonzero()
+    last = np.arange(len(parents))
+    np.maximum.at(last, parents[below], below)
+    rest = below[last[parents[below]] != below]
+    parents[rest] = last[parents[rest]]
+
+
 def undirected(edges):
     return from_numbered_edges(edges.sources, edges.targets, edges.n, directed=False)
 

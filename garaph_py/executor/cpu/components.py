@@ -54,6 +54,18 @@ def root_of(parents, v):
     return root
 
 
+def find_root(parents, v):
+    """The root of the tree of v, as `root_of`, but no vertex gets another parent.
+
+    A thread that changes parents on its way may do so late: after the thread of such a vertex has made the root its
+    parent. So that every vertex has its root in the end, the last pass over the parents must not use `root_of`.
+    """
+    root = np.int64(parents[v])
+    while parents[root] != root:
+        root = np.int64(parents[root])
+    return root
+
+
 def link(parents, u, v):
     """Join the trees of u and v: the larger root becomes a child of the smaller one, or of a vertex of its tree."""
     a, b = root_of(parents, u), root_of(parents, v)
@@ -180,15 +192,9 @@ def make_sum_trees(f: Functions) -> RecordKernel:
 
 def make_spread_sums(f: Functions) -> RecordKernel:
     def spread_sums(t):
-        """Give each vertex in [first_vertex, last_vertex) the value of its root.
-
-        That need not be its parent: a thread of `sum_trees` may have shortened the path of another one's vertex late.
-        """
+        """Give each vertex in [first_vertex, last_vertex) the value of its root, which need not be its parent."""
         for v in range(t.first_vertex, t.last_vertex):
-            root = t.parents[v]
-            while t.parents[root] != root:
-                root = t.parents[root]
-            t.values[v] = t.values[root]
+            t.values[v] = t.values[find_root(t.parents, v)]
         return 0
 
     return RecordKernel("spread_sums", spread_sums, (*OF_TREES, "values"), f)
