@@ -10,11 +10,12 @@ from .components import make_hook_first, make_link_edges, make_spread_sums, make
 from .edges import Reader
 from .functions import functions
 from .list_edges import make_list_edges
+from .open_bucket import make_open_bucket
 from .parents import make_find_parents
 from .pull import make_find_unfinished, make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
-from .push import make_open_bucket, make_push
+from .push import make_push
 from .push_deltas import make_apply_sums, make_push_deltas
 from .records import RecordKernel
 from .reentry import make_reenter
@@ -122,7 +123,7 @@ class Kernels:
 
     @cached_property
     def open_bucket(self) -> RecordKernel:
-        return make_open_bucket(self._functions)
+        return make_open_bucket(self._functions, self._kind)
 
     @cached_property
     def hook_first(self) -> RecordKernel:

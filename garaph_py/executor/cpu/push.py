@@ -34,7 +34,7 @@ from .out_edges import OutEdges
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
 from .sets import COUNT_EDGES
-from .walk import LISTS, NOTHING, bit_of, insert, make_for_each, make_for_each_bit, make_for_each_list
+from .walk import LISTS, NOTHING, bit_of, insert, make_for_each_bit, make_for_each_list
 
 Array = npt.NDArray[Any]
 
@@ -220,66 +220,6 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
     return RecordKernel("push", push, (*PUSHING, *LISTS), f, reader)
 
 
-def make_open_bucket(f: Functions) -> RecordKernel:
-    priority = f.priority
-
-    def clear_word(acc, w, words, t):
-        count, count_edges, none_waits, _, _ = acc
-        return count, count_edges, none_waits, np.uint64(0), np.uint64(0)
-
-    def move(acc, v, t):
-        count, count_edges, none_waits, leaves, due = acc
-        p = priority(t.parameters, t.values[v])
-        if not p > t.thresholds[1]:
-            leaves |= bit_of(v)
-            if p > t.thresholds[0]:
-                due |= bit_of(v)
-                count += 1
-                count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
-        elif none_waits or p < t.least[0]:
-            t.least[0] = p
-            none_waits = False
-        return (count, count_edges, none_waits, leaves, due), True
-
-    def store_word(acc, w, words, t):
-        _, _, _, leaves, due = acc
-        t.pending[w] &= ~leaves
-        if due != np.uint64(0):
-            t.frontier[w] |= due
-            t.frontier_blocks[w >> 6] = 1
-        return acc
-
-    for_each = make_for_each(move, clear_word, store_word)
-
-    def open_bucket(t):
-        """Move the pending vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
-
-        The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]`` changed again
-        while it was pending, and has been visited since. Returns whether any vertex stays pending, and writes the least
-        priority of these to ``least[0]``, and the out-edges of the moved vertices to `edges_by_block`.
-        """
-        none = np.uint64(0)
-        acc = NOTHING, NOTHING, True, none, none
-        for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
-            before, t.edges_by_block[block] = acc[1], 0
-            if t.pending_blocks[block] != 0:
-                first, last = block << 12, min((block + 1) << 12, t.last_vertex)
-                acc = for_each(acc, t.pending, t.pending_blocks, first, last, t)
-                t.edges_by_block[block] = acc[1] - before
-                waiting = none
-                for w in range(first >> 6, ((last - 1) >> 6) + 1):
-                    waiting |= t.pending[w]
-                t.pending_blocks[block] = waiting != none
-        t.counts[0], t.counts[1] = acc[0], acc[1]
-        return not acc[2]
-
-    names = (
-        "n", "out_offsets", "values", "parameters", "pending", "pending_blocks", "frontier", "frontier_blocks",
-        "thresholds", "counts", "least", "edges_by_block", "first_vertex", "last_vertex",
-    )  # fmt: skip
-    return RecordKernel("open_bucket", open_bucket, names, f)
-
-
 class Push:
     """Runs the push kernel over the pages of out-edges, and the kernel `open_bucket` over the pending vertices.
 
@@ -362,8 +302,7 @@ class Push:
             kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), edges_by_block=sums[1:],
             first_vertex=first, last_vertex=last,
         )  # fmt: skip
-        count, edges = map(int, counts[: len(first), :2].sum(axis=0))
-        self._opened = None if state.active_count else np.cumsum(sums)
-        state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
+        state.active_count, state.active_edges = map(int, counts[: len(first), :2].sum(axis=0))
+        self._opened = np.cumsum(sums)
         waiting = least[waits.astype(bool)]
         return waiting.min().item() if len(waiting) else None
