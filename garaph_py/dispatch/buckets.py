@@ -14,6 +14,9 @@ from ..program.monoids import largest, smallest
 
 ENOUGH = 1 / 32
 """Share of all edges with which a bucket keeps all threads busy."""
+FASTEST = 8
+"""How many times as large a step becomes at most. With 2, the first buckets were small, and took more launches
+(docs/results/cpu.md, "SSSP")."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Bucket:
 def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
     """How far the threshold rises for the next bucket, after `bucket` and the one `before` it, in a graph of `edges`
     edges."""
-    adapt, last = make_next_step(np.dtype(type(step))), 0 if before is None else before.edges
+    adapt, last = make_next_step(np.dtype(type(step)), FASTEST), 0 if before is None else before.edges
     adapted: float = adapt(step, bucket.edges, bucket.followed, last, edges * ENOUGH)
     return adapted
 

@@ -37,9 +37,16 @@ def half_of_real(step: Any) -> Any:
 
 
 @cache
-def make_next_step(kind: np.dtype[Any]) -> Callable[..., Any]:
-    """Build ``next_step(step, edges, followed, before, enough)`` for priorities of a `kind` of numbers."""
-    half, highest = half_of_real if kind.kind == "f" else half_of_integer, largest(kind)
+def make_next_step(kind: np.dtype[Any], fastest: int) -> Callable[..., Any]:
+    """Build ``next_step(step, edges, followed, before, enough)`` for priorities of a `kind` of numbers.
+
+    A step becomes twice as large at most, and `fastest` times while hardly an edge is followed twice.
+    """
+    if kind.kind == "f":
+        half, highest = half_of_real, float(np.finfo(kind).max)
+    else:
+        half, highest = half_of_integer, largest(kind)
+    highest_fast = highest / fastest if kind.kind == "f" else highest // fastest
 
     def next_step(step: Any, edges: int, followed: int, before: int, enough: float) -> Any:
         """The rise of the threshold for the next bucket, after it rose by `step` for the last one.
@@ -63,8 +70,11 @@ def make_next_step(kind: np.dtype[Any]) -> Callable[..., Any]:
         if followed > 8 * edges or edges > 4 * enough:
             return half(step)
         grows_by_itself = before > 0 and edges > 2 * before
-        if edges < enough and followed <= 3 * edges and not grows_by_itself and step < half(highest):
-            return step + step
+        if edges < enough and followed <= 3 * edges and not grows_by_itself:
+            if 64 * followed <= 65 * edges and step < highest_fast:
+                return step * fastest
+            if step < half(highest):
+                return step + step
         return step
 
     return next_step

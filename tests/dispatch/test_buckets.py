@@ -26,14 +26,15 @@ def test_bucket_width_follows_the_frontier():
     (125, 1000, 4), (126, 126, 2),  # an eighth of all edges
     (100, 800, 4), (100, 801, 2),  # eight times its own
     (31, 93, 8), (32, 32, 4), (31, 94, 4),  # few of all edges, and little more than its own
+    (31, 31, 32), (31, 32, 8), (0, 0, 32),  # few of all edges, and hardly one twice
 ])  # fmt: skip
 def test_where_the_step_changes(edges, followed, step):
     assert next_step(4, Bucket(edges, followed), None, 1000) == step
 
 
 def test_a_thirty_second_of_all_edges_is_not_few():
-    assert next_step(4, Bucket(31, 31), None, 992) == 4
-    assert next_step(4, Bucket(31, 31), None, 993) == 8
+    assert next_step(4, Bucket(31, 32), None, 992) == 4
+    assert next_step(4, Bucket(31, 32), None, 993) == 8
 
 
 def opened(priorities, kind=np.int64):
@@ -66,9 +67,9 @@ def test_the_step_learns_from_the_last_bucket():
     buckets, state, _ = opened([5, 7, 8, 9, 10, 11, 20])
     assert buckets.next(10**6)
     assert (state.thresholds.tolist(), buckets.step, buckets.before) == ([LOW, 6], 1, None)
-    buckets.followed += 10
+    buckets.followed += 11
     assert buckets.next(10**6)
-    assert (state.thresholds.tolist(), buckets.step, buckets.before) == ([6, 8], 2, Bucket(10, 10))
+    assert (state.thresholds.tolist(), buckets.step, buckets.before) == ([6, 8], 2, Bucket(10, 11))
     buckets.followed += 500
     assert buckets.next(10**6)
     assert (state.thresholds.tolist(), buckets.step, buckets.before) == ([8, 9], 1, Bucket(20, 500))

@@ -6,13 +6,24 @@ import pytest
 from garaph_py.executor.next_step import make_first_step, make_next_step
 from garaph_py.native import Kernel
 
-BUCKETS = [(10, 12, 0), (200, 300, 0), (10, 90, 0), (10, 12, 4), (10, 12, 5), (31, 93, 0), (31, 94, 0), (0, 0, 0)]
+BUCKETS = [
+    (10, 12, 0),
+    (200, 300, 0),
+    (10, 90, 0),
+    (10, 12, 4),
+    (10, 12, 5),
+    (31, 93, 0),
+    (31, 94, 0),
+    (0, 0, 0),
+    (31, 31, 0),
+]
 
 
+@pytest.mark.parametrize("fastest", [2, 8])
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32"])
-def test_compiled_as_called(kind):
+def test_compiled_as_called(kind, fastest):
     dtype = np.dtype(kind)
-    next_step = make_next_step(dtype)
+    next_step = make_next_step(dtype, fastest)
     highest = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
     def adapt(steps, edges, followed, before, enough):
@@ -28,11 +39,22 @@ def test_compiled_as_called(kind):
             assert 0 < steps[1] <= highest
 
 
-def test_it_does_not_double_beyond_the_largest_number():
-    next_step = make_next_step(np.dtype(np.int32))
+def test_it_does_not_grow_beyond_the_largest_number():
+    next_step = make_next_step(np.dtype(np.int32), 8)
     largest = np.iinfo(np.int32).max
+    assert next_step(largest // 8 - 1, 1, 1, 0, 32) == largest - 15
+    assert next_step(largest // 8, 1, 1, 0, 32) == largest // 4 - 1
     assert next_step(largest // 2, 1, 1, 0, 32) == largest // 2
     assert next_step(largest // 2 - 1, 1, 1, 0, 32) == largest - 3
+
+
+def test_it_grows_as_fast_as_its_caller_says():
+    for fastest in (2, 8):
+        next_step = make_next_step(np.dtype(np.float32), fastest)
+        assert next_step(1.5, 31, 31, 0, 32) == 1.5 * fastest
+        assert next_step(1.5, 64, 65, 0, 65) == 1.5 * fastest
+        assert next_step(1.5, 64, 66, 0, 65) == 3
+        assert next_step(3e38, 31, 31, 0, 32) == 3e38
 
 
 def test_the_first_step():

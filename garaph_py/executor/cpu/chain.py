@@ -42,6 +42,8 @@ MOST_WAITING = 1 << 13
 """Most waiting vertices with which the compiled call opens buckets itself."""
 ENOUGH_EDGES = 1 << 11
 """Edges that make a bucket large enough for one thread: opening a bucket costs as much as some hundred edges."""
+FASTEST = 2
+"""How many times as large the step of the next bucket may be. A bucket with too many edges would end the call."""
 AHEAD = 16
 """Prefetch distance for the edges of active vertices, in vertices of the queue."""
 LINE = 8
@@ -229,7 +231,7 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
     superstep, settle = make_superstep(f, reader, priorities), make_settle(f, reader, priorities)
-    open_next, first_step, next_step = make_open_next(f, highest), make_first_step(kind), make_next_step(kind)
+    open_next, first_step, next_step = make_open_next(f, highest), make_first_step(kind), make_next_step(kind, FASTEST)
 
     def enqueue(length, v, t):
         t.queue[length] = v
