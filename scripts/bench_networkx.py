@@ -8,8 +8,8 @@
 Times are the least of some calls in turns: NetworkX alone; the backend with a conversion in each call; the backend with
 the graph that NetworkX has cached. Answers are compared. `--functions` takes functions that need a graph, or also its
 node with the most edges; after a colon, the parameter that is to be the edges' weight, as in
-``closeness_centrality:distance``. In the same turns it measures the conversion alone, one pass over NetworkX's
-dictionaries, which is the least that a conversion could take, and Python's garbage collector while NetworkX runs.
+``closeness_centrality:distance``. In the same turns it measures the conversion alone, one pass of Python over
+NetworkX's dictionaries, and Python's garbage collector while NetworkX runs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[st
 
 
 def one_pass(graph: Any, attribute: str | None) -> None:
-    """Read all neighbours and, once for each edge, an attribute: what a conversion cannot do without."""
+    """Read all neighbours and, once for each edge, an attribute, by functions of Python that are written in C."""
     rows = graph._adj.values()
     deque(chain.from_iterable(rows), maxlen=0)
     if attribute is not None:

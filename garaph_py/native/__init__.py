@@ -2,7 +2,7 @@
 
 A `Kernel` is a plain Python function over pointers and 64-bit numbers. The first process that calls it compiles it and
 stores the object code on disk. Later processes load it through llvmlite in a few milliseconds, and do not import Numba,
-which would take most of a second. Calls release the GIL.
+which would take most of a second. Calls release the GIL, unless the kernel itself calls Python's C functions.
 """
 
 from .intrinsics import (
@@ -12,6 +12,8 @@ from .intrinsics import (
     atomic_or,
     atomic_store,
     call,
+    call_c,
+    call_c_f64,
     clock,
     compare_and_swap,
     no_unroll,
@@ -41,6 +43,8 @@ __all__ = [
     "atomic_or",
     "atomic_store",
     "call",
+    "call_c",
+    "call_c_f64",
     "clock",
     "compare_and_swap",
     "no_unroll",

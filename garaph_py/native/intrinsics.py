@@ -103,6 +103,22 @@ def call(entry: int, result: int, row: int) -> int:
     raise NotImplementedError("compiled code only: a Python function has no machine address")
 
 
+def call_c(function: int, arguments: tuple[int, ...]) -> int:
+    """Call the C function at an address, with words or pointers; return the word that it returns.
+
+    What a function returns that is narrower has undefined bits above. A kernel that calls Python's functions must have
+    been made with ``holds_gil=True``.
+    """
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(arguments))
+    return int(kind(int(function))(*map(int, arguments)))
+
+
+def call_c_f64(function: int, arguments: tuple[int, ...]) -> float:
+    """As `call_c`, of a function that returns a double."""
+    kind = ctypes.PYFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * len(arguments))
+    return float(kind(int(function))(*map(int, arguments)))
+
+
 def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
     """The array of structures of type `dtype` that starts at the untyped `pointer`."""
     return pointer

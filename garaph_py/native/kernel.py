@@ -23,9 +23,13 @@ from .references import fingerprint
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py.native")
-PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-_loaded: dict[str, tuple[int, Callable[..., int]]] = {}
-"""Loaded code by kernel key: its address, and a function that calls it with the addresses of result, exception, row."""
+PROTOTYPES = [
+    kind(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
+]
+"""Functions that call code with the addresses of result, exception and row: without the GIL, and with it."""
+_loaded: dict[str, int] = {}
+"""Addresses of loaded code by kernel key."""
 _read: dict[str, bytes] = {}
 """Code that has been read from disk, and that nobody has called yet, by kernel key."""
 
@@ -44,6 +48,8 @@ class Kernel:
     joins : bool
         Whether the compiler looks for equal operations on neighbouring numbers, to do them with one instruction. That
         takes it time, and pays where the function has some, as for values that are rows of columns.
+    holds_gil : bool
+        Whether a call keeps Python's lock, as C functions of Python need it. If one of them raises, so does the call.
 
     Notes
     -----
@@ -51,8 +57,10 @@ class Kernel:
     compiled code must do.
     """
 
-    def __init__(self, signature: str, function: Callable[..., Any], joins: bool = False) -> None:
-        self.joins = joins
+    def __init__(
+        self, signature: str, function: Callable[..., Any], joins: bool = False, holds_gil: bool = False
+    ) -> None:
+        self.joins, self.holds_gil = joins, holds_gil
         self.function = cast(types.FunctionType, function)
         self.name = function.__name__
         self.signature = tuple(signature.split())
@@ -64,18 +72,19 @@ class Kernel:
 
     @cached_property
     def _native(self) -> tuple[int, Callable[..., int]]:
+        """The address of the machine code, and a function that calls it."""
         with compiling.lock:
-            if self.key in _loaded:
-                return _loaded[self.key]
-            code = _read.pop(self.key, None) or cache.load(self.key)
-            if code is None:
-                from .compiler import compile_object
+            address = _loaded.get(self.key)
+            if address is None:
+                code = _read.pop(self.key, None) or cache.load(self.key)
+                if code is None:
+                    from .compiler import compile_object
 
-                log.info("compiling %s", self.name)
-                code = compile_object(self.function, self.signature, self.joins)
-                cache.store(self.key, code)
-            address = load_object(code)
-            return _loaded.setdefault(self.key, (address, PROTOTYPE(address)))
+                    log.info("compiling %s", self.name)
+                    code = compile_object(self.function, self.signature, self.joins)
+                    cache.store(self.key, code)
+                address = _loaded[self.key] = load_object(code)
+            return address, PROTOTYPES[self.holds_gil](address)
 
     @property
     def address(self) -> int:

@@ -194,6 +194,21 @@ def _call(typing_context: Any, entry: Any, result: Any, row: Any) -> Any:
     return nb.int64(nb.int64, nb.int64, nb.int64), emit
 
 
+def call_of_c(returned: Any) -> Any:
+    """A call of the C function at an address, which takes words and returns this type of Numba's."""
+
+    @numba.extending.intrinsic
+    def call(typing_context: Any, function: Any, arguments: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            kind = ir.FunctionType(context.get_value_type(returned), [WORD] * len(arguments))
+            words = cgutils.unpack_tuple(builder, given[1], len(arguments))
+            return builder.call(builder.inttoptr(given[0], kind.as_pointer()), words)
+
+        return returned(nb.int64, nb.UniTuple(nb.int64, len(arguments))), emit
+
+    return call
+
+
 @numba.extending.intrinsic
 def _struct_array(typing_context: Any, pointer: Any, dtype: Any) -> Any:
     kind = nb.Array(dtype.dtype, 1, "C")
@@ -451,6 +466,8 @@ REPLACED: dict[Any, Any] = {
     intrinsics.prefetch: prefetching(0),
     intrinsics.prefetch_kept: prefetching(2),
     intrinsics.call: _call,
+    intrinsics.call_c: call_of_c(nb.int64),
+    intrinsics.call_c_f64: call_of_c(nb.float64),
     intrinsics.struct_array: _struct_array,
     intrinsics.numbers_of: _numbers_of,
     intrinsics.sum_of_bytes: _sum_of_bytes,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain, compress, repeat
-from operator import methodcaller
+from itertools import chain, repeat
 from typing import Any
 
 import networkx as nx
@@ -12,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..graph import Graph
-from ..graph.build import from_numbered_edges
 from ..graph.csr import from_csr
+from .dictionaries import Reader
 from .graph import BackendGraph, backend_graph
 from .runs import threads_for
 from .searches import Rows
@@ -60,23 +58,32 @@ def convert_from_nx(
     if is_view:  # NetworkX's cache does not notice if the graph behind it changes
         graph.__networkx_cache__ = None
     nodes, several = list(graph), graph.is_multigraph()
-    rows = list(map(plain, map(graph._adj.__getitem__, nodes)))
+    rows = list(map(graph._adj.__getitem__, nodes))
+    if set(map(type, rows)) != {dict}:
+        rows = [plain(row, several) for row in rows]
     lists = Lists(rows, several, nodes)
     if is_view and not graph.is_directed() and not lists.is_symmetric():
         raise NotImplementedError("the view's filter leaves some edges out in one direction only")
-    if not edge_attrs:
-        made = from_csr(
-            lists.offsets, lists.neighbours, directed=graph.is_directed(), threads=threads_for(len(lists.neighbours))
-        )
-        return BackendGraph(made, nodes, None, several, Rows(lists.offsets, lists.neighbours))
-    ((attribute, default),) = edge_attrs.items()
-    made, values = lists.weighted(attribute, default, graph.is_directed())
+    ((attribute, default),) = edge_attrs.items() if edge_attrs else ((None, None),)
+    values = None if attribute is None else lists.numbers(attribute, default, graph.is_directed())
+    made = from_csr(
+        lists.offsets,
+        lists.neighbours,
+        values,
+        directed=graph.is_directed(),
+        threads=threads_for(len(lists.neighbours)),
+    )
     return BackendGraph(made, nodes, attribute, several, Rows(lists.offsets, lists.neighbours, values))
 
 
-def plain(row: Any) -> dict[Any, Any]:
-    """A node's adjacency as a dictionary. That of a view may count neighbours over which it does not iterate."""
-    return row if isinstance(row, dict) else dict(row.items())
+def plain(row: Any, several: bool = False) -> dict[Any, Any]:
+    """A node's adjacency as a dictionary, of dictionaries if there are several edges to a neighbour.
+
+    That of a view may count neighbours over which it does not iterate.
+    """
+    if type(row) is dict:
+        return row
+    return {key: plain(value) for key, value in row.items()} if several else dict(row.items())
 
 
 def shows_directed(adjacency: Any) -> bool:
@@ -104,49 +111,65 @@ class Lists:
     """
 
     def __init__(self, rows: list[Any], several: bool, nodes: list[Any]) -> None:
-        self._rows, self._several, n = rows, several, len(rows)
-        self.offsets = summed(np.fromiter(map(len, rows), np.int64, n))
-        flat: Iterable[Any] = chain.from_iterable(rows)
-        m = int(self.offsets[-1])
-        vertices = table_of(nodes)
-        if vertices is None:
-            flat = map(dict(zip(nodes, range(n), strict=True)).__getitem__, flat)
-            self.neighbours = np.fromiter(flat, np.uint32, m)
-        else:
-            self.neighbours = vertices[np.fromiter(flat, np.int64, m)]
+        self.offsets = summed(np.fromiter(map(len, rows), np.int64, len(rows)))
+        self._reader = Reader(rows, int(self.offsets[-1]), several)
+        self.neighbours = neighbours_of(self._reader, nodes)
         if several:
-            parallel = np.fromiter(map(len, self._values()), np.int64, m)
+            parallel = sizes_of(self._reader)
             self.neighbours = np.repeat(self.neighbours, parallel)
             self.offsets = summed(parallel)[self.offsets]
 
-    def _values(self) -> Any:
-        """What the rows map neighbours to, one after the other."""
-        return chain.from_iterable(map(methodcaller("values"), self._rows))
-
     def owners(self) -> Array:
         """The node of each neighbour's list, shape (m,), uint32."""
-        return np.repeat(np.arange(len(self._rows), dtype=np.uint32), np.diff(self.offsets))
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.uint32), np.diff(self.offsets))
 
     def is_symmetric(self) -> bool:
         """Whether each neighbour has this node as a neighbour as often."""
-        n, owners, neighbours = len(self._rows), self.owners().astype(np.int64), self.neighbours.astype(np.int64)
+        n, owners, neighbours = len(self.offsets) - 1, self.owners().astype(np.int64), self.neighbours.astype(np.int64)
         return bool(np.array_equal(np.sort(owners * n + neighbours), np.sort(neighbours * n + owners)))
 
-    def weighted(self, attribute: str, default: Any, directed: bool) -> tuple[Graph, Array | None]:
-        """The graph with an attribute as edge values, and the values of these lists if it is directed.
+    def numbers(self, attribute: Any, default: Any, directed: bool) -> Array:
+        """An attribute of the edges, of float64 if any value is a float. Undirected ones are here in both directions.
 
-        Of an undirected edge, one of both directions is looked at.
+        Raises
+        ------
+        NotImplementedError
+            If it has values that are no finite numbers of at most 64 bits.
         """
-        data = chain.from_iterable(map(methodcaller("values"), self._values())) if self._several else self._values()
-        threads = threads_for(len(self.neighbours))
-        if directed:
-            values = numbers(data, attribute, default)
-            return from_csr(self.offsets, self.neighbours, values, threads=threads), values
-        n, owners = len(self._rows), self.owners()
-        once = owners <= self.neighbours
-        values = numbers(compress(data, once.tobytes()), attribute, default)
-        made = from_numbered_edges(owners[once], self.neighbours[once], n, values, directed=False, threads=threads)
-        return made, None
+        found = self._reader.numbers(len(self.neighbours), attribute, default)
+        values, mixed = found or numbers(self._reader, attribute, default)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
+        if mixed and np.abs(values).max() >= EXACT:
+            raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
+        if values.dtype.kind in "iu" and sum_of_sizes(values) >= (2 - directed) * 2.0**63:
+            raise NotImplementedError(f"the edge attribute {attribute!r} has integers whose sum exceeds 63 bits")
+        return values
+
+
+def neighbours_of(reader: Reader, nodes: list[Any]) -> Array:
+    """The vertices that the keys are."""
+    found = reader.neighbours(nodes, table_of(nodes))
+    if found is not None:
+        return found
+    positions = dict(zip(nodes, range(len(nodes)), strict=True))
+    return np.fromiter(map(positions.__getitem__, chain.from_iterable(reader.rows)), np.uint32, reader.m)
+
+
+def sizes_of(reader: Reader) -> Array:
+    """How many edges there are to each neighbour."""
+    found = reader.sizes()
+    if found is not None:
+        return found
+    return np.fromiter(map(len, chain.from_iterable(map(dict.values, reader.rows))), np.int64, reader.m)
+
+
+def sum_of_sizes(integers: Array) -> float:
+    """The sum of their absolute values, or a bound of it that is small."""
+    if len(integers) == 0:
+        return 0
+    bound = float(max(int(integers.max()), -int(integers.min()))) * len(integers)
+    return bound if bound < 2.0**62 else float(np.abs(integers.astype(float)).sum())
 
 
 def table_of(nodes: list[Any]) -> Array | None:
@@ -168,8 +191,11 @@ def summed(counts: Array) -> Array:
     return offsets
 
 
-def numbers(data: Any, attribute: str, default: Any) -> Array:
-    """An attribute of edges as an array, of float64 if any value is a float."""
+def numbers(reader: Reader, attribute: Any, default: Any) -> tuple[Array, bool]:
+    """An attribute of the edges as an array, and whether it has integers among floats."""
+    data: Any = chain.from_iterable(map(dict.values, reader.rows))
+    if reader.several:
+        data = chain.from_iterable(map(dict.values, data))
     given = list(map(dict.get, data, repeat(attribute), repeat(default)))
     try:
         values = np.array(given) if given else np.zeros(0, np.int64)
@@ -177,13 +203,7 @@ def numbers(data: Any, attribute: str, default: Any) -> Array:
         values = np.array(None)
     if values.dtype.kind not in "iufb" or values.dtype.itemsize > 8 or values.ndim != 1:
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are no numbers of up to 64 bits")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
-    if values.dtype.kind == "f" and np.abs(values).max() >= EXACT and any(isinstance(each, int) for each in given):
-        raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
-    if values.dtype.kind in "iu" and np.abs(values.astype(float)).sum() >= np.iinfo(np.int64).max:
-        raise NotImplementedError(f"the edge attribute {attribute!r} has integers whose sum takes more than 63 bits")
-    return values
+    return values, values.dtype.kind == "f" and any(isinstance(each, int) for each in given)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None, graph_name: str | None = None) -> Any:

@@ -110,9 +110,9 @@ class BackendGraph:
     def row_lengths(self) -> Array:
         """The edge values in the order of `rows`, which must be known, of the type of distances."""
         assert self.rows is not None
+        assert self.rows.values is not None
         assert self.graph.edge_dtype is not None
-        whole = self.graph.edge_dtype.kind != "f"
-        return self.rows.lengths(self.graph, np.dtype(np.int64) if whole else self.graph.edge_dtype)
+        return self.rows.values.astype(np.int64 if self.graph.edge_dtype.kind != "f" else self.graph.edge_dtype)
 
     @property
     def back_rows(self) -> Rows | None:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..graph import Graph
 from ..native import Kernel
 
 Array = npt.NDArray[Any]
@@ -34,22 +33,12 @@ class Rows:
     neighbours : ndarray of uint32, shape (m,)
         An undirected edge is there in both directions.
     values : ndarray, shape (m,), optional
-        Edge values of a directed graph.
+        Edge values.
     """
 
     offsets: Array
     neighbours: Array
     values: Array | None = None
-
-    def lengths(self, graph: Graph, dtype: np.dtype[Any]) -> Array:
-        """The edge values of `graph`, which is made of these rows, in their order."""
-        if self.values is not None:
-            return self.values.astype(dtype)
-        lengths, given = np.empty(len(self.neighbours), dtype), graph._arrays.in_edges.values
-        assert given is not None
-        cursors = self.offsets[:-1].copy()
-        MIRROR[dtype](graph.n, self.offsets, self.neighbours, given.astype(dtype), cursors, lengths)
-        return lengths
 
 
 @dataclass(frozen=True)
@@ -128,20 +117,6 @@ def meet(offsets, others, back_offsets, back_others, forward, backward, before, 
 
 
 # wide: a compiled function takes its arrays one by one.
-def mirror(n, offsets, others, values, cursors, lengths):
-    """Give each entry of an undirected graph's rows its value, which is that of the same edge in the other direction.
-
-    Each list of `values` is in the order of the other ends, so it is read in order while the rows are gone through.
-    """
-    for u in range(n):
-        for e in range(offsets[u], offsets[u + 1]):
-            v = np.int64(others[e])
-            lengths[e] = values[cursors[v]]
-            cursors[v] += 1
-    return 0
-
-
-# wide: a compiled function takes its arrays one by one.
 def claim(count, offsets, others, lengths, distances, groups, cursors, order, parents):
     """Complete the order in which Dijkstra's algorithm settles vertices, and their parents.
 
@@ -194,7 +169,6 @@ MEET = Kernel("i64* u32* i64* u32* u32* u32* i64* i64*", meet)
 REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
 TYPES = {np.dtype(np.int64): "i64*", np.dtype(np.float32): "f32*", np.dtype(np.float64): "f64*"}
 """The types of distances."""
-MIRROR = {dtype: Kernel(f"i64 i64* u32* {name} i64* {name}", mirror) for dtype, name in TYPES.items()}
 CLAIM = {
     dtype: Kernel(f"i64 i64* u32* {name} {name} i64* i64* u32* i64*", claim) for dtype, name in TYPES.items()
 }  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ProgramError
-from garaph_py.native import Kernel, clock, kernel
+from garaph_py.native import Kernel, call_c, call_c_f64, clock, kernel
 from tests.support.compiled import define, module
 
 
@@ -190,3 +190,24 @@ def test_compiling_tells_how_far_it_is(folder):
     kernel.prepare(kernels, steps.append)
     assert len(steps) == 3
     assert all(each.is_ready for each in kernels)
+
+
+def call_python(function, other, thing, out):
+    out[0] = call_c_f64(other, (thing,))
+    return call_c(function, (thing,))
+
+
+@pytest.mark.parametrize("way", ["compiled", "python"])
+def test_a_kernel_that_holds_the_gil_calls_functions_of_python_and_raises_what_they_raise(way):
+    size, real = (
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        for name in ("PyDict_Size", "PyFloat_AsDouble")
+    )
+    call = Kernel("i64 i64 i64 f64*", call_python, holds_gil=True)
+    call, out = (call if way == "compiled" else call.function), np.zeros(1)
+    number, items = 2.5, {1: 2, 3: 4}
+    with pytest.raises(SystemError, match="bad argument"):
+        call(size, real, id(number), out)
+    assert out[0] == 2.5
+    with pytest.raises(TypeError, match="must be real number, not dict"):
+        call(size, real, id(items), out)

@@ -1,0 +1,139 @@
+"""Dictionaries read by compiled code: what they hold comes out, and what only Python can read is left to it."""
+
+import sys
+from collections import OrderedDict, UserDict
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.networkx_backend import dictionaries
+from garaph_py.networkx_backend.convert import convert_from_nx, table_of
+from garaph_py.networkx_backend.dictionaries import Reader
+
+KERNELS = "NEIGHBOURS", "SIZES", "VALUES"
+WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+ROWS = st.lists(st.dictionaries(st.integers(0, 9), st.dictionaries(st.sampled_from("abw"), WEIGHTS), max_size=12))
+
+
+def reader(rows, several=False):
+    return Reader(rows, sum(map(len, rows)), several)
+
+
+def in_python(monkeypatch):
+    for name in KERNELS:
+        monkeypatch.setattr(dictionaries, name, getattr(dictionaries, name).function)
+
+
+@pytest.fixture(params=["compiled", "python"])
+def _way(request, monkeypatch):
+    if request.param == "python":
+        in_python(monkeypatch)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("nodes", [range(30), [*"abcdef", 7], [10**12, 3, 10**15]])
+def test_neighbours_are_the_vertices_of_the_keys(nodes):
+    nodes = list(nodes)
+    rows = [{key: {} for key in [*nodes[k:], nodes[0]]} for k in range(len(nodes))]
+    expected = [nodes.index(key) for row in rows for key in row]
+    assert reader(rows).neighbours(nodes, table_of(nodes)).tolist() == expected
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("key", [1.0, True, np.int64(1), 2.5, (1, 2), "b", 99, -1, 2**70])
+@pytest.mark.parametrize("nodes", [[0, 1, 2], [10**12, 1, 2], ["a", 1]])
+def test_keys_that_are_not_exactly_a_node_are_for_python(nodes, key):
+    assert reader([{nodes[0]: {}}, {key: {}}]).neighbours(nodes, table_of(nodes)) is None
+
+
+@pytest.mark.usefixtures("_way")
+def test_nodes_with_code_of_their_own_are_for_python():
+    class Name(str):
+        __slots__ = ()
+
+    for nodes in ([Name("a"), "b"], [(1, 2)], [2.5]):
+        assert reader([dict.fromkeys(nodes)]).neighbours(nodes, None) is None
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize(
+    ("values", "expected", "mixed"),
+    [
+        ([3, -(2**63), 2**63 - 1], np.array([3, -(2**63), 2**63 - 1]), False),
+        ([0.5, -1e300], np.array([0.5, -1e300]), False),
+        ([1, 2, 0.5, 3], np.array([1, 2, 0.5, 3]), True),
+        ([0.5, 7], np.array([0.5, 7]), True),
+    ],
+)
+def test_numbers_are_integers_until_there_is_a_float(values, expected, mixed):
+    rows = [{0: {"a": 1, "w": value}} for value in values] + [{}]
+    found, is_mixed = reader(rows).numbers(len(values), "w", 1)
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+    assert is_mixed == mixed
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize(
+    "data", [{"w": True}, {"w": np.float64(1)}, {"w": None}, {"w": 2**63}, OrderedDict(w=1), 5, None]
+)
+def test_values_of_other_types_are_for_python(data):
+    assert reader([{0: {"w": 1}, 1: data}]).numbers(2, "w", 1) is None
+    assert reader([{0: {"w": 1}}]).numbers(1, ("w",), 1) is None
+
+
+@pytest.mark.usefixtures("_way")
+def test_dictionaries_of_parallel_edges():
+    rows = [{0: {0: {"w": 1}, 1: {}}, 1: {}}, {}, {2: {"key": {"w": 5}}}]
+    assert reader(rows, several=True).sizes().tolist() == [2, 0, 1]
+    assert reader(rows, several=True).numbers(3, "w", 7)[0].tolist() == [1, 7, 5]
+    assert reader([{0: [1]}], several=True).sizes() is None
+    assert reader([{0: [1]}], several=True).numbers(1, "w", 7) is None
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("change", [1, -1])
+def test_dictionaries_that_have_changed_are_for_python(change):
+    rows = [{0: {}, 1: {}}, {0: {}}]
+    assert Reader(rows, 3 + change, False).neighbours([0, 1], table_of([0, 1])) is None
+    assert Reader(rows, 3 + change, True).sizes() is None
+    assert Reader(rows, 3, False).numbers(3 + change, "w", 1) is None
+
+
+@given(rows=ROWS)
+def test_all_values_are_read(rows):
+    data = [each for row in rows for each in row.values()]
+    expected = [each.get("w", 1) for each in data]
+    found, mixed = reader(rows).numbers(len(data), "w", 1)
+    kinds = set(map(type, expected))
+    assert mixed == (kinds == {int, float})
+    assert found.tolist() == [float(each) if float in kinds else each for each in expected]
+
+
+def test_no_reference_is_taken():
+    things = ["a key of this test", 12345678901, 0.12345, {"w": 10**15}]
+    rows = [{things[0]: things[3], things[1]: {"w": things[2]}}]
+    before = [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)]
+    for _ in range(3):
+        assert reader(rows).neighbours(things[:2], None).tolist() == [0, 1]
+        assert reader(rows).numbers(2, "w", 1)[0].tolist() == [10**15, 0.12345]
+    assert [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)] == before
+
+
+class Ordered(nx.Graph):
+    adjlist_inner_dict_factory = OrderedDict
+    edge_attr_dict_factory = OrderedDict
+
+
+class Wrapped(nx.Graph):
+    adjlist_inner_dict_factory = UserDict
+
+
+@pytest.mark.parametrize("kind", [Ordered, Wrapped], ids=lambda kind: kind.__name__)
+def test_dictionaries_of_other_classes_are_converted(kind):
+    graph = kind([(0, 1, {"weight": 2}), (1, 2, {})])
+    found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
+    assert found.edges().to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [2, 1]}
