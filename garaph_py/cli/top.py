@@ -13,7 +13,9 @@ from .terminal import print_json, say
 
 
 def top(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.parquet, .csv or .npy of `garaph run --output`.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="FILE.parquet, .csv, .npy or .arrow of `garaph run --output`.")
+    ],
     k: Annotated[int, typer.Option("-k", "--top", metavar="K", help="How many vertices to print.")] = 10,
     smallest: Smallest = False,
     as_json: AsJson = False,

@@ -17,7 +17,7 @@ FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
 
 UNREACHED = b"garaph unreached"
-"""The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
+"""The key of the metadata of a Parquet or Arrow file for the value of vertices that the program has not reached."""
 WRITERS = {".parquet": "to_parquet", ".csv": "to_csv", ".npy": "to_npy", ".arrow": "to_ipc"}
 """The methods of `Result` and `ResultTable` that write files, by the suffix of these."""
 
@@ -31,13 +31,16 @@ def check_suffix(path: str | os.PathLike[str], writer: str) -> None:
         raise ParameterError(f"{path}: {writer} writes no {suffix} file; call {right}, or choose another name")
 
 
+def marked(table: pa.Table, unreached: float | None) -> pa.Table:
+    """The table with metadata that state the value of unreached vertices, if there is one."""
+    return table if unreached is None else table.replace_schema_metadata({UNREACHED: str(unreached)})
+
+
 def write_parquet(path: str | os.PathLike[str], table: pa.Table, unreached: float | None) -> None:
-    """Write a table as Parquet. Its metadata states the value of unreached vertices, if there is one."""
+    """Write a table as Parquet, `marked`."""
     import pyarrow.parquet as pq
 
-    if unreached is not None:
-        table = table.replace_schema_metadata({UNREACHED: str(unreached)})
-    write_whole(path, lambda file: pq.write_table(table, file))
+    write_whole(path, lambda file: pq.write_table(marked(table, unreached), file))
 
 
 def write_csv(path: str | os.PathLike[str], table: pa.Table, raw: bool) -> None:
@@ -57,9 +60,11 @@ def write_csv(path: str | os.PathLike[str], table: pa.Table, raw: bool) -> None:
     write_whole(path, lambda file: csv.write_csv(table, file))
 
 
-def write_ipc(path: str | os.PathLike[str], table: pa.Table) -> None:
-    """Write a table as a file in Arrow's IPC format, which readers map into memory."""
+def write_ipc(path: str | os.PathLike[str], table: pa.Table, unreached: float | None) -> None:
+    """Write a table, `marked`, as a file in Arrow's IPC format, which readers map into memory."""
     import pyarrow as pa
+
+    table = marked(table, unreached)
 
     def write(file: object) -> None:
         with pa.ipc.new_file(file, table.schema) as sink:

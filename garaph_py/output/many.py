@@ -130,8 +130,7 @@ class ResultTable:
             If the path has the suffix of another format, or the file cannot be written.
         """
         check_suffix(path, "to_parquet")
-        unreached = self.results[0]().unreached if self.results else None
-        write_parquet(path, self.to_arrow(name), unreached)
+        write_parquet(path, self.to_arrow(name), self._unreached)
 
     def to_csv(self, path: str | os.PathLike[str], name: str | None = None, *, raw: bool = False) -> None:
         """Write `to_arrow` as CSV with a header; `raw` as in `Result.to_csv`, also for sources in the header.
@@ -145,7 +144,7 @@ class ResultTable:
         write_csv(path, self.to_arrow(name), raw)
 
     def to_ipc(self, path: str | os.PathLike[str], name: str | None = None) -> None:
-        """Write `to_arrow` as a file in Arrow's IPC format, which readers map into memory.
+        """Write `to_arrow` as a file in Arrow's IPC format, which readers map into memory. Metadata as in `to_parquet`.
 
         Raises
         ------
@@ -153,7 +152,11 @@ class ResultTable:
             If the path has the suffix of another format, or the file cannot be written.
         """
         check_suffix(path, "to_ipc")
-        write_ipc(path, self.to_arrow(name))
+        write_ipc(path, self.to_arrow(name), self._unreached)
+
+    @property
+    def _unreached(self) -> float | None:
+        return self.results[0]().unreached if self.results else None
 
     def __repr__(self) -> str:
         return f"<ResultTable: {len(self.vertex_ids):,} vertices, {len(self.sources):,} sources>"

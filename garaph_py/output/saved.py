@@ -1,7 +1,7 @@
 """Reads a file that a result was written to, so that its values can be ranked again.
 
-A Parquet file also holds which value means an unreached vertex; in the other two formats, that is taken to be an
-infinite one. A NumPy file holds no ids, so its vertices are the positions in it.
+Parquet and Arrow files also hold which value means an unreached vertex; in the other two formats, that is taken to be
+an infinite one. A NumPy file holds no ids, so its vertices are the positions in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DAMAGED = f"not readable as the values of a result; {WHICH}"
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
-    """The result in a file that `Result.to_parquet`, `to_csv` or `to_npy` has written: its first field and the ids.
+    """The result in a file that a method of `Result` or `ResultTable` has written: its first column and the ids.
 
     Raises
     ------
@@ -61,8 +61,22 @@ def from_parquet(path: Path) -> Result:
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         check_memory(path, sum(group.total_byte_size for group in groups), "its columns")
         table = file.read(chosen)
-        unreached = (file.schema_arrow.metadata or {}).get(UNREACHED)
-    return from_table(path, table, None if unreached is None else float(unreached))
+    return from_table(path, table, unreached_in(table))
+
+
+def from_arrow(path: Path) -> Result:
+    """The result in an Arrow file, which is read where it is needed."""
+    import pyarrow as pa
+
+    with pa.memory_map(os.fspath(path)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    return from_table(path, table.select(columns_of(path, table.column_names)), unreached_in(table))
+
+
+def unreached_in(table: pa.Table) -> float | None:
+    """The value of unreached vertices that a table's metadata state, if they do."""
+    unreached = (table.schema.metadata or {}).get(UNREACHED)
+    return None if unreached is None else float(unreached)
 
 
 def from_csv(path: Path) -> Result:
@@ -117,5 +131,5 @@ def result_of(ids: VertexIds, values: Array, unreached: float | None) -> Result:
     return Result(values, ids, Stats(History(), False, 0.0, 0), "a saved result", (), unreached)
 
 
-READERS = {".parquet": from_parquet, ".csv": from_csv, ".npy": from_npy}
+READERS = {".parquet": from_parquet, ".csv": from_csv, ".npy": from_npy, ".arrow": from_arrow}
 """The readers of files, by suffix."""

@@ -18,18 +18,18 @@ def test_csv_quotes_formulas_in_header_and_cells_unless_raw(tmp_path):
         assert lines == [header, first, "b,-2"]
 
 
-def test_parquet_says_what_unreached_is(tmp_path):
-    for unreached, expected in ((7, b"7"), (None, None)):
-        write_parquet(tmp_path / "t.parquet", TABLE, unreached)
-        found = pyarrow.parquet.read_table(tmp_path / "t.parquet")
-        assert (found.schema.metadata or {}).get(UNREACHED) == expected
-        assert found.to_pydict() == TABLE.to_pydict()
+def mapped(path):
+    with pa.memory_map(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
 
 
-def test_ipc_can_be_mapped(tmp_path):
-    write_ipc(tmp_path / "t.arrow", TABLE)
-    with pa.memory_map(str(tmp_path / "t.arrow")) as file:
-        assert pa.ipc.open_file(file).read_all() == TABLE
+@pytest.mark.parametrize(("write", "read"), [(write_parquet, pyarrow.parquet.read_table), (write_ipc, mapped)])
+@pytest.mark.parametrize(("unreached", "expected"), [(7, b"7"), (None, None)])
+def test_metadata_say_what_unreached_is(tmp_path, write, read, unreached, expected):
+    write(tmp_path / "t", TABLE, unreached)
+    found = read(tmp_path / "t")
+    assert (found.schema.metadata or {}).get(UNREACHED) == expected
+    assert found.to_pydict() == TABLE.to_pydict()
 
 
 def test_a_suffix_of_another_format_is_refused(tmp_path):

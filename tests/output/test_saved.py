@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import garaph_py as gp
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
 from garaph_py.output.history import History
@@ -48,6 +49,19 @@ def test_integer_ids_and_the_value_of_the_unreached(tmp_path):
     assert read_result(tmp_path / "r.parquet").top(3, smallest=True) == [(20, 0), (30, 1)]
 
 
+@pytest.mark.parametrize("write", ["to_parquet", "to_ipc", "to_csv"])
+def test_of_a_table_the_first_column_is_ranked(write, tmp_path):
+    roads = gp.from_edges(["a", "a", "b"], ["b", "c", "d"], weights=[1, 5, 2], vertices=["a", "b", "c", "d", "e"])
+    table = gp.run_many(gp.apps.SSSP, roads, sources=["a", "b"])
+    path = tmp_path / f"distances.{write.removeprefix('to_').replace('ipc', 'arrow')}"
+    getattr(table, write)(path)
+    saved = read_result(path)
+    assert saved.names == ("a",)
+    assert saved.top(4, smallest=True) == [("a", 0), ("b", 1), ("d", 3), ("c", 5)]
+    if write != "to_csv":  # which does not say that "e" is unreached
+        assert saved.top() == table["a"].top()
+
+
 def test_no_vertices(tmp_path):
     empty = result(np.zeros(0), StringIds([]))
     empty.to_parquet(tmp_path / "r.parquet")
@@ -61,6 +75,7 @@ def test_foreign_and_damaged_files(tmp_path):
     pq.write_table(pa.table({"id": [1], "component": ["a"]}), tmp_path / "text.parquet")
     pq.write_table(pa.table({"id": [1.5], "value": [2]}), tmp_path / "half.parquet")
     pq.write_table(pa.table({"id": [1, None], "value": [2, 3]}), tmp_path / "null.parquet")
+    (tmp_path / "x.arrow").write_bytes(b"ARROW1 not really ARROW1")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "edges.csv").write_text("a,b\n1,2\n")
     np.save(tmp_path / "square.npy", np.zeros((2, 2)))
@@ -68,6 +83,7 @@ def test_foreign_and_damaged_files(tmp_path):
     (tmp_path / "cut.npy").write_bytes((tmp_path / "square.npy").read_bytes()[:100])
     for name, problem in {
         "x.parquet": "not readable as the values of a result",
+        "x.arrow": "not readable as the values of a result",
         "edges.parquet": "its columns are source, target, not id and values",
         "text.parquet": "its column 'component' holds text",
         "half.parquet": "its ids are fractions",
@@ -81,5 +97,5 @@ def test_foreign_and_damaged_files(tmp_path):
     }.items():
         with pytest.raises(FormatError, match=problem):
             read_result(tmp_path / name)
-    with pytest.raises(ParameterError, match=r"must end in \.parquet, \.csv, \.npy"):
+    with pytest.raises(ParameterError, match=r"must end in \.parquet, \.csv, \.npy, \.arrow"):
         read_result(tmp_path / "x.tsv")
