@@ -59,15 +59,45 @@ WIDTH = BEGAN + 1
 """Number of columns of the log."""
 
 
-def make_push_few_along(f: Functions, priorities: bool):
+def make_enter(f: Functions, priorities: bool, highest: Any):
+    """Build ``enter(t, v, new, place, length, waiting)``, which puts a changed vertex into the next queue or among the
+    vertices that wait; it returns the length of the queue, and of the list of those that wait."""
+    priority = f.priority
+
+    def enter_or_wait(t, v, new, place, length, waiting):
+        """Without branches, because which vertices wait is hard to predict. `pending` has all of them; their list is
+        not used once it is full."""
+        w, p = v >> 6, priority(t.parameters, new)
+        waits = p > t.thresholds[1]
+        late = bit_of(v) if waits else np.uint64(0)
+        soon = bit_of(v) ^ late
+        was_late, was_soon = t.pending[w], t.next_frontier[w]
+        t.pending[w], t.next_frontier[w] = was_late | late, was_soon | soon
+        t.pending_blocks[w >> 6] |= np.uint8(waits)
+        t.least[0] = min(t.least[0], p if waits else highest)
+        t.queue[place + length] = t.waiting[min(waiting, MOST_WAITING - 1)] = v
+        length += np.int64(soon & ~was_soon != np.uint64(0))
+        waiting += np.int64((late & ~was_late != np.uint64(0)) & (waiting < MOST_WAITING))
+        return length, waiting
+
+    def enter(t, v, new, place, length, waiting):
+        if t.next_frontier[v >> 6] & bit_of(v) == np.uint64(0):
+            t.next_frontier[v >> 6] |= bit_of(v)
+            t.queue[place + length] = v
+            length += 1
+        return length, waiting
+
+    return enter_or_wait if priorities else enter
+
+
+def make_push_few_along(f: Functions, enter: Any):
     """Push from one vertex along its out-edges. `acc` is a tuple: the length of the next queue, and that of the list of
     vertices that wait for a later bucket. No other thread writes values, so no operation is atomic."""
-    add, activate, send, priority, edge = f.sum, f.activate, f.send, f.priority, f.edge_at
+    add, activate, send, edge = f.sum, f.activate, f.send, f.edge_at
 
     # wide: a reader's walk calls it for each part of a list
     def push_few_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
         t, v, source, place = context
-        length, waiting = acc
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
             old = t.values[target]
@@ -75,30 +105,10 @@ def make_push_few_along(f: Functions, priorities: bool):
             if activate(t.parameters, new, old):
                 t.values[target] = t.next_values[target] = new
                 prefetch_kept(t.out_offsets, target)  # `settle` or `open_next` reads them
-                w, bit = target >> 6, bit_of(target)
-                if priorities and priority(t.parameters, new) > t.thresholds[1]:
-                    waiting = wait(t, w, bit, target, priority(t.parameters, new), waiting)
-                elif t.next_frontier[w] & bit == np.uint64(0):
-                    t.next_frontier[w] |= bit
-                    t.queue[place + length] = target
-                    length += 1
-        return (length, waiting), end - begin
+                acc = enter(t, target, new, place, acc[0], acc[1])
+        return acc, end - begin
 
     return push_few_along
-
-
-def wait(t, w, bit, v, p, waiting):
-    """Put a vertex of priority `p` into `pending`, and into the list of waiting vertices, which is not used once it is
-    full."""
-    t.least[0] = min(t.least[0], p)
-    if t.pending[w] & bit != np.uint64(0):
-        return waiting
-    t.pending[w] |= bit
-    t.pending_blocks[w >> 6] = np.uint8(1)
-    if waiting < MOST_WAITING:
-        t.waiting[waiting] = v
-        return waiting + 1
-    return waiting
 
 
 def keep_span(t, k, v):
@@ -144,10 +154,10 @@ def make_open_next(f: Functions, highest: Any):
     return open_next
 
 
-def make_superstep(f: Functions, reader: Reader, priorities: bool):
+def make_superstep(f: Functions, reader: Reader, enter: Any):
     """Build ``superstep(edges, t, length, place, waiting)``, which does one superstep."""
     fetch, of_source = reader.fetch, f.of_source
-    walk = reader.walk(make_push_few_along(f, priorities), WHOLE_LISTS)
+    walk = reader.walk(make_push_few_along(f, enter), WHOLE_LISTS)
 
     def superstep(edges, t, length, place, waiting):
         """Push from the first `length` vertices of the queue's half that does not begin at `place`, to the other half.
@@ -230,7 +240,8 @@ def keep_frontier(t, place, length):
 def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> RecordKernel:
     """Make the kernel that does several supersteps; with `priorities`, which are of this `kind`, of several buckets."""
     priority, highest = f.priority, largest(kind)
-    superstep, settle = make_superstep(f, reader, priorities), make_settle(f, reader, priorities)
+    enter, settle = make_enter(f, priorities, highest), make_settle(f, reader, priorities)
+    superstep = make_superstep(f, reader, enter)
     open_next, first_step, next_step = make_open_next(f, highest), make_first_step(kind), make_next_step(kind, FASTEST)
 
     def enqueue(length, v, t):

@@ -303,6 +303,6 @@ class Push:
             first_vertex=first, last_vertex=last,
         )  # fmt: skip
         state.active_count, state.active_edges = map(int, counts[: len(first), :2].sum(axis=0))
-        self._opened = np.cumsum(sums)
+        self._active_pages, self._opened = None, np.cumsum(sums)
         waiting = least[waits.astype(bool)]
         return waiting.min().item() if len(waiting) else None
