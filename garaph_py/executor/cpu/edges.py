@@ -10,8 +10,7 @@ reader's `walk` turns a segment into a function that visits a whole list, or a p
 Packed numbers are unpacked to a window, as running sums from the first number in the window. There are two ways:
 
 - Random access to lists (*pick*). The window is the groups of a list, up to the end of a run; or one group, if the
-  segment may stop early. A source is its sum minus the sum before its list (`before`), so a walk can begin at any edge
-  of a list, and the unpacking does not depend on where lists begin.
+  segment may stop early. Its sums are the sources of this list; of another list in it, sums minus the one `before` it.
 - Reading all lists in order (*stream*). The window holds two runs, and `before` is 0: the sums of a run are turned into
   sources while the previous run is visited. So a segment can look `AHEAD` edges ahead, up to ``sources[last]``, also
   into later lists.
@@ -230,6 +229,15 @@ def make_packed_walk(unpack, values_of):
     def pick(segment, most, is_done):
         begins_alone = is_done is not None and unpack is no_values
 
+        def visit(acc, begin, end, before, edges, context):
+            """Visit the edges of [begin, end) in the window; return also whether that is all, and the last source."""
+            sums, held = edges[6], edges[7]
+            at, stop = held[0], min(end, held[3])
+            start = min(begin, stop)
+            values, values_base = values_of(at, edges)
+            acc, seen = segment(acc, start, stop, sums, at - 1, RUN, before, values, values_base, context)
+            return acc, seen, seen == stop - start, source_of(sums, stop - at, before)
+
         def walk(acc, offsets, v, begin, end, edges, context):
             records, base, sums, held = edges[0], edges[4], edges[6], edges[7]
             first, at = offsets[v], held[0]
@@ -254,30 +262,31 @@ def make_packed_walk(unpack, values_of):
                 source = records[(e - base) // RUN * RECORD_WORDS + 1]
             while e < end:
                 if e < held[0] or e >= held[3]:
-                    fill(e, min(end, e // most * most + most), edges)
-                at = held[0]
-                stop = min(end, held[3])
-                before = np.int64(sums[e - at]) - source
-                start = min(max(e, begin), stop)
-                values, values_base = values_of(at, edges)
-                acc, seen = segment(acc, start, stop, sums, at - 1, RUN, before, values, values_base, context)
+                    fill(e, source, min(end, e // most * most + most), edges)
+                    acc, seen, goes_on, source = visit(acc, max(e, begin), end, 0, edges, context)
+                else:
+                    before = np.int64(sums[e - held[0]]) - source
+                    acc, seen, goes_on, source = visit(acc, max(e, begin), end, before, edges, context)
                 visited += seen
-                if seen < stop - start:
+                if not goes_on:
                     break
-                e, source = stop, source_of(sums, stop - at, before)
+                e = min(end, held[3])
             return acc, visited
 
         return walk
 
-    def fill(e, end, edges):
-        """Fill the window with the groups of the edges [e, end) of one run; a whole list is unpacked before it is
-        visited, because a branch that is predicted wrongly would keep the processor from unpacking ahead."""
+    def fill(e, source, end, edges):
+        """Fill the window with the groups of the edges [e, end) of one run; `source` is the one before e, or 0."""
         base, sums, held = edges[4], edges[6], edges[7]
         at = e // GROUP * GROUP
         count = (end - at + GROUP - 1) // GROUP * GROUP
         follows, held[0], held[3] = held[3] == at, at, at + count
-        sums[0] = np.uint32(0)
-        unpack_sums(at - base, count, follows, edges, 1, LIST_WORDS_AHEAD)
+        sums[0] = np.uint32(source)
+        unpack_sums(at - base, count, follows, edges, 1, LIST_WORDS_AHEAD, np.uint32(source))
+        if e > at:  # the list begins in mid-group
+            more = np.uint32(np.int64(source) - np.int64(sums[e - at]) & LOW)
+            for k in range(count + 1):
+                sums[k] += more
         unpack(at - base, count, follows, edges)
 
     return make_walk
@@ -308,7 +317,7 @@ def restore(at, follows, offsets, edges):
     vertex of the next edge.
     """
     records, base, end, window, held = edges[0], edges[4], edges[5], edges[6], edges[7]
-    unpack_sums(at - base, RUN, follows, edges, 2 * RUN, WORDS_AHEAD)
+    unpack_sums(at - base, RUN, follows, edges, 2 * RUN, WORDS_AHEAD, np.uint32(0))
     v, stop, shift = held[3], min(at + RUN, end), 2 * RUN - at
     e = max(offsets[v], at)
     before = np.uint32(-records[(at - base) // RUN * RECORD_WORDS + 1] & LOW)
@@ -327,7 +336,7 @@ def restore(at, follows, offsets, edges):
     held[3] = v
 
 
-def unpack_sums(begin, count, follows, edges, to, ahead):
+def unpack_sums(begin, count, follows, edges, to, ahead, total):
     """Write the running sums of `count` numbers, from number `begin` of the page on, to ``window[to:]``.
 
     `follows` says whether these numbers follow the ones unpacked last; then their words do, too. Words are prefetched
@@ -336,11 +345,9 @@ def unpack_sums(begin, count, follows, edges, to, ahead):
     records, widths, words, first_word, _, _, window, held = edges[:8]
     run, first = begin // RUN, begin % RUN // GROUP
     position = words_of(records, widths, first_word, run, first, follows, held[1])
-    total = np.uint32(0)
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
-        if count > GROUP:
-            prefetch(words, position + ahead)
+        prefetch(words, position + ahead)
         total, _ = sums_of_packed(words, position, width, np.uint32(0), total, window, group * GROUP + to)
         position += width
     held[1] = position

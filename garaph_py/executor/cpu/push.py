@@ -34,7 +34,7 @@ from .out_edges import OutEdges
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
 from .sets import COUNT_EDGES
-from .walk import LISTS, NOTHING, bit_of, insert, make_for_each_bit, make_for_each_list
+from .walk import LISTS, NOTHING, bit_of, insert, keep, make_for_each_bit, make_for_each_list
 
 Array = npt.NDArray[Any]
 
@@ -48,6 +48,8 @@ FETCHED = 1 << 12
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
 AHEAD = 4
 """Prefetch distance for the first targets of active vertices, in words of the frontier."""
+OFFSETS_AHEAD = 8
+"""The same for their offsets, with which the targets are found."""
 WORDS_AHEAD = 2
 """The same for the words of packed targets, which can be found only once their records are loaded."""
 
@@ -135,19 +137,27 @@ def frontier_of(t):
 
 
 def make_fetch_ahead(reader: Reader, set_of=frontier_of):
-    """Prefetch the first targets of a later word's vertices; of packed ones the records first, and then the words.
+    """Prefetch the offsets and the first targets of later words' vertices; of packed targets the records first, and
+    then the words.
 
     A vertex whose predecessor is in the set, too, is left out: its list follows the one that is read before.
 
     ``set_of(t)`` is the set of vertices among the arguments of the kernel.
     """
 
-    def make_fetch(fetch, distance):
-        def fetch_vertex(acc, v, context):
+    def fetch_offset(acc, v, context):
+        prefetch_kept(context[1].out_offsets, v)
+        return acc
+
+    def make_fetch_list(fetch):
+        def fetch_list(acc, v, context):
             edges, t = context
             fetch(edges, t.out_offsets[v])
             return acc
 
+        return fetch_list
+
+    def make_fetch(fetch_vertex, distance):
         fetch_word = make_for_each_bit(fetch_vertex)
 
         def fetch_ahead(acc, w, words, context):
@@ -157,15 +167,14 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
 
         return fetch_ahead
 
-    first = make_fetch(reader.fetch, AHEAD)
-    if reader.fetch_words is None:
-        return first
-    second = make_fetch(reader.fetch_words, WORDS_AHEAD)
+    offsets, lists = make_fetch(fetch_offset, OFFSETS_AHEAD), make_fetch(make_fetch_list(reader.fetch), AHEAD)
+    packed = keep if reader.fetch_words is None else make_fetch(make_fetch_list(reader.fetch_words), WORDS_AHEAD)
 
-    def fetch_both(acc, w, words, context):
-        return second(first(acc, w, words, context), w, words, context)
+    def fetch_all(acc, w, words, context):
+        acc = lists(offsets(acc, w, words, context), w, words, context)
+        return packed(acc, w, words, context)
 
-    return fetch_both
+    return fetch_all
 
 
 def make_push_lists(f: Functions, reader: Reader, priorities: bool):
