@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from operator import methodcaller
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import GraphError
 from ..graph import Graph
 from ..graph.csr import from_csr
-from .dictionaries import Reader
+from .dictionaries import NOBODY, Reader
 from .graph import BackendGraph, backend_graph
 from .runs import threads_for
 from .searches import Rows
@@ -43,6 +46,8 @@ def convert_from_nx(
 
     Raises
     ------
+    GraphError
+        If a neighbour is not one of the graph's nodes.
     NotImplementedError
         If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, if the
         graph's class finds neighbours otherwise than NetworkX's four do, or if an undirected view has an edge in one
@@ -153,7 +158,10 @@ def neighbours_of(reader: Reader, nodes: list[Any]) -> Array:
     if found is not None:
         return found
     positions = dict(zip(nodes, range(len(nodes)), strict=True))
-    return np.fromiter(map(positions.__getitem__, chain.from_iterable(reader.rows)), np.uint32, reader.m)
+    try:
+        return np.fromiter(map(positions.__getitem__, chain.from_iterable(reader.rows)), np.uint32, reader.m)
+    except KeyError as error:
+        raise GraphError(f"the graph has an edge to {error!s:.40}, which is not one of its nodes") from None
 
 
 def sizes_of(reader: Reader) -> Array:
@@ -161,7 +169,12 @@ def sizes_of(reader: Reader) -> Array:
     found = reader.sizes()
     if found is not None:
         return found
-    return np.fromiter(map(len, chain.from_iterable(map(dict.values, reader.rows))), np.int64, reader.m)
+    return np.fromiter(map(len, values_of(reader.rows)), np.int64, reader.m)
+
+
+def values_of(mappings: Iterable[Any]) -> Iterator[Any]:
+    """The values of some mappings, one after the other."""
+    return chain.from_iterable(map(methodcaller("values"), mappings))
 
 
 def sum_of_sizes(integers: Array) -> float:
@@ -179,7 +192,7 @@ def table_of(nodes: list[Any]) -> Array | None:
     """
     if set(map(type, nodes)) != {int} or min(nodes) < 0 or max(nodes) > SPARSE * len(nodes):
         return None
-    vertices = np.zeros(max(nodes) + 1, np.uint32)
+    vertices = np.full(max(nodes) + 1, NOBODY, np.uint32)
     vertices[nodes] = np.arange(len(nodes), dtype=np.uint32)
     return vertices
 
@@ -193,10 +206,8 @@ def summed(counts: Array) -> Array:
 
 def numbers(reader: Reader, attribute: Any, default: Any) -> tuple[Array, bool]:
     """An attribute of the edges as an array, and whether it has integers among floats."""
-    data: Any = chain.from_iterable(map(dict.values, reader.rows))
-    if reader.several:
-        data = chain.from_iterable(map(dict.values, data))
-    given = list(map(dict.get, data, repeat(attribute), repeat(default)))
+    data = values_of(values_of(reader.rows)) if reader.several else values_of(reader.rows)
+    given = list(map(methodcaller("get", attribute, default), data))
     try:
         values = np.array(given) if given else np.zeros(0, np.int64)
     except (ValueError, OverflowError):  # nested lists

@@ -9,6 +9,7 @@ dictionaries, integers, floats and strings, for which `convert` has a way in Pyt
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ KEY, VALUE = 1, 2
 """Where `PyDict_Next` leaves these in `scratch`, after its own position."""
 OTHER = -1
 """What a kernel returns if it finds something that only Python can read."""
+NOBODY = 0xFFFFFFFF
+"""What a table of vertices has for integers that are none."""
 SOME_INTEGERS, SOME_FLOATS = 1, 2
 """What `read_values` has found, added up."""
 
@@ -94,10 +97,33 @@ def read_neighbours(python, rows, count, scratch, address, memory, m, keys, tabl
         elif not is_a(python, key, WHOLE):
             return OTHER
         vertex = call_c(python[INTEGER], (key, address))
-        if size and not 0 <= vertex < size:
-            return OTHER
-        neighbours[e] = table[vertex] if size else vertex
+        if size:
+            if not 0 <= vertex < size or table[vertex] == NOBODY:
+                return OTHER
+            vertex = table[vertex]
+        neighbours[e] = vertex
     return 0
+
+
+def value_of(python, dictionary, name, scratch, address):
+    """The address of what a dictionary has under a string; 0 if it has nothing, `OTHER` if only Python can look.
+
+    Most dictionaries have the very object `name` as their key. To find another that is equal, Python may compare all
+    keys with it, and so the keys must not have code of their own.
+    """
+    is_empty = True
+    scratch[0] = 0
+    while call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF:
+        if scratch[KEY] == name:
+            return scratch[VALUE]
+        is_empty = False
+    if is_empty:
+        return 0
+    scratch[0] = 0
+    while call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF:
+        if not (is_a(python, scratch[KEY], TEXT) or is_a(python, scratch[KEY], WHOLE)):
+            return OTHER
+    return call_c(python[ITEM], (dictionary, name))
 
 
 # wide: a compiled function takes its arrays one by one.
@@ -134,7 +160,9 @@ def read_values(
         load_ahead(python, memory, wholes, e, total)
         if not is_a(python, wholes[e], DICTIONARY):
             return OTHER
-        value = call_c(python[ITEM], (wholes[e], name))
+        value = value_of(python, wholes[e], name, scratch, address)
+        if value == OTHER:
+            return OTHER
         if value == 0:
             value = default
         if is_a(python, value, WHOLE):
@@ -168,6 +196,11 @@ def interface() -> Array:
     return np.array([*functions, *map(id, KINDS)], np.int64)
 
 
+def has_lock() -> bool:
+    """Whether this Python has the lock that keeps other threads from changing a dictionary that a kernel reads."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
 class Reader:
     """The adjacency of each node of a NetworkX graph, as dictionaries.
 
@@ -186,6 +219,10 @@ class Reader:
         addresses, scratch = np.fromiter(map(id, rows), np.int64, len(rows)), np.zeros(3, np.int64)
         self._given = interface(), addresses, len(rows), scratch, address_of(scratch), None, m
 
+    def _run(self, kernel: Kernel, *more: Any) -> int:
+        """What a kernel returns for the rows and more arguments; `OTHER` if none may run."""
+        return kernel(*self._given, *more) if has_lock() else OTHER
+
     def neighbours(self, nodes: list[Any], table: Array | None) -> Array | None:
         """The vertices that the keys are; None if only Python can tell.
 
@@ -200,12 +237,12 @@ class Reader:
             return None
         positions = {} if table is not None else dict(zip(nodes, range(len(nodes)), strict=True))
         keys, found, size = np.empty(self.m, np.int64), np.empty(self.m, np.uint32), 0 if table is None else len(table)
-        return None if NEIGHBOURS(*self._given, keys, table, size, id(positions), found) == OTHER else found
+        return None if self._run(NEIGHBOURS, keys, table, size, id(positions), found) == OTHER else found
 
     def sizes(self) -> Array | None:
         """How many edges there are to each neighbour; None if only Python can tell."""
         found = np.empty(self.m, np.int64)
-        return None if SIZES(*self._given, found) == OTHER else found
+        return None if self._run(SIZES, found) == OTHER else found
 
     def numbers(self, total: int, attribute: Any, default: Any) -> tuple[Array, bool] | None:
         """An attribute of all `total` edges: int64 or float64, and whether some floats were integers.
@@ -216,7 +253,7 @@ class Reader:
             return None
         between, wholes = np.empty(self.m if self.several else 0, np.int64), np.empty(total, np.int64)
         reals = wholes.view(np.float64)
-        found = VALUES(*self._given, between, self.several, total, id(attribute), id(default), wholes, reals)
+        found = self._run(VALUES, between, self.several, total, id(attribute), id(default), wholes, reals)
         if found == OTHER:
             return None
         return reals if found & SOME_FLOATS else wholes, found == SOME_INTEGERS + SOME_FLOATS

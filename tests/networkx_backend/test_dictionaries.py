@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from garaph_py.errors import GraphError
 from garaph_py.networkx_backend import dictionaries
 from garaph_py.networkx_backend.convert import convert_from_nx, table_of
 from garaph_py.networkx_backend.dictionaries import Reader
+from tests.support.networkx_calls import KINDS
 
 KERNELS = "NEIGHBOURS", "SIZES", "VALUES"
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
@@ -85,6 +87,58 @@ def test_values_of_other_types_are_for_python(data):
     assert reader([{0: {"w": 1}}]).numbers(1, ("w",), 1) is None
 
 
+class Alike:
+    """A key with the hash of the attribute, which Python compares with it when it looks for that."""
+
+    compared = 0
+
+    def __hash__(self):
+        return hash("w")
+
+    def __eq__(self, other):
+        Alike.compared += 1
+        raise KeyError("compared")
+
+
+class Letter(str):
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return Alike.__eq__(self, other)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("key", [Alike(), Letter("w"), Letter("other"), ("w",), 1.5, None])
+def test_no_key_is_compared_by_code_of_its_own(key, several):
+    data = [{"w": 1}, {key: 2}, {"a": 1, key: 2}]
+    rows = [{k: {0: each} if several else each} for k, each in enumerate(data)]
+    before = Alike.compared
+    assert reader(rows, several).numbers(3, "w", 1) is None
+    assert Alike.compared == before
+
+
+@pytest.mark.usefixtures("_way")
+def test_a_name_is_found_whatever_object_it_is():
+    name = "".join(["we", "ight"])
+    data = [{"weight": 2}, {name: 3}, {"a": 0, 5: 0, name: 4}, {"a": 0, "weight": 5, "b": 0}, {"a": 0}, {}]
+    assert reader([dict(enumerate(data))]).numbers(6, "weight", 9)[0].tolist() == [2, 3, 4, 5, 9, 9]
+
+
+@pytest.mark.usefixtures("_way")
+def test_a_neighbour_that_is_no_node_is_for_python():
+    assert reader([{0: {}, 1: {}}, {}]).neighbours([0, 2], table_of([0, 2])) is None
+
+
+def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    graph = nx.MultiGraph([(0, 1, {"weight": 2}), (0, 1, {"weight": 3}), (1, 2, {"weight": 4})])
+    assert reader([{0: {"w": 1}}]).neighbours([0], table_of([0])) is None
+    found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
+    assert found.edges().to_pydict() == {"source": [0, 0, 1], "target": [1, 1, 2], "weight": [2, 3, 4]}
+
+
 @pytest.mark.usefixtures("_way")
 def test_dictionaries_of_parallel_edges():
     rows = [{0: {0: {"w": 1}, 1: {}}, 1: {}}, {}, {2: {"key": {"w": 5}}}]
@@ -123,17 +177,45 @@ def test_no_reference_is_taken():
     assert [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)] == before
 
 
-class Ordered(nx.Graph):
-    adjlist_inner_dict_factory = OrderedDict
-    edge_attr_dict_factory = OrderedDict
+def made_of(kind, mapping):
+    """The class `kind` of graphs with dictionaries of edges, of their keys and of their data of another class."""
+    factories = (
+        ("adjlist_inner", "edge_key", "edge_attr")
+        if kind in (nx.MultiGraph, nx.MultiDiGraph)
+        else ("adjlist_inner", "edge_attr")
+    )
+    return [type(name, (kind,), {f"{name}_dict_factory": mapping}) for name in factories]
 
 
-class Wrapped(nx.Graph):
-    adjlist_inner_dict_factory = UserDict
-
-
-@pytest.mark.parametrize("kind", [Ordered, Wrapped], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind",
+    [*(made for kind in KINDS for mapping in (OrderedDict, UserDict) for made in made_of(kind, mapping))],
+    ids=lambda kind: kind.__name__,
+)
 def test_dictionaries_of_other_classes_are_converted(kind):
     graph = kind([(0, 1, {"weight": 2}), (1, 2, {})])
     found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
     assert found.edges().to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [2, 1]}
+    assert convert_from_nx(graph).graph.edges().to_pydict() == {"source": [0, 1], "target": [1, 2]}
+
+
+def test_a_neighbour_that_is_no_node_is_refused():
+    graph = nx.DiGraph([(0, 1), (1, 3)])
+    del graph._node[1]
+    with pytest.raises(GraphError, match="an edge to 1, which is not one of its nodes"):
+        convert_from_nx(graph)
+
+
+def test_what_compares_keys_may_raise_and_may_change_the_graph():
+    class Clears(Alike):
+        __hash__ = Alike.__hash__
+
+        def __eq__(self, other):
+            for row in graph._adj.values():
+                row.clear()
+            raise LookupError("the graph is gone")
+
+    graph = nx.Graph([(0, 1, {Clears(): 1})])
+    graph.add_weighted_edges_from((k, k + 1, float(k)) for k in range(1000))
+    with pytest.raises(LookupError, match="the graph is gone"):
+        convert_from_nx(graph, edge_attrs={"w": 1})
