@@ -3,9 +3,10 @@
 from typing import Any
 
 from .adjacency import Adjacency
-from .build import from_edges, from_networkx, from_scipy
+from .build import from_edges, from_scipy
 from .graph import Graph
 from .ids import IntegerIds, StringIds, VertexIds
+from .networkx import from_networkx
 
 __all__ = [
     "Adjacency",

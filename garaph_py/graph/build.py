@@ -1,4 +1,4 @@
-"""Builds graphs from lists of edges, and from SciPy's and NetworkX's graphs."""
+"""Builds graphs from lists of edges, and from SciPy's matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ..native.threads import ThreadPool
 from ..system.arguments import explained
 from . import group
 from .adjacency import EDGE_DTYPES, type_name
-from .arguments import kind_of
 from .arrays import GraphArrays
 from .compress import compress
 from .graph import Graph
@@ -217,51 +216,3 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
         raise GraphError("the matrix is not symmetric; leave directed=True, or symmetrize it first")
     upper = rows <= columns
     return rows[upper], columns[upper], values[upper]
-
-
-@partial(explained, options=BUILDING)
-def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
-    """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
-
-    If all nodes are integers, they are the vertex ids; otherwise the ids are the nodes as strings.
-
-    Parameters
-    ----------
-    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-    weight : str, optional
-        The edge attribute that holds the edge values. An edge that lacks it has the value 1, as in NetworkX. If no edge
-        has an attribute ``"weight"``, or if this is None, the graph has no edge values.
-    **options
-        As for `from_edges`, except `weights`, `vertices` and `directed`.
-
-    Raises
-    ------
-    GraphError
-        If `graph` is no NetworkX graph; if no edge has the attribute `weight`, unless that is ``"weight"``; or if two
-        nodes have the same name.
-    ParameterError
-        If `weight` is no string.
-    """
-    if isinstance(graph, type) or not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
-        makes = "its method to_networkx()" if hasattr(graph, "to_networkx") else "networkx.Graph(...)"
-        raise GraphError(f"not a NetworkX graph but {kind_of(graph)}; {makes} makes one")
-    if weight is not None and not isinstance(weight, str):
-        raise ParameterError(f"weight={weight!r:.40}: give the name of an edge attribute, or None for no edge values")
-    nodes = list(graph.nodes)
-    integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
-    if not integers and len(set(map(str, nodes))) < len(nodes):
-        raise GraphError("two nodes have the same name as a string, such as 1 and '1'; relabel one of them")
-    edges = list(graph.edges(data="weight" if weight is None else weight))
-    weights = [] if weight is None else [value for _, _, value in edges]
-    weighted = any(value is not None for value in weights)
-    if edges and not weighted and weight not in ("weight", None):
-        raise GraphError(f"no edge has an attribute {weight!r}; leave weight out for a graph without edge values")
-    name = int if integers else str
-    return from_edges(
-        [name(u) for u, _, _ in edges],
-        [name(v) for _, v, _ in edges],
-        [1 if value is None else value for value in weights] if weighted else None,
-        vertices=[name(node) for node in nodes],
-        directed=graph.is_directed(),
-        **options,
-    )

@@ -1,6 +1,5 @@
 """CSC and CSR from edges, against plain NumPy."""
 
-import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from garaph_py import events
 from garaph_py.errors import GraphError, ParameterError
-from garaph_py.graph.build import from_edges, from_networkx, from_numbered_edges, from_scipy
+from garaph_py.graph.build import from_edges, from_numbered_edges, from_scipy
 
 WEIGHT_DTYPES = [np.int32, np.uint32, np.int64, np.float32, np.float64]
 
@@ -145,27 +144,6 @@ def test_from_scipy(entries, form, directed):
     check_form(graph)
 
 
-@settings(deadline=None)
-@given(edge_lists(), st.sampled_from([nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]), st.booleans())
-def test_from_networkx(edges, kind, weighted):
-    original = kind()
-    isolated = "lonely" if edges and isinstance(edges[0][0], str) else -77
-    original.add_node(isolated)
-    for source, target, value in edges:
-        original.add_edge(source, target, **({"weight": value} if weighted else {}))
-    graph = from_networkx(original, threads=2)
-    edges_kept = [
-        (source, target, value if weighted and original.number_of_edges() else None)
-        for source, target, value in original.edges(data="weight")
-    ]
-    assert {v: sorted(found, key=str) for v, found in incoming_of(graph).items()} == {
-        v: sorted(found, key=str) for v, found in twin(edges_kept, original.is_directed()).items()
-    }
-    assert set(graph.ids.array().tolist()) == set(original.nodes)
-    assert graph.directed == original.is_directed()
-    check_form(graph)
-
-
 @pytest.mark.parametrize("directed", [True, False])
 def test_many_edges_in_parallel_are_the_same_as_in_one_thread(directed):
     rng = np.random.default_rng(3)
@@ -190,7 +168,7 @@ def test_many_edges_in_parallel_are_the_same_as_in_one_thread(directed):
 
 
 def test_no_edges():
-    for graph in (from_edges([], []), from_numbered_edges([], [], 0), from_networkx(nx.DiGraph())):
+    for graph in (from_edges([], []), from_numbered_edges([], [], 0)):
         assert (graph.n, graph.m) == (0, 0)
         check_form(graph)
     graph = from_edges([], [], vertices=["a", "b"], directed=False)
@@ -214,12 +192,6 @@ def test_narrow_weights_are_widened(given, kept):
     assert from_edges([1, 2], [2, 1], np.array([0, 1], given)).edge_dtype == kept
 
 
-def test_an_edge_of_networkx_without_the_attribute_has_the_value_1():
-    graph = from_networkx(nx.DiGraph([(1, 2, {"weight": 2.5}), (2, 3)]))
-    assert graph._arrays.in_edges.values.tolist() == [2.5, 1.0]
-    assert from_networkx(nx.DiGraph(), weight="cost").m == 0
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -237,8 +209,6 @@ def test_an_edge_of_networkx_without_the_attribute_has_the_value_1():
         (lambda: from_scipy(sp.coo_array((2, 3))), "square, not 2 x 3"),
         (lambda: from_scipy(np.eye(3)), "csr_array makes one"),
         (lambda: from_scipy(sp.csr_array([[0, 1], [2, 0]]), directed=False), "not symmetric"),
-        (lambda: from_networkx(nx.Graph([(1, "1")])), "same name"),
-        (lambda: from_networkx(nx.Graph([(1, 2, {"cost": 3})]), weight="costs"), "no edge has an attribute 'costs'"),
     ],
 )
 def test_unusable_edges_are_refused(call, message):
@@ -270,12 +240,6 @@ def test_entries_of_a_symmetric_matrix_may_be_nan(entries):
             from_scipy(matrix, directed=False)
 
 
-def networkx_graph(*weights):
-    graph = nx.DiGraph()
-    graph.add_edges_from((k, k + 1, {"weight": value}) for k, value in enumerate(weights))
-    return graph
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -300,18 +264,8 @@ def networkx_graph(*weights):
         (lambda: from_scipy(np.eye(2)), "not a SciPy sparse matrix but ndarray"),
         (lambda: from_scipy(sp.csr_array((2, 3))), "square, not 2 x 3"),
         (lambda: from_scipy(sp.csr_array((2, 2)), directed=1), "directed=1: give True or False"),
-        (lambda: from_networkx(None), "not a NetworkX graph but NoneType"),
-        (lambda: from_networkx({1: [2]}), "not a NetworkX graph but dict"),
-        (lambda: from_networkx(nx.Graph), "not a NetworkX graph but type"),
-        (lambda: from_networkx(nx.Graph(), weight=[]), r"weight=\[\]: give the name"),
-        (lambda: from_networkx(networkx_graph([1], [1, 2])), "weights are a nested list"),
-        (lambda: from_networkx(networkx_graph("heavy")), "weights of type string cannot"),
     ],
 )
 def test_wrong_types_end_in_an_error_of_this_package(make, message):
     with pytest.raises((GraphError, ParameterError), match=message):
         make()
-
-
-def test_networkx_graphs_are_read_without_values_on_request():
-    assert from_networkx(networkx_graph(3, 4), weight=None).edge_dtype is None

@@ -1,6 +1,8 @@
 """Conversions: the edges are the same, nodes keep their order, and what no array holds is refused."""
 
 import operator
+import sys
+from collections import OrderedDict, UserDict
 
 import networkx as nx
 import numpy as np
@@ -130,6 +132,29 @@ def test_a_view_of_a_graph_that_changes_is_converted_again():
             assert nx.descendants(view, 3, backend="garaph") == nx.descendants(view, 3)
             change(3, 0)
         assert nx.descendants(view, 3, backend="garaph") == nx.descendants(view, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("factory", ["adjlist_outer", "adjlist_inner", "edge_key", "edge_attr"])
+@pytest.mark.parametrize("mapping", [OrderedDict, UserDict])
+def test_dictionaries_of_other_classes_are_converted(kind, factory, mapping):
+    graph = type("Made", (kind,), {f"{factory}_dict_factory": mapping})([(0, 1, {"weight": 2}), (1, 2, {})])
+    found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
+    assert found.edges().to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [2, 1]}
+    assert convert_from_nx(graph).graph.edges().to_pydict() == {"source": [0, 1], "target": [1, 2]}
+
+
+def test_a_neighbour_that_is_no_node_is_refused():
+    graph = nx.DiGraph([(0, 1), (1, 3)])
+    del graph._node[1]
+    with pytest.raises(gp.errors.GraphError, match="an edge to 1, which is not one of its nodes"):
+        convert_from_nx(graph)
+
+
+def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    graph = random_graph(nx.MultiGraph)
+    assert bag(convert_to_nx(convert_from_nx(graph, edge_attrs={"weight": 1}))) == bag(graph)
 
 
 def test_one_attribute_is_kept():

@@ -3,14 +3,14 @@
 A loop in Python takes a reference to each key and value, waits for memory for each, and makes objects between its
 steps. Compiled code loads what it will need soon into the cache, and takes no references. A kernel keeps Python's lock
 for as long as it has addresses of objects, and runs no code of a user meanwhile: it gives up at anything but exact
-dictionaries, integers, floats and strings, for which `convert` has a way in Python.
+dictionaries, integers, floats and strings, for which `networkx` has a way in Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ OTHER = -1
 """What a kernel returns if it finds something that only Python can read."""
 NOBODY = 0xFFFFFFFF
 """What a table of vertices has for integers that are none."""
-SOME_INTEGERS, SOME_FLOATS = 1, 2
+SOME_INTEGERS, SOME_FLOATS, SOME_GIVEN = 1, 2, 4
 """What `read_values` has found, added up."""
 
 
@@ -147,7 +147,7 @@ def read_values(
 
     `several` says which; then `between` receives the addresses of the dictionaries between. The numbers are integers in
     `wholes`, which is the same memory as `reals`; from the first float on, all are floats. Returns `SOME_INTEGERS` and
-    `SOME_FLOATS`, added up, or `OTHER`.
+    `SOME_FLOATS`, and `SOME_GIVEN` if not all have the default, added up, or `OTHER`.
     """
     if several:
         if not items(python, rows, count, scratch, address, memory, VALUE, between, m):
@@ -155,7 +155,7 @@ def read_values(
         rows, count = between, m
     if not items(python, rows, count, scratch, address, memory, VALUE, wholes, total):
         return OTHER
-    some_integers = some_floats = 0
+    some_integers = some_floats = some_given = 0
     for e in range(total):
         load_ahead(python, memory, wholes, e, total)
         if not is_a(python, wholes[e], DICTIONARY):
@@ -165,6 +165,8 @@ def read_values(
             return OTHER
         if value == 0:
             value = default
+        else:
+            some_given = SOME_GIVEN
         if is_a(python, value, WHOLE):
             whole = call_c(python[INTEGER], (value, address))
             if scratch[0] & 0xFFFFFFFF:  # more than 64 bits
@@ -182,7 +184,7 @@ def read_values(
             reals[e] = call_c_f64(python[REAL], (value,))
         else:
             return OTHER
-    return some_integers + some_floats
+    return some_integers + some_floats + some_given
 
 
 NEIGHBOURS = Kernel("i64* i64* i64 i64* i64 u8* i64 i64* u32* i64 i64 u32*", read_neighbours, holds_gil=True)
@@ -199,6 +201,23 @@ def interface() -> Array:
 def has_lock() -> bool:
     """Whether this Python has the lock that keeps other threads from changing a dictionary that a kernel reads."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
+class Numbers(NamedTuple):
+    """An attribute of edges.
+
+    Attributes
+    ----------
+    values : ndarray of int64 or float64
+    are_mixed : bool
+        Whether some of the floats were integers.
+    are_given : bool
+        Whether any edge has the attribute.
+    """
+
+    values: Array
+    are_mixed: bool
+    are_given: bool
 
 
 class Reader:
@@ -244,11 +263,8 @@ class Reader:
         found = np.empty(self.m, np.int64)
         return None if self._run(SIZES, found) == OTHER else found
 
-    def numbers(self, total: int, attribute: Any, default: Any) -> tuple[Array, bool] | None:
-        """An attribute of all `total` edges: int64 or float64, and whether some floats were integers.
-
-        None if only Python can read them.
-        """
+    def numbers(self, total: int, attribute: Any, default: Any) -> Numbers | None:
+        """An attribute of all `total` edges; None if only Python can read it."""
         if type(attribute) is not str:
             return None
         between, wholes = np.empty(self.m if self.several else 0, np.int64), np.empty(total, np.int64)
@@ -256,4 +272,6 @@ class Reader:
         found = self._run(VALUES, between, self.several, total, id(attribute), id(default), wholes, reals)
         if found == OTHER:
             return None
-        return reals if found & SOME_FLOATS else wholes, found == SOME_INTEGERS + SOME_FLOATS
+        kinds = found & (SOME_INTEGERS | SOME_FLOATS)
+        values = reals if kinds & SOME_FLOATS else wholes
+        return Numbers(values, kinds == SOME_INTEGERS | SOME_FLOATS, bool(found & SOME_GIVEN))

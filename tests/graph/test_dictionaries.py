@@ -1,7 +1,7 @@
 """Dictionaries read by compiled code: what they hold comes out, and what only Python can read is left to it."""
 
 import sys
-from collections import OrderedDict, UserDict
+from collections import OrderedDict
 
 import networkx as nx
 import numpy as np
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.errors import GraphError
-from garaph_py.networkx_backend import dictionaries
-from garaph_py.networkx_backend.convert import convert_from_nx, table_of
-from garaph_py.networkx_backend.dictionaries import Reader
-from tests.support.networkx_calls import KINDS
+from garaph_py.graph import dictionaries
+from garaph_py.graph.dictionaries import Reader
+from garaph_py.graph.networkx import table_of
+from garaph_py.networkx_backend.convert import convert_from_nx
 
 KERNELS = "NEIGHBOURS", "SIZES", "VALUES"
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
@@ -72,10 +71,12 @@ def test_nodes_with_code_of_their_own_are_for_python():
 )
 def test_numbers_are_integers_until_there_is_a_float(values, expected, mixed):
     rows = [{0: {"a": 1, "w": value}} for value in values] + [{}]
-    found, is_mixed = reader(rows).numbers(len(values), "w", 1)
+    found, is_mixed, is_given = reader(rows).numbers(len(values), "w", 1)
     assert found.dtype == expected.dtype
     assert found.tolist() == expected.tolist()
     assert is_mixed == mixed
+    assert is_given
+    assert not reader(rows).numbers(len(values), "v", 1).are_given
 
 
 @pytest.mark.usefixtures("_way")
@@ -161,9 +162,10 @@ def test_dictionaries_that_have_changed_are_for_python(change):
 def test_all_values_are_read(rows):
     data = [each for row in rows for each in row.values()]
     expected = [each.get("w", 1) for each in data]
-    found, mixed = reader(rows).numbers(len(data), "w", 1)
+    found, mixed, is_given = reader(rows).numbers(len(data), "w", 1)
     kinds = set(map(type, expected))
     assert mixed == (kinds == {int, float})
+    assert is_given == any("w" in each for each in data)
     assert found.tolist() == [float(each) if float in kinds else each for each in expected]
 
 
@@ -175,47 +177,3 @@ def test_no_reference_is_taken():
         assert reader(rows).neighbours(things[:2], None).tolist() == [0, 1]
         assert reader(rows).numbers(2, "w", 1)[0].tolist() == [10**15, 0.12345]
     assert [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)] == before
-
-
-def made_of(kind, mapping):
-    """The class `kind` of graphs with dictionaries of edges, of their keys and of their data of another class."""
-    factories = (
-        ("adjlist_inner", "edge_key", "edge_attr")
-        if kind in (nx.MultiGraph, nx.MultiDiGraph)
-        else ("adjlist_inner", "edge_attr")
-    )
-    return [type(name, (kind,), {f"{name}_dict_factory": mapping}) for name in factories]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [*(made for kind in KINDS for mapping in (OrderedDict, UserDict) for made in made_of(kind, mapping))],
-    ids=lambda kind: kind.__name__,
-)
-def test_dictionaries_of_other_classes_are_converted(kind):
-    graph = kind([(0, 1, {"weight": 2}), (1, 2, {})])
-    found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
-    assert found.edges().to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [2, 1]}
-    assert convert_from_nx(graph).graph.edges().to_pydict() == {"source": [0, 1], "target": [1, 2]}
-
-
-def test_a_neighbour_that_is_no_node_is_refused():
-    graph = nx.DiGraph([(0, 1), (1, 3)])
-    del graph._node[1]
-    with pytest.raises(GraphError, match="an edge to 1, which is not one of its nodes"):
-        convert_from_nx(graph)
-
-
-def test_what_compares_keys_may_raise_and_may_change_the_graph():
-    class Clears(Alike):
-        __hash__ = Alike.__hash__
-
-        def __eq__(self, other):
-            for row in graph._adj.values():
-                row.clear()
-            raise LookupError("the graph is gone")
-
-    graph = nx.Graph([(0, 1, {Clears(): 1})])
-    graph.add_weighted_edges_from((k, k + 1, float(k)) for k in range(1000))
-    with pytest.raises(LookupError, match="the graph is gone"):
-        convert_from_nx(graph, edge_attrs={"w": 1})
