@@ -284,9 +284,9 @@ def make_packed_walk(unpack, values_of):
         sums[0] = np.uint32(source)
         unpack_sums(at - base, count, follows, edges, 1, LIST_WORDS_AHEAD, np.uint32(source))
         if e > at:  # the list begins in mid-group
-            more = np.uint32(np.int64(source) - np.int64(sums[e - at]) & LOW)
+            more = np.int64(source) - np.int64(sums[e - at])
             for k in range(count + 1):
-                sums[k] += more
+                sums[k] = np.uint32(np.int64(sums[k]) + more & LOW)
         unpack(at - base, count, follows, edges)
 
     return make_walk
