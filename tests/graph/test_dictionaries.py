@@ -3,7 +3,6 @@
 import sys
 from collections import OrderedDict
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from garaph_py.graph import dictionaries
 from garaph_py.graph.dictionaries import Reader
 from garaph_py.graph.networkx import table_of
-from garaph_py.networkx_backend.convert import convert_from_nx
 
 KERNELS = "NEIGHBOURS", "SIZES", "VALUES"
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
@@ -134,10 +132,9 @@ def test_a_neighbour_that_is_no_node_is_for_python():
 
 def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-    graph = nx.MultiGraph([(0, 1, {"weight": 2}), (0, 1, {"weight": 3}), (1, 2, {"weight": 4})])
     assert reader([{0: {"w": 1}}]).neighbours([0], table_of([0])) is None
-    found = convert_from_nx(graph, edge_attrs={"weight": 1}).graph
-    assert found.edges().to_pydict() == {"source": [0, 0, 1], "target": [1, 1, 2], "weight": [2, 3, 4]}
+    assert reader([{0: {0: {}}}], several=True).sizes() is None
+    assert reader([{0: {"w": 1}}]).numbers(1, "w", 1) is None
 
 
 @pytest.mark.usefixtures("_way")
