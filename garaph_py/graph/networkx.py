@@ -78,7 +78,7 @@ def columns_of(graph: Any, nodes: list[Any], weight: str | None) -> tuple[Array,
     the attribute.
     """
     if not has_own_edges(graph):
-        lists = Lists(graph)
+        lists = Lists(graph, nodes)
         sources, targets = lists.owners(), lists.neighbours
         weights = lists.weights(weight) if weight is not None else None
         if graph.is_directed():
@@ -117,15 +117,16 @@ class Lists:
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+    nodes : list of hashable
+        Its nodes, in any order.
 
     Attributes
     ----------
-    nodes : list of hashable
     several : bool
         Whether there may be several edges to a neighbour.
     offsets : ndarray of int64, shape (n + 1,)
     neighbours : ndarray of uint32, shape (m,)
-        Places in `nodes`. An undirected edge is there in both directions.
+        Places in the list of nodes. An undirected edge is there in both directions.
 
     Raises
     ------
@@ -133,14 +134,14 @@ class Lists:
         If a neighbour is not one of the nodes, or the graph changes meanwhile.
     """
 
-    def __init__(self, graph: Any) -> None:
-        self.nodes, self.several = list(graph), graph.is_multigraph()
-        rows = list(map(graph._adj.__getitem__, self.nodes))
+    def __init__(self, graph: Any, nodes: list[Any]) -> None:
+        self.several = graph.is_multigraph()
+        rows = list(map(graph._adj.__getitem__, nodes))
         if set(map(type, rows)) != {dict}:
             rows = [plain(row, self.several) for row in rows]
         self.offsets = summed(np.fromiter(map(len, rows), np.int64, len(rows)))
         self._reader = Reader(rows, int(self.offsets[-1]), self.several)
-        self.neighbours = neighbours_of(self._reader, self.nodes)
+        self.neighbours = neighbours_of(self._reader, nodes)
         if self.several:
             parallel = sizes_of(self._reader)
             self.neighbours = np.repeat(self.neighbours, parallel)

@@ -55,7 +55,8 @@ def convert_from_nx(
     is_view = hasattr(graph, "_graph")
     if is_view:  # NetworkX's cache does not notice if the graph behind it changes
         graph.__networkx_cache__ = None
-    lists = Lists(graph)
+    nodes = list(graph)
+    lists = Lists(graph, nodes)
     if is_view and not graph.is_directed() and not lists.is_symmetric():
         raise NotImplementedError("the view's filter leaves some edges out in one direction only")
     ((attribute, default),) = edge_attrs.items() if edge_attrs else ((None, None),)
@@ -67,7 +68,7 @@ def convert_from_nx(
         directed=graph.is_directed(),
         threads=threads_for(len(lists.neighbours)),
     )
-    return BackendGraph(made, lists.nodes, attribute, lists.several, Rows(lists.offsets, lists.neighbours, values))
+    return BackendGraph(made, nodes, attribute, lists.several, Rows(lists.offsets, lists.neighbours, values))
 
 
 def shows_directed(adjacency: Any) -> bool:

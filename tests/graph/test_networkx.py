@@ -93,6 +93,7 @@ def test_views_show_their_own_edges(graph, data):
         nx.restricted_view(graph, nodes, list(graph.edges)[::2]),
         graph.reverse(copy=False) if graph.is_directed() else nx.freeze(graph.copy()),
         graph.to_undirected(as_view=True),
+        graph.to_directed(as_view=True),
         nx.subgraph_view(graph, filter_edge=lambda u, *others: hash(u) < hash(others[0])),
         nx.subgraph_view(graph, filter_edge=lambda u, *others: hash(u) > hash(others[0])),
     ):
@@ -125,6 +126,16 @@ def test_a_class_may_list_other_edges():
     assert from_networkx(Other([(0, 1), (2, 0)])).edges().to_pydict() == {"source": [2], "target": [1]}
 
 
+def test_a_class_may_list_its_nodes_in_another_order():
+    class Sorted(nx.DiGraph):
+        def __iter__(self):
+            return iter(sorted(self._node))
+
+    graph = Sorted([("c", "a"), ("a", "b"), ("c", "b")])
+    assert outcome(from_networkx, graph) == outcome(from_list, graph)
+    assert from_networkx(graph).ids.array().tolist() == list(graph.nodes)
+
+
 def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
     graph = random_graph(nx.MultiGraph)
     expected = outcome(from_networkx, graph)
@@ -145,7 +156,7 @@ def test_a_graph_that_has_changed_meanwhile_is_refused(way, monkeypatch):
     if way == "python":
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     graph = nx.MultiGraph([(0, 1), (1, 2)])
-    lists = networkx.Lists(graph)
+    lists = networkx.Lists(graph, list(graph))
     graph.add_edge(0, 1)
     with pytest.raises(GraphError, match="another thread has changed the graph"):
         lists.weights("weight")
