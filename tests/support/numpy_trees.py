@@ -131,7 +131,7 @@ def sum_trees(driver, context, page):
 
 def spread_sums(driver, context, page):
     values = array_of(driver, context, "values", np.int64)
-    values[:] = values[array_of(driver, context, "parents", np.uint32)]
+    values[:] = values[roots_of(array_of(driver, context, "parents", np.uint32))]
 
 
 KERNELS = {

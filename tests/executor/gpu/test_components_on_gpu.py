@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.executor.gpu import components
 from garaph_py.executor.modes import COMPONENTS
 from garaph_py.storage import directory as store
-from tests.support.components import GRAPHS, modes_of, programs, undirected
+from tests.support.components import GRAPHS, lengthen, modes_of, programs, undirected
 from tests.support.real_gpu import memory_for
 
 from ...support.runs import run_with
@@ -52,6 +53,30 @@ def test_edges_on_disk(tmp_path, program, device, encoding):
     opened = gp.open(tmp_path / "g", memory=2 * graph._arrays.in_edges.offsets.nbytes)
     opened = opened._replace(memory=graph.nbytes // 2 + 120 * graph.n)
     found = run_with(program, opened, device=device, gpu_memory="6MiB")
+    assert modes_of(found) == [COMPONENTS]
+    assert found.values.tobytes() == expected.values.tobytes()
+
+
+@programs
+@pytest.mark.parametrize("name", GRAPHS)
+def test_sums_come_from_roots_where_parents_are_none(name, program, monkeypatch):
+    """A thread of `sum_trees` that shortens a path late leaves such parents."""
+    graph = undirected(GRAPHS[name])
+    expected = run_with(program, graph, device="cpu", mode="pull", sync=True)
+    on_vertices = components.Components.on_vertices
+
+    def late(self, kernel):
+        if kernel == "spread_sums":
+            driver, place = self.launches.driver, self.launches.arrays.address("parents")
+            parents = np.empty(graph.n, np.uint32)
+            driver.Context.synchronize()
+            driver.memcpy_dtoh(parents.view(np.uint8), place)
+            lengthen(parents)
+            driver.memcpy_htod(place, parents.view(np.uint8))
+        on_vertices(self, kernel)
+
+    monkeypatch.setattr(components.Components, "on_vertices", late)
+    found = run_with(program, graph, device="gpu")
     assert modes_of(found) == [COMPONENTS]
     assert found.values.tobytes() == expected.values.tobytes()
 
