@@ -24,24 +24,28 @@
 #if CAN_REPLICATE
 #include "gather_replicated.cu"
 #endif
+#if IS_RELAXATION
+#include "choose.cu"
+#include "push_queue.cu"
+#endif
 #if IS_RELAXATION || PUSHES_DELTAS
+#include "list_frontier.cu"
+#include "reverse_values.cu"
+#endif
+#if (IS_RELAXATION || PUSHES_DELTAS) && !HAS_ROWS
 #include "count_partitions.cu"
 #include "cut_degrees.cu"
-#include "list_frontier.cu"
 #include "list_partitions.cu"
 #include "push_edge_list.cu"
 #include "push_listed.cu"
 #include "push_pieces.cu"
 #include "push_shadows.cu"
 #include "push_vertices.cu"
-#include "reverse_values.cu"
 #include "scan_updated.cu"
 #include "take_frontier.cu"
 #endif
-#if IS_RELAXATION
-#include "choose.cu"
+#if IS_RELAXATION && !HAS_ROWS
 #include "push_few.cu"
-#include "push_queue.cu"
 #include "relax_received.cu"
 #endif
 #if PUSHES_DELTAS

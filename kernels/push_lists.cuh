@@ -7,7 +7,7 @@
 #include "pieces.cuh"
 #include "pushed.cuh"
 
-constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
+constexpr int IN_FLIGHT = HAS_ROWS ? 2 : 4;  // edges of a lane whose loads are in flight at a time
 constexpr int LONG = 64;      // from this many edges on, a list has the whole warp
 
 // A list of edges [begin, end) of a vertex, and what the vertex pushes.
@@ -17,16 +17,14 @@ struct List {
   i64 begin, end;
 };
 
-// Push along the edges e[j] of the vertices v[j], which push x[j], for each j whose bit is in `wanted`. For the same j,
-// the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
-// push(u, seen, y, v): `y` is what it adds to u, of which `seen` was read a moment ago. All lanes of a warp must call
-// it.
+// Push along the edges e[j] of the vertices v[j], which push x[j], for each j whose bit is in `wanted` (push_each). For
+// the same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. All lanes of
+// a warp must call it.
 template <class Push>
-__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
+__device__ __forceinline__ void push_edges(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
                                           const u32* v, const Pushed* x, u32& carry, Push push) {
   u32 u[IN_FLIGHT];
   Edge edges[IN_FLIGHT];
-  Seen seen[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
     u[j] = 0;
@@ -36,13 +34,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) u[j] = source_in_row(c, u[j], head[j], carry);
   }
-#pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) seen[j] = look_at(c, u[j]);
-#pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++) {
-    if (wanted >> j & 1) push(u[j], seen[j], pushed_along(c, x[j], edges[j], v[j]), v[j]);
-  }
+  push_each<IN_FLIGHT>(c, wanted, u, edges, v, x, push);
 }
 
 // Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
@@ -61,7 +53,7 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
       e[j] = first + 32 * j + lane_id();
       wanted |= (e[j] >= list.begin && e[j] < list.end) << j;
     }
-    push_four(c, p, e, head, wanted, v, x, carry, push);
+    push_edges(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 
@@ -100,7 +92,7 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
       head[j] = lane_id() - place;
       wanted |= (at < all) << j;
     }
-    push_four(c, p, e, head, wanted, v, x, carry, push);
+    push_edges(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 

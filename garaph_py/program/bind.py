@@ -68,7 +68,7 @@ class BoundProgram:
     columns : tuple of BoundProgram
         The programs that run as one, if there are several: a value is a row with a column for each (`program.columns`).
     pushes_rows : bool
-        The run may push rows: it has only a CPU, and the columns are relaxations.
+        The run may push rows: one processor works alone, and the columns are relaxations.
     place : Place or None
         If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
     """
@@ -100,7 +100,8 @@ class BoundProgram:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
-        return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries, len(self.columns))
+        rows = len(self.columns), self.pushes_rows
+        return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries, *rows)
 
     @cached_property
     def is_relaxation(self) -> bool:

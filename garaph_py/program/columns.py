@@ -55,7 +55,7 @@ def joined(columns: Sequence[BoundProgram]) -> BoundProgram:
 
 
 def pushing_rows(bound: BoundProgram) -> BoundProgram:
-    """`bound`, whose columns are relaxations, for a run on the CPU alone, which may push rows."""
+    """`bound`, whose columns are relaxations, for a run on a processor that works alone and may push rows."""
     return replace(bound, pushes_rows=True)
 
 

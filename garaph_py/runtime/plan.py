@@ -13,7 +13,7 @@ from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..errors import ParameterError
 from ..executor.cpu.nearby import has_nearby_sources
-from ..executor.gpu.memory_plan import has_lists
+from ..executor.gpu.memory_plan import can_push_rows, has_lists
 from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -23,6 +23,7 @@ from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
+from ..program.columns import pushing_rows
 from .gpu_settings import settings_of
 from .gpus import numbers_of
 from .helping import gpu_pushes, why_alone
@@ -234,8 +235,13 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     if verdict is None and cpu_seconds(call, machine.rates()) < gpu_seconds(call, there, machine.rates()):
         return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
     gpus = gpus_of(bound, graph, options, machine, GPU, facts)
-    why = why_alone(bound, graph, options, call, there, len(gpus[0]))
+    why = why_alone(without_cpu(bound, graph, gpus[0]), graph, options, call, there, len(gpus[0]))
     return Chosen(HYBRID if why is None else GPU, verdict, why, gpus)
+
+
+def without_cpu(bound: BoundProgram, graph: Graph, gpus: tuple[int, ...]) -> BoundProgram:
+    """The program as it runs on these GPUs without the CPU: one of them may push rows."""
+    return pushing_rows(bound) if len(gpus) == 1 and can_push_rows(bound, graph) else bound
 
 
 def takes_both(graph: Graph, options: RunOptions) -> bool:

@@ -20,7 +20,7 @@ from ..codec.arrays import PACKED
 from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
-from ..executor.modes import CPU
+from ..executor.modes import CPU, GPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import reuse
@@ -44,7 +44,17 @@ from .lessons import Measured, lessons, reading
 from .machine import Machine
 from .options import ANY, Options, RunOptions, check_run_options
 from .past import EVEN_F, Past
-from .plan import LEAST_GPU_EDGES, RunPlan, executor_of, is_synchronous, may_push, plan, reverses
+from .plan import (
+    LEAST_GPU_EDGES,
+    RunPlan,
+    executor_of,
+    gpus_of,
+    is_synchronous,
+    may_push,
+    plan,
+    reverses,
+    without_cpu,
+)
 from .reckoning import OnDevice, Verdict, call_of, reversing_seconds
 from .result import facts_of, result_of
 from .runner import Opened, Runner, Watch
@@ -246,7 +256,7 @@ def carry_out(
 def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
     """How the run is carried out on this machine; the bound program carries parents along where that pays.
 
-    A CPU that works alone may push rows of relaxations. One that only pulls stores 64-bit values as they are:
+    A processor that works alone may push rows of relaxations. A CPU that only pulls stores 64-bit values as they are:
     conversions would cost more time than the bytes save.
     """
     machine, chosen = Machine.here(), None
@@ -262,6 +272,9 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
         bound = carrying(bound) if carries else pushing_rows(bound)
         on_cpu = options if options.device == CPU else replace(options, device=CPU)
         return bound, replace(plan(bound, graph, on_cpu, machine), verdict=chosen.verdict)
+    if chosen.executor == GPU:
+        gpus = chosen.gpus or gpus_of(bound, graph, options, machine, GPU)
+        bound, chosen = without_cpu(bound, graph, gpus[0]), chosen._replace(gpus=gpus)
     return bound, plan(bound, graph, options, machine, chosen)
 
 

@@ -11,11 +11,12 @@ import garaph_py as gp
 from garaph_py.executor.memory import tile_bytes, vertex_bytes
 from garaph_py.native.threads import LONG_SPINS, SPINS, ThreadPool
 from garaph_py.program import bind
+from garaph_py.program.columns import joined
 from garaph_py.runtime import options
 from garaph_py.runtime import plan as plan_
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
-from garaph_py.runtime.plan import Chosen, cores_beside_gpu, executor_of, plan, reckon
+from garaph_py.runtime.plan import Chosen, cores_beside_gpu, executor_of, plan, reckon, without_cpu
 from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Rates
 from garaph_py.runtime.several import Gpus
 from tests.support import twins
@@ -79,6 +80,16 @@ def test_a_gpu_that_pushes_gets_no_help(monkeypatch, graph, program, options, ro
     monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))
     machine = Machine(8, lambda: True, on_device=lambda *_: OnDevice(room=room))
     assert executor_of(bound, graph, options, machine)[0] == executor
+
+
+@pytest.mark.parametrize(("gpus", "executor"), [((0,), "gpu"), ((0, 1), "hybrid")])
+def test_one_gpu_that_pushes_rows_gets_no_help(monkeypatch, graph, gpus, executor):
+    whole = joined([bind(gp.apps.SSSP(source), graph) for source in (0, 1)])
+    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
+    monkeypatch.setattr(plan_, "gpus_of", lambda *_: (gpus, None))
+    machine = Machine(8, lambda: True, on_device=lambda *_: OnDevice(room=10_000))
+    assert executor_of(whole, graph, RunOptions(), machine)[0] == executor
+    assert without_cpu(whole, graph, gpus).pushes_rows == (len(gpus) == 1)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from tests.support import (
     numpy_partitions,
     numpy_push,
     numpy_replicated,
+    numpy_rows,
     numpy_searches,
     numpy_trees,
     twins,
@@ -38,7 +39,7 @@ from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
-KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_parents.KERNELS
+KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_parents.KERNELS | numpy_rows.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -489,7 +490,7 @@ GRAPH = twins.skewed(3, 9000, 60000)
 HUB = int(GRAPH.out_degrees.argmax())
 
 
-def memory_for(program, graph, share, components=False, gather="segmented"):
+def memory_for(program, graph, share, components=False, gather="segmented", bind=bind):
     settings = Settings(gather=gather, components=components, zero_copy=True)
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)

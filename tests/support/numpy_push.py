@@ -33,13 +33,27 @@ def adds_lengths(context):
     return not {"live", "labels"} & set(context["parameters"].dtype.names)
 
 
+def columns_of(context):
+    """The sources of a program with a column for each; empty if values are numbers."""
+    own = context["parameters"]
+    return [int(own[name]) for name in own.dtype.names if name.startswith("c") and name.endswith("_source")]
+
+
+def values_of(driver, context, name="values"):
+    """An array of values, shape (n,), or (n, columns) if they are rows."""
+    width = len(columns_of(context))
+    if not width:
+        return array_of(driver, context, name, np.int64)
+    return array_of(driver, context, name, np.int64, int(context["n"]) * width).reshape(-1, width)
+
+
 def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
-    new = array_of(driver, context, "values", np.int64)
+    new = values_of(driver, context)
     before = new.copy()
     (np.bitwise_and if is_search(context) else np.minimum).at(new, targets, contributions)
     was, write = bits_of(driver, context, "next_frontier")
-    changed = (new != before) & ~was
+    changed = (new != before).reshape(len(new), -1).any(axis=1) & ~was
     write(changed | was)
     return np.flatnonzero(changed)
 
@@ -101,9 +115,9 @@ def list_frontier(driver, context, page):
     bits_of(driver, context, "next_frontier")[1](np.zeros(int(context["n"]), bool))
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
     if context["next_values"] != context["values"] and not context["kept_sums"]:
-        copies = array_of(driver, context, "next_values", np.int64)
+        copies = values_of(driver, context, "next_values")
         places = active if context["copies_by_vertex"] else np.arange(len(active))
-        copies[places] = array_of(driver, context, "values", np.int64)[active]
+        copies[places] = values_of(driver, context)[active]
     offsets = offsets_of(driver, context, "out_begins")
     begins, ends = offsets[active], offsets[active + 1]
     cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
@@ -118,9 +132,17 @@ def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
     targets, lengths = out_edges(driver, context, page, edges)
-    lengths = lengths * adds_lengths(context)
-    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths
+    said = np.repeat(values, [end - begin for begin, end in ranges], axis=0)
+    if adds_lengths(context):
+        said = farther(said, lengths)
     return relax(driver, context, page, targets, said)
+
+
+def farther(values, lengths):
+    """The distances `values` of edges' sources, and the edges' `lengths`."""
+    far = np.iinfo(np.int64).max
+    lengths = lengths if values.ndim == 1 else lengths[:, None]
+    return np.where(values == far, far, values + np.where(values == far, 0, lengths))
 
 
 def out_edges(driver, context, page, edges):
@@ -149,9 +171,9 @@ def reverse_values(driver, context, page):
 def push_queue(driver, context, page):
     tally = tally_of(driver, page)[0]
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"])).astype(np.int64)
-    values = array_of(driver, context, "values", np.int64)[queue]
+    values = values_of(driver, context)[queue]
     if context["next_values"] != context["values"]:
-        copies = array_of(driver, context, "next_values", np.int64)
+        copies = values_of(driver, context, "next_values")
         values = copies[queue if context["copies_by_vertex"] else np.arange(len(queue))]
     activated = [
         push_lists(driver, context, page, ranges, queue[places], values[places])

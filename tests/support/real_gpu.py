@@ -51,7 +51,7 @@ def bytes_of_sums(program, graph):
     return with_sums - without
 
 
-def memory_for(program, graph, share, gather="auto", replication="custom", components=False):
+def memory_for(program, graph, share, gather="auto", replication="custom", components=False, bind=bind):
     """Bytes in which a share of the edges can stay."""
     settings = Settings(gather=gather, replication=replication, components=components, zero_copy=True)
     bound, given = bind(program, graph), graph

@@ -22,10 +22,10 @@ from ...pages.layout import Page
 from ..modes import GPU, PULL, PUSH
 from ..protocol import Ahead, PageDecision, PageResult, Supersteps
 from ..state import State
-from .device import FALLBACK, Device
+from .device import FALLBACK
 from .gather import Gather
 from .header import CHAIN_LENGTH, FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
-from .launch import decoding
+from .launch import Launcher, decoding
 from .launches import Launches
 from .push import Lists, list_frontier, lists_of
 from .streams import Buffer
@@ -110,7 +110,7 @@ class Chain:
     def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> None:
         """Launch the kernels of all supersteps."""
         launcher, stream = self.launches.launcher, lists.stream
-        blocks, pushes = few_blocks(launcher.device), self._tasks(lists.task)
+        blocks, pushes = few_blocks(launcher), self._tasks(lists.task)
         pulls = None if whole is None else (whole[0], self._tasks(self.launches.tasks.of(*whole)))
         page = pushes["page"]
         page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls is not None, blocks * FEW_THREADS
@@ -182,8 +182,11 @@ class Chain:
         return log
 
 
-def few_blocks(device: Device) -> int:
-    """Blocks of `push_few`; 0 if the device may be too small for the cluster."""
+def few_blocks(launcher: Launcher) -> int:
+    """Blocks of `push_few`; 0 if there is no such kernel, or the device may be too small for the cluster."""
+    device = launcher.device
+    if not launcher.pushes_few:
+        return 0
     if not device.has_clusters:
         return 1
     return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0

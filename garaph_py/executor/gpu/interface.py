@@ -86,7 +86,7 @@ class Interface:
         }  # fmt: skip
         wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
         lines = [*calls.declared_types(), *flags(bound), *(calls.wrap(name, result) for name, result in wanted.items())]
-        if bound.is_relaxation:
+        if bound.is_relaxation and not bound.columns:
             lines.append(order_of(bound))
         lines += [atomic_sum(bound), not_finite_bits(bound.value, "Value")]
         self.wrappers = calls.wrappers

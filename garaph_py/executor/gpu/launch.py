@@ -55,10 +55,13 @@ PARENT_NAMES = (
     "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
 )  # fmt: skip
 LIST_NAMES = (
-    "list_frontier", "reverse_values", "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
+    "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
     "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 )  # fmt: skip
-PUSH_NAMES = ("choose", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "relax_received")
+FRONTIER_NAMES = ("list_frontier", "reverse_values")
+PUSH_NAMES = ("choose", "push_queue", "push_queue_packed")
+NUMBER_NAMES = ("push_few", "push_few_packed", "relax_received")
+"""The kernels of relaxations for values that are numbers; there are none for rows."""
 DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 LEVEL_NAMES = ("begin_searches", "note_levels", "spread_levels")
@@ -120,6 +123,8 @@ class Launcher:
     share : int
         Bytes of shared memory for a shard's accumulators. A multiprocessor's shared memory is divided among as many
         blocks of `REPLICATED_THREADS` as its threads allow. 0 if the program cannot replicate.
+    pushes_few : bool
+        There is a kernel that does several supersteps while few vertices are active.
     """
 
     def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
@@ -128,11 +133,13 @@ class Launcher:
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
         names += PARENT_NAMES * bound.finds_parents
-        names += LIST_NAMES * (bound.is_relaxation or bound.pushes_deltas) + DELTA_NAMES * bound.pushes_deltas
-        names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
+        pushes, is_number = bound.is_relaxation or bound.pushes_deltas, not bound.columns
+        names += FRONTIER_NAMES * pushes + LIST_NAMES * (pushes and is_number) + DELTA_NAMES * bound.pushes_deltas
+        names += PUSH_NAMES * bound.is_relaxation + NUMBER_NAMES * (bound.is_relaxation and is_number)
+        names += UNTIL_DONE_NAMES * gathers_until_done(bound)
         names += LEVEL_NAMES * has_bits(bound)
         self._functions = {name: self._module.get_function(kernel_for(name, bound)) for name in names}
-        self.device = device
+        self.device, self.pushes_few = device, "push_few" in names
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
             if name not in WITHOUT_TASK:

@@ -12,6 +12,7 @@ from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
+from ...program.columns import has_even_rows
 from ...program.part import reads_numbers
 from .edges import EdgeLayout
 from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
@@ -205,6 +206,11 @@ def with_hints(memory: DeviceMemoryPlan, n: int) -> DeviceMemoryPlan:
 def can_push(bound: BoundProgram, graph: Graph) -> bool:
     """Whether the GPU may push in a relaxation."""
     return bound.is_relaxation and has_lists(bound, graph)
+
+
+def can_push_rows(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether a GPU that works alone may push rows (`program.columns`): along lists that its kernels can read."""
+    return bound.columns_relax and has_even_rows(bound) and has_lists(bound, graph) and not graph.on_disk
 
 
 def has_lists(bound: BoundProgram, graph: Graph) -> bool:

@@ -348,8 +348,8 @@ class Placer:
 
     def _with_edge_lists(self, found: Placement) -> Placement:
         """The placement with memory for edge lists that the host may write from lists in its memory, if there is
-        room."""
-        if self._host is None or not self._settings.pushes:
+        room. Rows are not pushed along edge lists."""
+        if self._host is None or not self._settings.pushes or self._bound.columns:
             return found
         listed = ListedEdges(self._host, self._bound, self._graph.m, self._launcher, self._kept)
         placed = found.beside(listed.nbytes, listed=listed) if listed.fits(found.room) else None

@@ -18,7 +18,7 @@ from garaph_py.executor.gpu import compiler, header, interface, rows, task, ufun
 from garaph_py.native import cache, references
 from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
-from garaph_py.program.columns import MOST_COLUMNS, joined
+from garaph_py.program.columns import MOST_COLUMNS, joined, pushing_rows
 from tests.support import ptx
 from tests.support.cases import mostly_full
 
@@ -220,6 +220,25 @@ def test_a_lane_has_a_column(dtype):
     frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
     assert set(registers) == COMMON - set(rows.INSTEAD) | ROWS | REPLICATED
     assert all(frames[kernel] == 0 and registers[kernel] <= 80 for kernel in ROWS)
+
+
+PUSHES_ROWS = {"choose", "push_queue", "push_queue_packed", "list_frontier", "reverse_values"}
+
+
+@pytest.mark.parametrize(
+    ("program", "weights", "count"),
+    [
+        (apps.SSSP, "int32", 8),
+        pytest.param(apps.SSSP, "float32", 3, marks=pytest.mark.full),
+        pytest.param(apps.SSWP, "float64", MOST_COLUMNS, marks=pytest.mark.full),
+    ],
+)
+def test_a_lane_pushes_a_column(program, weights, count):
+    columns = [bound(program(k % 3), weights) for k in range(count)]
+    code = compiler.link(pushing_rows(joined(columns)), "sm_90", "cubin")
+    frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
+    assert set(registers) == COMMON - set(rows.INSTEAD) | ROWS | REPLICATED | PUSHES_ROWS
+    assert all(frames[kernel] == 0 and registers[kernel] <= 80 for kernel in PUSHES_ROWS)
 
 
 @pytest.mark.full

@@ -5,16 +5,27 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.gpu.memory_plan import DeviceMemoryPlan, refused, reserve, shortage, wanted_bytes
+from garaph_py.executor.gpu.memory_plan import (
+    DeviceMemoryPlan,
+    can_push_rows,
+    refused,
+    reserve,
+    shortage,
+    wanted_bytes,
+)
 from garaph_py.executor.gpu.ranks import Ranks
 from garaph_py.executor.gpu.replication import fixed
 from garaph_py.executor.gpu.shards import shards
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.pages.layout import Page
 from garaph_py.program import bind
+from garaph_py.program.columns import joined
+from garaph_py.storage import directory
 from tests.support import twins
 from tests.support.numpy_gpu import Quiet
+from tests.support.stored_graphs import opened
 
 
 @pytest.mark.parametrize(
@@ -49,6 +60,38 @@ def test_there_is_room_for_the_items_of_shards_in_which_all_vertices_count(graph
     needed = (len(cuts) - 1) * layouts.item.itemsize
     without, few, all_count = (reserve(bound, graph, ranks, launcher, k) for k in (None, ranks.count, n))
     assert few - without < needed <= all_count - without
+
+
+class Uneven(gp.apps.SSSP):
+    """Reports that are no arrays of columns, so that a GPU has no kernels for its rows."""
+
+    reports = {"one": np.int32, "length": np.float64, "two": np.int32}  # noqa: RUF012
+
+    def result(self, value):
+        return 1, float(value), 2
+
+
+@pytest.mark.parametrize(
+    ("program", "directed", "packed", "pushes"),
+    [
+        (gp.apps.SSSP, False, False, True),
+        (gp.apps.SSSP, True, False, True),
+        (gp.apps.SSSP, False, True, True),
+        (gp.apps.SSSP, True, True, False),  # the GPU cannot order packed values by source
+        (Uneven, False, False, False),
+        (lambda source: gp.apps.PageRank(personalization={source: 1}), True, False, False),
+    ],
+)
+def test_which_rows_may_be_pushed(graph_of, program, directed, packed, pushes):
+    graph = graph_of(twins.skewed(3, 100, 900, "int32"), directed=directed)
+    graph = graph.packed() if packed else graph
+    assert can_push_rows(joined([bind(program(source), graph) for source in (0, 5)]), graph) == pushes
+
+
+def test_rows_are_not_pushed_from_disk(tmp_path):
+    directory.save(gp.rmat(10, 16, directed=False), tmp_path / "graph")
+    graph = opened(tmp_path / "graph", 1 << 20)
+    assert not can_push_rows(joined([bind(gp.apps.SSSP(source), graph) for source in graph.ids.take([0, 5])]), graph)
 
 
 def test_messages_about_gpu_memory():
