@@ -1,5 +1,6 @@
-// target_values[o(e)] = edge_values[e] for every edge e of the page, where o(e) is the number of e among the out-edges.
-// Both lists with e ascend, so two binary searches find it: parallel edges follow each other in both, in the same order.
+// target_values[o(e)] = edge_values[e] for every edge e of the page, where o(e) is the number of e among the out-edges, if
+// this GPU has the list of the edge's source. Both lists with e ascend, so two binary searches find o(e): parallel edges
+// follow each other in both, in the same order.
 // Launch: one warp for each run of the page. Shared memory: none.
 #include "segments.cuh"
 
@@ -30,9 +31,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) reverse_values(const __gri
       i64 e = first + j, own = e - p.base_edge;
       if (e < w.begin || e >= w.end) continue;
       u32 u = p.sources[own], v = c.destinations[rank];
+      i64 end = out_offsets(c)[u + 1];
+      if (out_offsets(c)[u] < c.first_target || end > c.last_target) continue;
       i64 parallel = own - lower_bound(p.sources, in_offsets(c)[v] - p.base_edge, own, u);
-      i64 at = lower_bound(c.targets, out_offsets(c)[u], out_offsets(c)[u + 1], v) + parallel;
-      if (at < out_offsets(c)[u + 1]) c.target_values[at] = raw_edge(p, e);  // else the out-edges are of another graph
+      end -= c.first_target;
+      i64 at = lower_bound(c.targets, out_offsets(c)[u] - c.first_target, end, v) + parallel;
+      if (at < end) c.target_values[at] = raw_edge(p, e);  // else the out-edges are of another graph
     }
   }
 }

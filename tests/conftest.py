@@ -21,7 +21,7 @@ from garaph_py.storage import sectors
 from tests.support.gpu_with_lists import device_with_lists  # noqa: F401 - a fixture
 from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
-from tests.support.several_gpus import all_work, devices_for  # noqa: F401 - fixtures
+from tests.support.several_gpus import all_work, devices_for, map_for  # noqa: F401 - fixtures
 from tests.support.spread import mark_others
 from tests.support.turns import gpu_keeps_up  # noqa: F401 - a fixture
 

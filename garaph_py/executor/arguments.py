@@ -124,8 +124,10 @@ GPU = (
     Argument(
         "targets",
         "const u32*",
-        "raw targets of all out-edges, whose values the GPU orders, or of an edge list; null in other runs",
+        "raw targets of out-edges, whose values the GPU orders, or of an edge list; null in other runs",
     ),
+    Argument("first_target", "i64", "these out-edges are [first_target, last_target)"),
+    Argument("last_target", "i64", ""),
     Argument("target_values", "Edge*", "the values of these edges"),
     Argument(
         "lists", "const void*", "raw targets of all out-edges, for engines that push along lists; null for others"

@@ -186,13 +186,15 @@ class LateDriver(FakeDriver):
         return types.SimpleNamespace(get_function=partial(LateFunction, self))
 
 
-def arm_when_initialized(monkeypatch):
-    """Have a `LateDriver` count its calls, of which one may fail, from when an executor has been initialized."""
-    initialize = GpuExecutor.initialize
+def arm_when_initialized(monkeypatch, kind=GpuExecutor):
+    """Have a `LateDriver` count its calls, of which one may fail, from when an executor has been initialized: a
+    `GpuExecutor`, or all GPUs of a `MultiGpuExecutor`."""
+    initialize = kind.initialize
 
     def armed(self, synchronous, sources):
         state = initialize(self, synchronous, sources)
-        self.device.driver.armed = True
+        for gpu in [self] if kind is GpuExecutor else self.gpus:
+            gpu.device.driver.armed = True
         return state
 
-    monkeypatch.setattr(GpuExecutor, "initialize", armed)
+    monkeypatch.setattr(kind, "initialize", armed)

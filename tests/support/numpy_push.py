@@ -158,13 +158,16 @@ def reverse_values(driver, context, page):
     into, out = (offsets_of(driver, context, name) for name in ("in_begins", "out_begins"))
     sources = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
     destinations = np.repeat(np.arange(first, last), np.diff(into[first : last + 1]))
-    targets = driver.array(context["targets"], np.uint32, int(out[-1])).astype(np.int64)
-    owners = np.repeat(np.arange(n), np.diff(out))
-    places = np.flatnonzero((targets >= first) & (targets < last))  # ascending by owner, then by target
+    base, stop = int(context["first_target"]), int(context["last_target"])
+    targets = driver.array(context["targets"], np.uint32, stop - base).astype(np.int64)
+    owners, is_here = np.repeat(np.arange(n), np.diff(out)), (out[:-1] >= base) & (out[1:] <= stop)
+    owners = owners[base:stop]
+    places = np.flatnonzero((targets >= first) & (targets < last) & is_here[owners])  # by owner, then by target
     order = np.lexsort([destinations, sources])
+    order = order[is_here[sources[order]]]
     np.testing.assert_array_equal(owners[places], sources[order])
     np.testing.assert_array_equal(targets[places], destinations[order])
-    values = driver.array(context["target_values"], np.int32, int(out[-1]))
+    values = driver.array(context["target_values"], np.int32, stop - base)
     values[places] = lengths_of(driver, page)[order]
 
 

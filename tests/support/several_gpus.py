@@ -1,6 +1,7 @@
 """Several GPUs that are NumPy, which gp.run finds by their numbers."""
 
 import random
+import threading
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device, peers, speeds
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from tests.support.late_gpu import LateDriver
-from tests.support.numpy_gpu import FakeDriver
+from tests.support.numpy_gpu import MEMORY, FakeDriver, FakePinned
 
 
 @pytest.fixture
@@ -40,6 +41,27 @@ def devices_for(device_for, monkeypatch):
         monkeypatch.setattr(device, "count", lambda: count)
         monkeypatch.setattr(peers, "can_reach", lambda number, other: linked)
         return [each.driver for each in found]
+
+    return make
+
+
+@pytest.fixture
+def map_for(monkeypatch):
+    """A function that has the GPUs of these drivers read what is pinned, each at the same address."""
+
+    def make(drivers):
+        places, lock = {0: MEMORY}, threading.Lock()  # from the end of the GPUs' memories down
+
+        def mapped(self, array):
+            where = array.__array_interface__["data"][0]
+            with lock:  # GPUs are opened in threads
+                if where not in places:
+                    places[where] = min(places.values()) - -(-array.nbytes // 256) * 256
+                    for driver in drivers:
+                        driver.memcpy_htod(places[where], array.view(np.uint8))
+                return places[where]
+
+        monkeypatch.setattr(FakePinned, "map", mapped)
 
     return make
 

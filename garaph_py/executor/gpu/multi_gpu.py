@@ -45,6 +45,7 @@ from .parents import Parents
 from .parts import divide, divide_pages
 from .peers import Peers, link
 from .pinned_pool import Answer
+from .push_cost import push_cost
 from .streams import Buffer
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
@@ -127,10 +128,11 @@ class MultiGpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        first = self.gpus[0].capabilities
-        finds = bool(self._exchanges) and all(gpu.launches.placed.has_trees for gpu in self.gpus)
+        placed = [gpu.launches.placed for gpu in self.gpus]
+        finds = bool(self._exchanges) and all(each.has_trees for each in placed)
         modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges), *(COMPONENTS,) * finds
-        return Capabilities(GPU, modes, push_cost=first.push_cost, pulls_end_early=first.pulls_end_early)
+        ends = self.gpus[0].capabilities.pulls_end_early
+        return Capabilities(GPU, modes, push_cost=max(map(push_cost, placed)), pulls_end_early=ends)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -172,7 +174,8 @@ class MultiGpuExecutor(StepByParts):
         return state
 
     def _prepare_pushes(self) -> None:
-        """Allocate what pushes need, if all GPUs have room: for as many vertices at a time as the one with least."""
+        """Allocate what pushes need, if all GPUs have room for it and can read the lists of their parts: for as many
+        vertices at a time as the one with least."""
         rooms = [room for gpu in self.gpus if (room := gpu.launches.placed.exchange) is not None]
         if len(rooms) < len(self.gpus):
             return

@@ -43,6 +43,7 @@ from .memory_plan import (
     with_list_arrays,
 )
 from .numbering import Numbering
+from .other_in_edges import OtherInEdges
 from .out_edges import OutEdges
 from .packing import STAGING_BYTES
 from .page_uses import PageUses
@@ -113,15 +114,16 @@ class Placer:
         if self._settings.components:
             with suppress(DeviceMemoryError):
                 found = self._with_lists(sources, synchronous, budget)
-                if found.exchange is not None:
+                if found.exchange is not None and found.is_resident:
                     return found
             self._settings = replace(self._settings, components=False)
         return self._with_lists(sources, synchronous, budget)
 
     def _with_lists(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         """The placement of one part of a graph, with memory to exchange what pushes change if there is room."""
-        found = self._as_given(self._memory(self._given, synchronous, budget), sources)
-        return self._with_exchange(self._within_all(found), synchronous)
+        memory = self._memory(self._given, synchronous, budget)
+        found = self._within_all(self._as_given(memory, sources))
+        return self._with_exchange(found, memory, sources, synchronous)
 
     def _along_lists(self, how: ListPush, synchronous: bool, budget: int) -> Placement:
         """The placement of a run that only pushes along lists. What looks for parents reads in-edges in host memory."""
@@ -221,7 +223,7 @@ class Placer:
         """The placement in the user's numbering, in a directed graph with packed out-edges if these make room."""
         arrays, kept, left = self._graph._arrays, self._kept, memory.left
         measure = partial(kept.measure, arrays, self._launcher, memory.budget)
-        if self._needs_out_edges(memory):
+        if self._needs_out_edges(memory) and self._settings.part is None:
             each, threads = self._bound.edge_value_bytes, self._settings.threads
             within = partial(self._chosen, measure)
             packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, within, threads)
@@ -293,21 +295,29 @@ class Placer:
             return found
         return found._replace(residency=replace(residency, used=residency.used + more, within=whole))
 
-    def _with_exchange(self, found: Placement, synchronous: bool) -> Placement:
+    def _with_exchange(
+        self, found: Placement, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool
+    ) -> Placement:
         """A placement of one part of a graph, with memory for the exchange if several GPUs may push (exchange.py) or
-        find components (exchange_trees.py)."""
-        is_here = found.residency.resident == len(found.residency.pages)
+        find components (exchange_trees.py).
+
+        Streamed pages leave no room for it; then fewer pages stay, as far as `memory` allows.
+        """
         exchanges = self._settings.pushes or self._settings.components
-        if not (is_here and exchanges and self._bound.undirected and can_push(self._bound, self._graph)):
+        if not (exchanges and found.reaches_all and can_push(self._bound, self._graph)):
             return found
-        room = plan_exchange(
-            self._graph.n, self._bound.value.itemsize, self._settings.gpus - 1, synchronous, found.room
-        )
+        others, size = self._settings.gpus - 1, self._bound.value.itemsize
+        room = plan_exchange(self._graph.n, size, others, synchronous, found.room)
+        if room is not None:
+            return found.beside(room.nbytes, exchange=room) or found
+        room = None if found.is_resident else plan_exchange(self._graph.n, size, others, synchronous, memory.left // 4)
         if room is None:
             return found
-        memory = replace(found.memory, reserved=found.memory.reserved + room.nbytes)
-        residency = replace(found.residency, used=found.residency.used + room.nbytes)
-        return found._replace(memory=memory, residency=residency, exchange=room)
+        with suppress(DeviceMemoryError):
+            less = replace(memory, reserved=memory.reserved + room.nbytes)
+            fewer = self._as_given(less, sources)
+            return fewer._replace(exchange=room) if fewer.reaches_all else found
+        return found
 
     def _room_for_all(self, left: int) -> int:
         """Bytes in which all edges would fit as well as those of the GPU's part fit in `left`."""
@@ -325,7 +335,10 @@ class Placer:
         bound, settings, arrays = self._bound, self._settings, self._graph._arrays
         if not self._needs_out_edges(found.memory):
             return found
-        make = partial(OutEdges, bound, kept=self._kept, launcher=self._launcher, threads=settings.threads)
+        others = None if settings.part is None else OtherInEdges(settings.part, arrays.in_edges)
+        make = partial(
+            OutEdges, bound, kept=self._kept, launcher=self._launcher, threads=settings.threads, others=others
+        )
         placed = with_room(found, make(arrays.out_edges)) if found.has_all_raw else None
         if placed is not None or (bound.reads_edge_values and arrays.bytes_to_reverse):
             return placed or found
@@ -348,18 +361,18 @@ class Placer:
 
     def _with_edge_lists(self, found: Placement) -> Placement:
         """The placement with memory for edge lists that the host may write from lists in its memory, if there is
-        room. Rows are not pushed along edge lists."""
-        if self._host is None or not self._settings.pushes or self._bound.columns:
+        room. Neither rows nor parts of several GPUs are pushed along edge lists."""
+        if self._host is None or not self._settings.pushes or self._bound.columns or self._settings.part is not None:
             return found
         listed = ListedEdges(self._host, self._bound, self._graph.m, self._launcher, self._kept)
         placed = found.beside(listed.nbytes, listed=listed) if listed.fits(found.room) else None
         return placed or found
 
     def _needs_out_edges(self, memory: DeviceMemoryPlan) -> bool:
-        """Whether iterations of this plan may push in a directed graph in memory, as a whole."""
+        """Whether iterations of this plan may push in a directed graph in memory."""
         graph, settings = self._graph, self._settings
         may_push = "kept_sums" in memory.arrays or can_push(self._bound, graph)
-        return settings.part is None and settings.pushes and graph.directed and not graph.on_disk and may_push
+        return settings.pushes and graph.directed and not graph.on_disk and may_push
 
     def _memory(
         self, numbering: Numbering, synchronous: bool, budget: int, deltas: bool = False, by_runs: bool = True,

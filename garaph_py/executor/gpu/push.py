@@ -45,7 +45,8 @@ class Lists(NamedTuple):
     copied : int
         Bytes that have just been copied to the GPU for them.
     read : float
-        Bytes that kernels read in host memory for each edge that they follow, on the average.
+        Bytes that kernels read in host memory for each edge that they follow, on the average; of several GPUs, for each
+        that all of them follow.
     """
 
     task: Array
@@ -128,7 +129,8 @@ def list_frontier(launches: Launches, stream: Any, task: Array) -> None:
 def lists_of(launches: Launches) -> Lists | None:
     """The lists of all vertices' out-edges; None if they have to be read page by page."""
     placed = launches.placed
-    out_edges, read = placed.out_edges, far_bytes(placed)
+    share = placed.residency.edges / max(placed.numbering.arrays.m, 1)
+    out_edges, read = placed.out_edges, far_bytes(placed) * share
     if out_edges is not None:
         copied = out_edges.fill(partial(launches.on_each, launches.pages))
         task = out_edges.task(launches.tasks.of_all())

@@ -14,7 +14,7 @@ def push_cost(placed: Placement) -> float:
     """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges."""
     if placed.pushes_from_disk:
         return EXPECTED.push_from_disk
-    residency, m = placed.residency, placed.numbering.arrays.m
+    residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link
     push = m / EXPECTED.push + m * far_bytes(placed) / EXPECTED.far
@@ -23,7 +23,7 @@ def push_cost(placed: Placement) -> float:
 
 def far_edges(placed: Placement) -> int:
     """The edges that pushes read in host memory: all, if they are raw there and packed on the GPU."""
-    residency, m = placed.residency, placed.numbering.arrays.m
+    residency, m = placed.residency, placed.residency.edges
     if placed.out_edges is not None:
         return m if placed.out_edges.way == ZERO_COPY else 0
     if placed.mapped is None or placed.is_resident:
@@ -42,7 +42,7 @@ def far_lists(placed: Placement, threads: int | None) -> FarLists | None:
     if placed.listed is None or placed.on_disk or mapped is None:
         return None
     share, writers = (
-        far_edges(placed) / max(placed.numbering.arrays.m, 1),
+        far_edges(placed) / max(placed.residency.edges, 1),
         min(threads or available_cores(), MOST_WRITERS),
     )
     return FarLists(share, mapped.layout.width, placed.listed.edge_bytes, writers)
@@ -51,4 +51,4 @@ def far_lists(placed: Placement, threads: int | None) -> FarLists | None:
 def far_bytes(placed: Placement) -> float:
     """Bytes that a push reads in host memory for each edge that it follows, on the average."""
     mapped = placed.mapped if placed.out_edges is None else placed.out_edges.mapped
-    return 0.0 if mapped is None else far_edges(placed) / max(placed.numbering.arrays.m, 1) * mapped.layout.width
+    return 0.0 if mapped is None else far_edges(placed) / max(placed.residency.edges, 1) * mapped.layout.width

@@ -84,6 +84,11 @@ class Residency:
     within: Page | None = None
 
     @property
+    def edges(self) -> int:
+        """The edges of all pages: those of the graph, or of a part of it."""
+        return sum(page.edges for page in self.pages)
+
+    @property
     def numbers(self) -> range:
         """The numbers of the resident pages."""
         return range(self.first, self.first + self.resident)

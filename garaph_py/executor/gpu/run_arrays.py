@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...graph.adjacency import Adjacency
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.part import NUMBERS, reads_numbers
@@ -104,6 +105,11 @@ class RunArrays:
         else:
             places = [self.address(name) if name == each else 0 for each in ("destinations", "run_ranks")]
             self._launcher.rank_edges(*begins, self.address("word_ranks"), places)
+
+    @property
+    def in_edges(self) -> Adjacency:
+        """The graph's in-edges on the host."""
+        return self._numbering.arrays.in_edges
 
     def read_parameters(self) -> None:
         """Take the program's parameters as they are now: who watches a run may change them between supersteps."""

@@ -192,5 +192,5 @@ class Settings:
         """The same for one of the `gpus` that share the graph: it uses no mode that needs all edges."""
         return replace(
             self, part=part, gpus=gpus, order=GIVEN, components=self.components and gpus > 1,
-            pushes=self.pushes and gpus > 1, chains=False, zero_copy=False,
+            pushes=self.pushes and gpus > 1, chains=False,
         )  # fmt: skip

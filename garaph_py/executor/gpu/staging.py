@@ -7,6 +7,7 @@ memory is new (docs/decisions/gpu.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import cycle, pairwise
 from math import prod
 from queue import Empty, SimpleQueue
@@ -169,11 +170,21 @@ def copy(array: Array, address: int, kept: DeviceGraph, pool: PinnedPool | Pinne
     The device's context must be current.
     """
     given = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
-    if isinstance(pool, PinnedPool) and given.nbytes >= LEAST_BYTES:
-        with StagedTransfer(kept, pool, threads) as transfer:
+    with copying(given.nbytes, kept, pool, threads) as transfer:
+        if transfer is not None:
             transfer.copy(given, address, kept.handles.stream())
-    elif given.nbytes:
-        kept.device.driver.memcpy_htod(address, given)
+        elif given.nbytes:
+            kept.device.driver.memcpy_htod(address, given)
+
+
+def copying(
+    nbytes: int, kept: DeviceGraph, pool: PinnedPool | Pinned, threads: int | None
+) -> AbstractContextManager[StagedTransfer | None]:
+    """For copies of so many bytes in all: a transfer by way of pinned buffers, or None if the driver copies as fast, or
+    the `pool` does not keep them."""
+    if isinstance(pool, PinnedPool) and nbytes >= LEAST_BYTES:
+        return StagedTransfer(kept, pool, threads)
+    return nullcontext()
 
 
 def prefetch(  # wide: what the way of the copies depends on

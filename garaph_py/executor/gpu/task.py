@@ -17,10 +17,10 @@ DType = np.dtype[Any]
 CONTEXT = arguments((
     "n", "wraps", "in_begins", "out_begins", "starts", "run_ranks", "word_ranks", "destinations", "values",
     "next_values", "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents",
-    "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "target_values", "lost",
-    "class_edges", "notified", "kept_sums", "lists", "list_values", "wide_lists", "aligned", "lead", "thread_each",
-    "splits", "degree_limit", "prefetches", "updated", "whole_shadows", "part_shadows", "pushes_all",
-    "partition_table", "partition_count", "taken", "in_turn", "compacted", "hints",
+    "largest", "queue", "pieces", "next_queues", "supersteps", "least", "targets", "first_target",
+    "last_target", "target_values", "lost", "class_edges", "notified", "kept_sums", "lists", "list_values",
+    "wide_lists", "aligned", "lead", "thread_each", "splits", "degree_limit", "prefetches", "updated", "whole_shadows",
+    "part_shadows", "pushes_all", "partition_table", "partition_count", "taken", "in_turn", "compacted", "hints",
     "copies_by_vertex", "parameters",
 ))  # fmt: skip
 PAGE = arguments((

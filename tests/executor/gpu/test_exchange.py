@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from garaph_py.dispatch import policy
-from garaph_py.executor.gpu import exchange, memory_plan
+from garaph_py.executor.gpu import exchange, memory_plan, other_in_edges
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
+from garaph_py.native.threads import ThreadPool
+from tests.support import twins
 from tests.support.late_gpu import arm_when_initialized
-from tests.support.numpy_gpu import GRAPH, HUB, Eager, Lengths, Quiet
+from tests.support.numpy_gpu import HUB, Eager, Lengths, Quiet, held_after, memory_for
 from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
@@ -27,13 +31,24 @@ def compared(monkeypatch):
     monkeypatch.setattr(MultiGpuExecutor, "commit", commit_and_compare)
 
 
-@pytest.fixture
-def graph(graph_of):
-    return graph_of(GRAPH, directed=False)
+@pytest.fixture(params=["undirected", "directed"])
+def graph(graph_of, request):
+    return graph_of(WEIGHTED, directed=request.param == "directed")
+
+
+WEIGHTED = twins.skewed(3, 9000, 60000, "int32")
+"""`GRAPH` with lengths."""
+EVEN = twins.regular(3, 1200, 150).weighted(np.random.default_rng(3).integers(1, 50, 180_000).astype(np.int32))
+"""A graph whose vertices have about as many edges each."""
 
 
 def modes(result):
     return {row.mode for row in result.stats.iterations}
+
+
+def pushes_of(result):
+    """How the edges of pushes reached the GPUs."""
+    return {group.transfer for row in result.stats.iterations for group in row.groups if group.mode == PUSH}
 
 
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
@@ -57,12 +72,15 @@ def test_the_answer_is_the_same(devices_for, graph, monkeypatch, kind, count, mo
 
 @pytest.mark.parametrize("kind", [Quiet, Lengths, Eager], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @processors
 @ways
-def test_pushes_and_pulls_take_turns(devices_for, graph_of, monkeypatch, kind, count, processor, sync):
+def test_pushes_and_pulls_alternate(devices_for, graph_of, monkeypatch, kind, directed, count, processor, sync):  # wide
     """A push replaces values in place: it exchanges no arrays, whatever the pull before it has processed."""
+    even_f = policy.even_f
     monkeypatch.setattr(policy, "DEVICE_FEW_EDGES", 0)
-    program, graph = kind(HUB), graph_of(GRAPH, weighted=kind is Lengths, directed=False)
+    monkeypatch.setattr(policy, "even_f", lambda seen: even_f(seen) / 4)
+    program, graph = kind(HUB), graph_of(WEIGHTED, directed=directed)
     expected = run_with(program, graph, device="cpu", sync=True)
     devices_for(program, graph, count)
     result = run_with(program, graph, device=processor, gpus=count, sync=sync, page_edges=3000, threads=2)
@@ -86,14 +104,73 @@ def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
     assert "push" in modes(result)
 
 
-def test_gpus_that_stream_pages_only_pull(devices_for, graph):
-    program = Quiet(HUB)
+@pytest.mark.parametrize(("encoding", "count"), [("raw", 2), ("raw", 5), ("packed", 2)])
+@pytest.mark.parametrize("maps", [False, True], ids=["not mapped", "mapped"])
+@pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@ways
+@pytest.mark.spread
+def test_gpus_that_stream_pages_push_from_host_memory(  # wide
+    devices_for, map_for, graph_of, monkeypatch, kind, directed, count, maps, encoding, sync
+):
+    """If they cannot read it, they only pull."""
+    program, graph = kind(0), graph_of(EVEN, directed=directed)
+    graph = graph.packed() if encoding == "packed" else graph
+    drivers = devices_for(program, graph, count)
+    with ThreadPool(1) as pool:
+        graph._arrays.valued_out_edges(pool)
+        share = (0.7 if encoding == "packed" else 0.9) / count  # of the edges, less than a part
+        few = memory_for(program, graph, share) + (0 if sync else 8 * graph.n)  # which releases them
+        graph._arrays.valued_out_edges(pool)
     expected = run_with(program, graph, device="cpu", sync=True)
-    devices_for(program, graph, 2)
-    result = run_with(program, graph, device="gpu", gpus=2, page_edges=3000, streams=2, gpu_memory=700_000)
+    if maps:
+        map_for(drivers)
+    monkeypatch.setattr(memory_plan, "LEAST_EXCHANGED", 7)
+    result = run_with(
+        program, graph, device="gpu", gpus=count, sync=sync, page_edges=1000, streams=2, threads=2,
+        gpu_memory=few, gather="auto" if encoding == "packed" else "segmented",
+    )  # fmt: skip
     np.testing.assert_array_equal(result.values, expected.values)
-    assert "push" not in modes(result)
+    assert result.stats.device == f"{count} x NumPy"
+    assert pushes_of(result) == ({ZERO_COPY} if maps else set())
+    rows = [row for row in result.stats.iterations if row.mode == PUSH]
+    assert sum(row.to_device for row in rows) <= 12 * sum(row.edges for row in rows)
     assert sum(row.to_device for row in result.stats.iterations) > 0
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+@pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("count", [2, 5])
+def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypatch, kind, count):
+    """Later runs find them, also after one on a single GPU, and no run makes their values on the host."""
+    monkeypatch.setattr(other_in_edges, "PAGE_EDGES", 3000)
+    program, graph = kind(HUB), graph_of(WEIGHTED)
+    expected = run_with(program, graph, device="cpu", mode="pull", sync=True)
+    drivers, copied = devices_for(program, graph, count), []
+    for gpus in (count, count, 1, count):
+        result = run_with(program, graph, device="gpu", gpus=gpus, sync=True, page_edges=3000)
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert pushes_of(result) == {RESIDENT}
+        copied.append(sum(row.to_device for row in result.stats.iterations))
+    others = 8 * count * graph.m * (kind is Lengths)  # in-edges with values, their own among them
+    assert 0 <= copied[0] - 4 * graph.m - others < 4 * count * RUN  # parts begin at whole runs
+    assert copied[1] == copied[3] == 0
+    assert graph._arrays.bytes_to_reverse > 0 or kind is Quiet
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+@pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
+def test_gpus_without_room_for_out_edges_only_pull(devices_for, graph_of, kind):
+    program, graph = kind(HUB), graph_of(WEIGHTED)
+    expected = run_with(program, graph, device="cpu", mode="pull", sync=True)
+    drivers = devices_for(program, graph, 2)
+    memory = memory_for(program, graph, 0.6)
+    for driver in drivers:
+        driver.refuses = memory
+    result = run_with(program, graph, device="gpu", gpus=2, page_edges=3000, gpu_memory=memory)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert result.stats.device == "2 x NumPy"
+    assert PUSH not in modes(result)
 
 
 def test_what_is_received_counts_once(devices_for, graph, monkeypatch):
@@ -117,13 +194,6 @@ def test_gpus_without_room_only_pull(devices_for, graph, monkeypatch):
     monkeypatch.setattr(memory_plan, "plan_exchange", lambda *_: None)
     monkeypatch.setattr("garaph_py.executor.gpu.placement.plan_exchange", lambda *_: None)
     program = Quiet(HUB)
-    devices_for(program, graph, 2)
-    assert "push" not in modes(run_with(program, graph, device="gpu", gpus=2))
-
-
-def test_a_directed_graph_is_only_pulled(devices_for, graph_of):
-    """A GPU has the in-edges of its part, but not the out-edges."""
-    program, graph = Quiet(HUB), graph_of(GRAPH, directed=True)
     devices_for(program, graph, 2)
     assert "push" not in modes(run_with(program, graph, device="gpu", gpus=2))
 
@@ -156,7 +226,7 @@ def run_late(devices_for, graph, monkeypatch):
 
         drivers = devices_for(program, graph, count, late(rng, failing, fails_at))
         with pytest.MonkeyPatch.context() as armed:
-            arm_when_initialized(armed)
+            arm_when_initialized(armed, MultiGpuExecutor)
             result = run_with(program, graph, device=processor, gpus=count, sync=sync, page_edges=3000, threads=2)
         np.testing.assert_array_equal(result.values, expected.values)
         return drivers, result

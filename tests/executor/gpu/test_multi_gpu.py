@@ -131,7 +131,7 @@ def test_streamed_pages_are_sent_at_once_unless_others_may_read_them_before(
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_a_gpu_with_all_edges_keeps_them(devices_for, graph_of, encoding, weighted):
     """When it has a part of the graph next, it copies nothing; and then, when it has all of it again."""
-    program, graph = (Lengths if weighted else Hops)(HUB), graph_of(GRAPH, weighted=weighted)
+    program, graph = (Lengths if weighted else Hops)(HUB), graph_of(GRAPH, weighted=weighted, directed=not weighted)
     graph = graph.packed() if encoding == "packed" else graph
     expected = run_with(program, graph, device="cpu", sync=True)
     drivers = devices_for(program, graph, 2)
