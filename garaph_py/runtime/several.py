@@ -1,8 +1,8 @@
 """Estimates how many GPUs a run should use. Pure: callers state the facts.
 
-Several GPUs divide the edges. In an undirected graph they push, too, as long as their memory has room for all lists;
-otherwise each iteration pulls, and goes over all edges. One GPU alone also ends pulls early, does several iterations in
-a launch, and finds components, all without the host: several do none of these faster.
+Several GPUs divide the edges, and the links over which they read edges that do not fit. They push in relaxations, as
+one does; in other programs each iteration pulls, and goes over all edges. One GPU alone also ends pulls early, does
+several iterations in a launch, and finds components, all without the host: several do none of these faster.
 """
 
 from __future__ import annotations
@@ -10,7 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..system.sizes import show_seconds
-from .reckoning import ALL, EXPECTED, FRONTIER, UNION, Call, OnDevice, Rates, gpu_iterating, iterating_on_one, laid_out
+from .reckoning import (
+    ALL,
+    EXPECTED,
+    FRONTIER,
+    SEARCH,
+    UNION,
+    Call,
+    OnDevice,
+    Rates,
+    gpu_iterating,
+    iterating_on_one,
+    laid_out,
+)
 
 PEER_LINK = 3.9e11
 """Bytes per second that a GPU sends to another over a link between them: two H100s with NVLink copy 385 to 387 GB/s one
@@ -74,8 +86,7 @@ def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int)
     is_usual = call.kind == ALL or joins or (call.kind != UNION and call.past.iterations is not None)
     iterations = call.iterations if is_usual else EXPECTED[FRONTIER]
     part = replace(part, past=replace(call.past, iterations=iterations))
-    pushes = call.kind == FRONTIER and call.chains and not call.out_edge_bytes and there.holds(part)
-    if not pushes:
+    if not (call.kind in (FRONTIER, SEARCH) and call.chains):
         part = replace(part, kind=ALL, pushes=False)
     received = call.vertices * call.value_bytes * (count - 1) / count
     link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there

@@ -10,7 +10,17 @@ from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.past import Past
 from garaph_py.runtime.plan import gpus_of
-from garaph_py.runtime.reckoning import ALL, FRONTIER, SEARCH_BOTH, UNION, Call, OnDevice, Rates, iterating_on_one
+from garaph_py.runtime.reckoning import (
+    ALL,
+    FRONTIER,
+    SEARCH,
+    SEARCH_BOTH,
+    UNION,
+    Call,
+    OnDevice,
+    Rates,
+    iterating_on_one,
+)
 from garaph_py.runtime.several import Gpus, how_many, iterating
 from tests.support.calls import known
 
@@ -48,16 +58,20 @@ def test_a_relaxation_is_divided_if_several_gpus_push_and_supersteps_are_few():
     assert taken(SSSP, gpus=two) == 2
     assert taken(replace(SSSP, vertices=1 << 22, edges=1 << 27), gpus=two) == 1
     assert taken(replace(SSSP, past=Past(iterations=900)), gpus=two) == 1
-    assert taken(replace(SSSP, out_edge_bytes=8), gpus=two) == 1  # several GPUs only pull in a directed graph
+    assert taken(replace(SSSP, out_edge_bytes=8), gpus=two) == 2
+    assert taken(replace(SSSP, out_edge_bytes=8, kind=SEARCH), gpus=two) == 2
     assert taken(replace(SSSP, chains=False), gpus=two) == 1  # they may not push
 
 
-def test_a_relaxation_is_divided_if_the_lists_fit_packed():
-    room = 1_400 << 20
-    raw, packed = replace(READY, room=room), replace(READY, room=room, edge_bytes=3.2)
-    assert taken(SSSP, raw, Gpus(2, 1)) == 1
-    assert taken(SSSP, packed, Gpus(2, 1)) == 2
-    assert taken(SSSP, replace(packed, room=room // 3), Gpus(2, 1)) == 1
+@pytest.mark.parametrize("pulls", [0, 3])
+@pytest.mark.parametrize("out", [0, 8])
+def test_a_relaxation_is_divided_also_if_the_edges_do_not_fit(pulls, out):
+    """Each of several GPUs reads its part of them over a link of its own."""
+    relaxing = replace(SSSP, out_edge_bytes=out, past=Past(iterations=11, pulls=pulls, pushed=0.3))
+    one, two = replace(READY, room=1_400 << 20), Gpus(2, 1)
+    assert taken(relaxing, one, two) == 2
+    half = iterating(relaxing, one, Rates(), two, 2) / iterating_on_one(relaxing, one, Rates())
+    assert 0.3 < half < 0.6
 
 
 def test_measured_times_count_more_than_estimates():
