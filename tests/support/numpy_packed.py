@@ -29,7 +29,8 @@ def sources_of(driver, context, page, begins="in_begins"):
 def here_and_there(driver, page, name, mapped, kind):
     """The page's numbers in an array whose edges outside [base_edge, first_mapped) are in host memory, int64."""
     first, last, base, end = (int(page[each]) for each in ("first_edge", "last_edge", "base_edge", "first_mapped"))
-    begin, end = min(max(first, base), last), max(min(last, end), first)
+    begin = min(max(first, base), last)
+    end = max(min(last, end), begin)
     parts = [(mapped, first, begin, 0), (name, begin, end, base), (mapped, end, last, 0)]
     found = [driver.array(page[each], kind, e - b, b - at) for each, b, e, at in parts if b < e]
     return np.concatenate([np.empty(0, kind), *found]).astype(np.int64)

@@ -14,7 +14,7 @@ from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.late_gpu import arm_when_initialized
-from tests.support.numpy_gpu import HUB, Eager, Lengths, Quiet, held_after, memory_for
+from tests.support.numpy_gpu import HUB, Eager, Lengths, Quiet, Trails, held_after, memory_for
 from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
 
 from ...support.runs import run_with
@@ -137,6 +137,21 @@ def test_gpus_that_stream_pages_push_from_host_memory(  # wide
     assert sum(row.to_device for row in rows) <= 12 * sum(row.edges for row in rows)
     assert sum(row.to_device for row in result.stats.iterations) > 0
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+@pytest.mark.parametrize("more", [0, 2000, 4000, 12_000])
+def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more):
+    """With up to 4000 bytes more, those of a part are within a run, which kernels then read in host memory."""
+    program, graph = Trails(0), graph_of(WEIGHTED, directed=False)
+    drivers = devices_for(program, graph, 5)
+    memory = memory_for(program, graph, 0.1) + more
+    expected = run_with(program, graph, device="cpu", sync=True)
+    map_for(drivers)
+    monkeypatch.setattr(memory_plan, "LEAST_EXCHANGED", 7)
+    result = run_with(program, graph, device="gpu", gpus=5, sync=True, page_edges=1000, streams=1, gpu_memory=memory)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert pushes_of(result) == {ZERO_COPY}
+    assert [held_after(driver, graph) for driver in drivers] == [0] * 5
 
 
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
