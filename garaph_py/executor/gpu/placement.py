@@ -356,7 +356,7 @@ class Placer:
         found, mapped = self._with_records(found, sources, "out-edges", edges, given)
         if mapped is None:
             return found
-        self._kept.far_runs += found.is_resident and mapped.layout.encoding == RAW
+        self._kept.far_runs += others is None and found.is_resident and mapped.layout.encoding == RAW
         return self._with_edge_lists(found._replace(out_edges=make(edges, mapped=mapped)))
 
     def _with_edge_lists(self, found: Placement) -> Placement:

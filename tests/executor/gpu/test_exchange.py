@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from garaph_py.dispatch import policy
-from garaph_py.executor.gpu import exchange, memory_plan, other_in_edges
+from garaph_py.executor.gpu import device, exchange, memory_plan, other_in_edges
+from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.gpu.placement import Placer
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
@@ -172,6 +174,34 @@ def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypat
     assert copied[1] == copied[3] == 0
     assert graph._arrays.bytes_to_reverse > 0 or kind is Quiet
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+@pytest.mark.parametrize(("share", "way"), [(1.5, RESIDENT), (0.9, ZERO_COPY)], ids=["both", "one direction"])
+@pytest.mark.parametrize("deterministic", [False, True], ids=["fast", "deterministic"])
+@pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
+def test_in_edges_of_parts_have_the_room(  # wide
+    devices_for, map_for, graph_of, monkeypatch, kind, share, way, deterministic
+):
+    """Each GPU has that for both directions of its part, or for one."""
+    program, graph = kind(HUB), graph_of(WEIGHTED)
+    map_for(devices_for(program, graph, 2))
+    memory, placements, place = memory_for(program, graph, share), [], Placer.place
+    with ThreadPool(1) as pool:
+        graph._arrays.valued_out_edges(pool)
+    expected = run_with(program, graph, device="cpu", mode="pull", sync=True)
+    monkeypatch.setattr(Placer, "place", lambda *given: placements.append(place(*given)) or placements[-1])
+    monkeypatch.setattr(memory_plan, "LEAST_EXCHANGED", 7)
+    monkeypatch.setattr(other_in_edges, "PAGE_EDGES", 3000)
+    result = run_with(
+        program, graph, device="gpu", gpus=2, page_edges=3000, gpu_memory=memory, deterministic=deterministic
+    )
+    np.testing.assert_array_equal(result.values, expected.values)
+    parts = placements[-2:]  # the first of a deterministic run is that of one GPU
+    assert [placed.out_edges.way for placed in parts] == [way, way]
+    assert all(placed.is_resident for placed in parts)
+    assert pushes_of(result) == {way}
+    kept = DeviceGraph.existing(graph._arrays, device.find(1))
+    assert kept.far_runs == 0  # a run on this GPU alone would not read out-edges in host memory for that
 
 
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
