@@ -374,4 +374,5 @@ def test_a_real_gpu() -> None:
     assert min(found.to_device, found.from_device) > 1e9
     assert max(found.to_device, found.from_device) < found.copy < 2e13
     assert gpu.host_to_device_bandwidth(device) == pytest.approx(found.to_device, rel=0.5)
-    assert device.free_memory() > before - (32 << 20)
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # other workers use the GPU's memory, too
+        assert device.free_memory() > before - (32 << 20)
