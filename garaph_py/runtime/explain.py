@@ -35,6 +35,7 @@ from .reckoning import (
     preparing_seconds,
 )
 from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, joined, planned
+from .several import several_seconds
 
 ON = {CPU: "the CPU", GPU: "the GPU", HYBRID: "CPU and GPU"}
 """What computes, in words."""
@@ -195,11 +196,14 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     each = {} if known is None else {(GPU, 1): replace(known, kept=known.kept // count)}
     took = call.past.took if count == 1 else each
     part = replace(call, edges=call.edges // count, past=replace(call.past, took=took))
+    several = several_seconds(call, there, rates, Machine.here().gpus(), count) if count > 1 else None
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
         graph.memory, vertex_bytes, on_disk, int(count * there.staying(part)) if on_gpu else 0,
         int(count * there.streamed(part)) if on_gpu else 0, *reads, call.iterations,
-        expected_seconds(replace(part, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates),
+        expected_seconds(
+            replace(part, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates, several
+        ),
         len(chosen.gpus),
     )  # fmt: skip
 
@@ -249,11 +253,13 @@ def planned_side(name: str, arrays: list[ArrayReader], layout: DiskLayout) -> Pl
     return PlannedEdges(name, nbytes, first, len(layout.pages), sum(layout.stays), later)
 
 
-def expected_seconds(call: Call, there: OnDevice | None, rates: Rates) -> float:
-    """The time of the run, on the CPU or on a GPU."""
+def expected_seconds(call: Call, there: OnDevice | None, rates: Rates, several: float | None) -> float:
+    """The time of the run, on the CPU or on a GPU; or on several GPUs, if the call takes them `several` seconds once
+    all is prepared."""
     if there is None:
         return cpu_seconds(call, rates)
-    return preparing_seconds(call, there, rates) + gpu_seconds(call, there, rates)
+    prepared = gpu_seconds(call, there, rates) if several is None else several
+    return preparing_seconds(call, there, rates) + prepared
 
 
 def lines(told: Plan) -> list[str]:

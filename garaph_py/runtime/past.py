@@ -34,6 +34,12 @@ class Took:
     beyond: float | None = None
     kept: int = 0
 
+    def is_shorter_than(self, other: Took) -> bool:
+        """Whether such calls took less time: whole calls, if both are known, otherwise all iterations."""
+        if self.beyond is None or other.beyond is None:
+            return self.iterating < other.iterating
+        return self.iterating + self.beyond < other.iterating + other.beyond
+
 
 @dataclass(frozen=True)
 class Past:
@@ -67,10 +73,10 @@ class Past:
 
     def on_gpus(self, count: int) -> Took | None:
         """What calls took on so many GPUs, alone or with the CPU, whichever took less; None if it is not known."""
-        known = [self.took[way] for way in ((GPU, count), (HYBRID, count)) if way in self.took]
-        return min(known, key=lambda took: took.iterating, default=None)
+        alone, both = self.took.get((GPU, count)), self.took.get((HYBRID, count))
+        return both if alone is None or (both is not None and both.is_shorter_than(alone)) else alone
 
     def are_faster_alone(self, count: int) -> bool:
         """Whether so many GPUs are known to take less time alone than with the CPU."""
         alone, both = self.took.get((GPU, count)), self.took.get((HYBRID, count))
-        return alone is not None and both is not None and alone.iterating < both.iterating
+        return alone is not None and both is not None and alone.is_shorter_than(both)

@@ -281,8 +281,8 @@ def needs_one(graph: Graph, options: RunOptions) -> bool:
 
 
 def seconds_on_several(call: Call, there: OnDevice, graph: Graph, options: RunOptions, machine: Machine) -> float:
-    """The expected time of all iterations on several GPUs; infinite if the run may not take several, or this process
-    has not found one yet."""
+    """The expected time of a whole call on several GPUs; infinite if the run may not take several, or this process has
+    not found one yet."""
     if not there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
         return inf
     return best_of_several(call, there, machine.rates(), machine.gpus(), len(may))[1]

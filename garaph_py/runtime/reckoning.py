@@ -395,17 +395,20 @@ def placed_bytes(call: Call, there: OnDevice) -> float:
 
 
 def gpu_seconds(call: Call, there: OnDevice, rates: Rates, several: float = inf) -> float:
-    """The time of a whole call on the GPU if all is prepared; `several` GPUs would take so long for all iterations."""
-    took, beyond = call.past.on_gpus(1), rates.call + returning(call, rates)
-    if took is not None and took.beyond is not None:
-        beyond = took.beyond
-    return beyond + min(iterating_on_one(call, there, rates), several)
+    """The time of a whole call on the GPU if all is prepared; on several GPUs the call would take `several` seconds."""
+    return min(iterating_on_one(call, there, rates) + beyond_on_one(call, rates), several)
 
 
 def iterating_on_one(call: Call, there: OnDevice, rates: Rates) -> float:
     """The time of all iterations on one GPU, as measured, or else as `gpu_iterating` expects it."""
     took = call.past.on_gpus(1)
     return gpu_iterating(call, there, rates) if took is None else took.iterating
+
+
+def beyond_on_one(call: Call, rates: Rates) -> float:
+    """The time of a call on one GPU beyond its iterations, as measured, or else as the rates let expect."""
+    took = call.past.on_gpus(1)
+    return rates.call + returning(call, rates) if took is None or took.beyond is None else took.beyond
 
 
 def returning(call: Call, rates: Rates) -> float:
@@ -453,7 +456,7 @@ def laid_out(call: Call, there: OnDevice) -> Call:
 
 
 def choose(call: Call, there: OnDevice, rates: Rates, several: float = inf) -> Verdict:
-    """Whether the call takes the GPU; `several` GPUs would take so many seconds for all iterations.
+    """Whether the call takes the GPU; on several GPUs the whole call would take `several` seconds.
 
     It does if the CPU would take longer, preparations included; the time that earlier calls have lost on the CPU counts
     as if this call lost it. It does not if it would lose even with everything prepared. Of a first search, only a part

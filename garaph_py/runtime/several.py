@@ -3,6 +3,9 @@
 Several GPUs divide the edges, and the links over which they read edges that do not fit. They push in relaxations, as
 one does; in other programs each iteration pulls, and goes over all edges. One GPU alone also ends pulls early, does
 several iterations in a launch, and finds components, all without the host: several do none of these faster.
+
+A user waits for the whole call, so whole calls are compared. Beyond its iterations, a call takes several GPUs longer
+than one.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from .reckoning import (
     Call,
     OnDevice,
     Rates,
+    beyond_on_one,
     gpu_iterating,
-    iterating_on_one,
+    gpu_seconds,
     laid_out,
 )
 
@@ -31,6 +35,10 @@ MEETING = 3e-4
 """Time (s) that an iteration of several GPUs takes beyond its share of the edges: PageRank over R-MAT 20 took 0.7 to
 0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26). Since one thread
 launches on all GPUs it is some 0.15 ms; a longer time is on the safe side."""
+GPU_VERTEX = 5e-10
+"""Time (s) per vertex that each GPU but the first adds to what a call takes beyond its iterations. Two H200s took 0.5
+to 0.9 ns more than one: SSSP and BFS over 16.8 M vertices 9 and 14 ms, BFS over 33.6 M 22 and 26 ms (2026-11-28,
+docs/results/gpus.md). This is the least of them, because only calls on several GPUs can show what they take there."""
 WORTH = 0.9
 """Several GPUs must be expected to take at most this part of one's time, unless both were measured: estimates are no
 better."""
@@ -56,24 +64,29 @@ class Gpus:
 
 
 def how_many(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -> tuple[int, str]:
-    """How many GPUs, `most` at most, are expected to be fastest, and why, for the user.
+    """How many GPUs, `most` at most, are expected to answer soonest, and why, for the user.
 
     The time to make the contexts of further GPUs counts as a part of the call.
     """
-    one = iterating_on_one(laid_out(call, there), there, rates)
+    one = gpu_seconds(laid_out(call, there), there, rates)
     best, seconds = best_of_several(call, there, rates, gpus, most)
-    are_known = all(call.past.on_gpus(count) is not None for count in (1, best))
+    are_known = all(took is not None and took.beyond is not None for took in map(call.past.on_gpus, (1, best)))
     least = best if seconds <= (1.0 if are_known else WORTH) * one else 1
-    told = f"expected {show_seconds(one)} on one, {show_seconds(seconds)} on {best}"
+    told = f"expected calls of {show_seconds(one)} on one, of {show_seconds(seconds)} on {best}"
     return least, f"{least} of {most} GPUs: {told}"
 
 
 def best_of_several(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, most: int) -> tuple[int, float]:
-    """The number of GPUs from 2 to `most` that is expected to be fastest, and the time of all iterations there."""
+    """The number of GPUs from 2 to `most` that is expected to answer soonest, and the time of a whole call there."""
     call = laid_out(call, there)
-    seconds = {count: iterating(call, there, rates, gpus, count) for count in range(2, most + 1)}
+    seconds = {count: several_seconds(call, there, rates, gpus, count) for count in range(2, most + 1)}
     best = min(seconds, key=lambda count: seconds[count])
     return best, seconds[best]
+
+
+def several_seconds(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
+    """The time of a whole call on `count` GPUs, with that of making the contexts of those that have none."""
+    return iterating(call, there, rates, gpus, count) + beyond(call, rates, count)
 
 
 def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int) -> float:
@@ -91,3 +104,15 @@ def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int)
     received = call.vertices * call.value_bytes * (count - 1) / count
     link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there
     return starting + gpu_iterating(part, there, rates) + iterations * (MEETING + received / link)
+
+
+def beyond(call: Call, rates: Rates, count: int) -> float:
+    """The time of a call on `count` GPUs beyond its iterations, as measured, or else as expected.
+
+    It is at least that on one GPU: several spare nothing there, so if one took longer, its calls were slow for another
+    reason, such as new memory for their answers.
+    """
+    one, took = beyond_on_one(call, rates), call.past.on_gpus(count)
+    if took is None or took.beyond is None:
+        return one + GPU_VERTEX * call.vertices * (count - 1)
+    return max(took.beyond, one)

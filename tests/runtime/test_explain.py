@@ -11,7 +11,9 @@ from garaph_py.errors import GraphError, ParameterError
 from garaph_py.runtime import explain
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.past import Past, Took
 from garaph_py.runtime.reckoning import OnDevice
+from garaph_py.runtime.several import Gpus
 from garaph_py.storage import directory as store
 from garaph_py.system.sizes import parse_bytes
 from tests.support import command
@@ -150,6 +152,16 @@ def test_a_plan_for_the_gpu_says_what_stays_there(monkeypatch):
     assert (plan.device, plan.gpu_bytes) == ("gpu", 70_000)  # beside four arrays of values
     assert plan.gpu_bytes + plan.streamed_bytes == graph.m * 4 + graph.n * 8
     assert "stay in its memory; each pass copies" in str(plan)
+
+
+def test_the_expected_time_on_several_gpus_is_that_of_their_calls(monkeypatch):
+    past = Past(3, took={("gpu", 1): Took(0.030, 0.005), ("gpu", 2): Took(0.020, 0.025)})
+    there = OnDevice(has_context=True, is_compiled=True, nbytes=1 << 40)
+    machine = Machine(8, lambda: True, past=lambda *_: past, on_device=lambda *_: there, gpus=lambda: Gpus(2, 1))
+    monkeypatch.setattr(explain.Machine, "here", lambda: machine)
+    program, graph = gp.apps.PageRank(weighted=False), gp.rmat(8)
+    seconds = [gp.plan(program, graph, device="gpu", gpus=count).seconds for count in (1, 2)]
+    assert seconds == pytest.approx([0.035, 0.045])
 
 
 def test_the_reason_of_auto_is_shown(monkeypatch):
