@@ -1,4 +1,4 @@
-"""Does it pay to use CPU and GPU together? Times all iterations of a run on the CPU, on the GPU, and on both.
+"""Does it pay to use CPU and GPU together? Times whole calls on the CPU, on the GPU, and on both.
 
     python scripts/bench_hybrid.py rmat:24:16:symmetric linux-symrefs.npz [--programs SSSP ...] [--memory all 1/4 1/64]
 
@@ -8,16 +8,20 @@ iterations. BFS and SSSP (integer lengths from 1 to 255) begin at the vertex wit
 ConnectedComponents (on the graph with every edge in both directions) and DeltaPageRank (tolerance 0.01) they run until
 they converge. With several GPUs there is a column for all of them. The answers of all ways are compared.
 
-The script prints a Markdown table with medians of `--repeats` warm runs, made in turns, in milliseconds. In its turn,
-each way runs twice, and the second run counts: the first may find the edges where another way has left them. The last
-two columns are the times of a hybrid run and of ``device="auto"``, each divided by the best of CPU and GPUs.
+The script prints a Markdown table with medians of `--repeats` warm runs, made in turns, in milliseconds: from the call
+of `garaph_py.run` until the answer is in Python and, in parentheses, of all iterations. In its turn, each way runs
+twice, and the second run counts: the first may find the edges where another way has left them. Before each call the
+last answer is dropped. The last two columns are the calls of a hybrid run and of ``device="auto"``, each divided by the
+best of CPU and GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
-import statistics
+import time
+from statistics import geometric_mean, median
+from typing import NamedTuple
 
 from bench_gpus import differing, memory_of
 from bench_gpus import program_of as of_gpus
@@ -35,6 +39,13 @@ CPU_RUNS = 3
 """Warm runs on the CPU, which takes long."""
 RANKS_DIFFER = 0.05
 """How much ranks may differ, relative to them: a million float32 terms in any order, and a tolerance of 0.01."""
+
+
+class Times(NamedTuple):
+    """Seconds of a whole call, and of all its iterations."""
+
+    call: float
+    iterating: float
 
 
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:
@@ -58,10 +69,10 @@ def reason(stats: Stats) -> str:
     return f"{stats.device}, iterations on {' and '.join(used)}: {stats.why}"
 
 
-def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tuple[dict[str, float], dict[str, str]]:
-    """The median seconds of each way, and what those that choose used in the end, and why."""
+def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tuple[dict[str, Times], dict[str, str]]:
+    """The median times of each way, and what those that choose used in the end, and why."""
     program, limit = program_of(name, graph)
-    times: dict[str, list[float]] = {way: [] for way in ways()}
+    times: dict[str, list[Times]] = {way: [] for way in ways()}
     first, why = None, dict[str, str]()
     for turn in range(repeats + WARM):
         for way, how in ways().items():
@@ -69,14 +80,17 @@ def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tu
                 continue
             options = gp.Options(gpu_memory=None if way == "CPU" else memory)
             for _ in range(1 if way == "CPU" else 2):
+                result = None  # the next answer may take its memory
+                began = time.perf_counter()
                 result = gp.run(program, graph, iterations=limit, options=options, **how)
+                call = time.perf_counter() - began
             assert result.stats.note is None or "short" in result.stats.note, result.stats.note
-            times[way].append(result.stats.seconds)
+            times[way].append(Times(call, result.stats.seconds))
             first = first or result
             assert not differing(name, result, first, RANKS_DIFFER), f"{name}: a wrong answer ({way})"
             if result.stats.why is not None:
                 why[way] = reason(result.stats)
-    return {way: statistics.median(taken[WARM:]) for way, taken in times.items()}, why
+    return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, why
 
 
 def main() -> None:
@@ -102,17 +116,17 @@ def main() -> None:
                 except gp.errors.DeviceMemoryError as error:
                     print(f"| {name} | {called} | {share} | {error} |", flush=True)
                     continue
-                best = min(seconds for way, seconds in middle.items() if way not in ("hybrid", "auto"))
-                ratios.append(middle["auto"] / best)
-                cells = " | ".join(f"{seconds * 1e3:.1f}" for seconds in middle.values())
-                hybrid = middle["hybrid"] / best
+                best = min(took.call for way, took in middle.items() if way not in ("hybrid", "auto"))
+                ratios.append(middle["auto"].call / best)
+                cells = " | ".join(f"{took.call * 1e3:.1f} ({took.iterating * 1e3:.1f})" for took in middle.values())
+                hybrid = middle["hybrid"].call / best
                 print(f"| {name} | {called} | {share} | {cells} | {hybrid:.2f} | {ratios[-1]:.2f} |", flush=True)
                 for way, told in why.items() if options.why else ():
                     print(f"({way}: {told})", flush=True)
             if graph is not given:
                 graph.release()
         given.release()
-    print(f"\nGeometric mean of auto / best: {statistics.geometric_mean(ratios):.3f}")
+    print(f"\nGeometric mean of auto / best: {geometric_mean(ratios):.3f}")
 
 
 if __name__ == "__main__":
