@@ -19,7 +19,7 @@ from .journal import NEW_MANIFEST, sweep
 from .manifest import VERSION, Manifest
 from .progress import Progress
 from .restripe import replacing
-from .write import PartsWriter, file_names, sync_directory, write_file
+from .write import PartsWriter, file_names, sync_directory, write_file, writing
 
 
 def upgrade(path: str | os.PathLike[str], *, on_event: events.Listener = events.ignore) -> Manifest:
@@ -71,7 +71,8 @@ def parts_of(folder: GraphDirectory, new: Manifest, reader: BlockReader, progres
     array = reader.array
     kinds = manifests.files_beside(array.name, new.version, array.encoding == PACKED_1)
     for name in file_names(array.name, new.generation, kinds):  # an older version may have swept up the journal alone
-        (folder.path / name).unlink(missing_ok=True)
+        with writing(folder.path / name):
+            (folder.path / name).unlink(missing_ok=True)
     with ExitStack() as stack:
         parts = PartsWriter(folder.path, array, new, stack)
         for block in range(array.blocks):

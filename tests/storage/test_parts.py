@@ -1,5 +1,8 @@
 """Parts of blocks of which nobody has read the rest: they can be trusted, or what is wrong with them is named."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 import xxhash
@@ -7,7 +10,7 @@ import xxhash
 import garaph_py as gp
 from garaph_py.codec.blocks import UNIT
 from garaph_py.codec.format import LISTS, RECORD, RUN, decode
-from garaph_py.errors import DamagedGraphError
+from garaph_py.errors import DamagedGraphError, ParameterError
 from garaph_py.storage import directory as store
 from garaph_py.storage import write
 from garaph_py.storage.blocks import INDEX_DTYPE
@@ -321,6 +324,22 @@ def test_a_file_that_a_killed_upgrade_has_left_is_replaced(path):
     (path / "in_sources.sums").write_bytes(b"left")
     assert upgrade(path).version == 2
     assert store.verify(path) == []
+
+
+def test_a_file_that_cannot_be_replaced_is_a_typed_error(path, monkeypatch):
+    as_version_1(path)
+    unlink = os.unlink
+
+    def fail(name, **options):
+        if str(name).endswith(".sums"):
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(name, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", fail)
+        with pytest.raises(ParameterError, match=r"\.sums: cannot be written \(Input/output error\)"):
+            upgrade(path)
+    assert upgrade(path).version == 2
 
 
 def test_forged_raw_elements_are_refused(tmp_path):
