@@ -127,6 +127,10 @@ class ClusterError(GaraphError):
     """A cluster cannot carry out a run, or no longer. The message says why and, after a semicolon, what to do."""
 
 
+class ExperimentError(GaraphError):
+    """All measurements of an experiment failed. The message says which was the first, why, and what to do."""
+
+
 class Interrupted(GaraphError):
     """The user interrupted the work. What had been done is kept; the message says where."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import GaraphError, ParameterError
+from ..errors import ExperimentError, ParameterError
 from ..events import Event, Step
 from ..output import Progress
 from ..system.sizes import counted, show_seconds
@@ -161,11 +161,12 @@ def finish(document: dict[str, Any], as_json: bool, resumed: bool = False) -> No
 
 
 def check_some(documents: list[dict[str, Any]]) -> None:
-    """Raise an error if all measurements failed."""
+    """Raise an error if all measurements failed; it says which was the first, and why."""
     failed = sum(document["failed"] for document in documents)
     if failed and failed == sum(document["measurements"] for document in documents):
-        reasons = dict.fromkeys(reason for document in documents for reason in document["reasons"])
-        raise GaraphError(f"all measurements failed: {'; '.join(reasons)}")
+        folder, reason = next((one["folder"], one["reasons"][0]) for one in documents if one["reasons"])
+        then = "then continue with --resume, or in another folder if the spec changes"
+        raise ExperimentError(f"all measurements failed: the first in {folder}: {reason}; {then}")
 
 
 def report(document: dict[str, Any], resumed: bool = False) -> None:

@@ -51,7 +51,7 @@ def run(
     folder : Path
         The folder to create for the files. Results are written after every round, and after an interrupt.
     resume : bool
-        Continue an experiment of the same spec in `folder`.
+        Continue an experiment of the same spec in `folder`; if all its measurements failed, make them again.
     without : collection of str
         Graphs to leave out, as the spec names them; `resume` measures them later.
     known : dict of int to Found, optional
@@ -81,6 +81,7 @@ def run(
         write_text(folder / SPEC, spec.text)
         sweep(folder)
         tables.load()
+        tables.drop_failures()
     else:
         begin(spec, folder)
     try:

@@ -70,6 +70,12 @@ class Tables:
         done = self.done
         self.rows[self._parts] = [row for row in self.rows[self._parts] if (row["combination"], row["repeat"]) in done]
 
+    def drop_failures(self) -> None:
+        """Drop the measurements if all of them failed: nothing has been measured, and none is done."""
+        if all(row["error"] is not None for row in self.rows[RESULTS]):
+            for rows in self.rows.values():
+                rows.clear()
+
     def save(self) -> None:
         """Replace the files: first the parts, so that they are on disk for every measurement in the results."""
         import pyarrow as pa

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from garaph_py.experiment import measure
@@ -69,14 +70,29 @@ def test_it_fails_if_all_measurements_fail(shell: Shell, tmp_path: Path) -> None
     (tmp_path / "specs" / "one.toml").write_text(SPEC.replace("program = 'PageRank'", NOBODY))
     status, out, err = shell("experiment", "specs/one.toml", "-q")
     assert (status, err.count("\n")) == (1, 1)
-    assert err.startswith("error: all measurements failed: ")
+    assert err.startswith("error: all measurements failed: the first in one: ")
     assert "999" in err
+    assert err.endswith("; then continue with --resume, or in another folder if the spec changes\n")
     assert out.endswith("\none: 1 measurement, 1 of them failed\n")
     assert {"results.parquet", "spec.toml"} <= {path.name for path in (tmp_path / "one").iterdir()}
     assert shell("experiment", "specs/one.toml", "--resume", "-q")[0] == 1
     status, out, _ = shell("experiment", "specs/one.toml", "--out", "again", "-q", "--json")
     assert (status, json.loads(out)["failed"]) == (1, 1)
     assert shell("experiment", "specs/one.toml", "--join", "one", "--out", "joined")[0] == 1
+
+
+def test_resuming_makes_the_measurements_again_if_all_failed(shell: Shell, tmp_path: Path) -> None:
+    spec = SPEC.replace("rmat:5:2", "edges.tsv").replace("repeats = 1", "repeats = 2")
+    (tmp_path / "specs" / "one.toml").write_text(spec)
+    (tmp_path / "specs" / "edges.tsv").write_text("1 2\n3\n")
+    status, _, err = shell("experiment", "specs/one.toml", "-q")
+    assert (status, "edges.tsv, line 2" in err) == (1, True)
+    (tmp_path / "specs" / "edges.tsv").write_text("1 2\n")
+    status, out, _ = shell("experiment", "specs/one.toml", "--resume", "-q", "--json")
+    assert (status, json.loads(out)["failed"], json.loads(out)["measurements"]) == (0, 0, 2)
+    rows = pq.read_table(tmp_path / "one" / "results.parquet").to_pylist()
+    assert [row["measurement"] for row in rows] == [0, 1]
+    assert "2 measurements, 0 of them new" in shell("experiment", "specs/one.toml", "--resume", "-q")[1]
 
 
 def test_it_succeeds_if_some_measurements_do_and_says_why_the_others_failed(shell: Shell, tmp_path: Path) -> None:
