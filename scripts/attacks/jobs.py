@@ -13,9 +13,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ import garaph_py as gp
 from garaph_py import events
 from garaph_py.checkpoint.files import Files
 from garaph_py.checkpoint.store import Store
-from garaph_py.errors import ParameterError
+from garaph_py.errors import DamagedGraphError, ParameterError
 from garaph_py.experiment import measure
 from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.scan import EdgeSource
@@ -34,6 +35,7 @@ from garaph_py.io.formats import ReadOptions, format_of
 from garaph_py.native import cache as object_cache
 from garaph_py.output import Progress
 from garaph_py.storage import directory as store
+from garaph_py.storage.manifest import Manifest
 
 from .children import tell
 
@@ -58,7 +60,7 @@ iterations = [2, 3]
 """
 MEASUREMENTS = ("0.0", "0.1", "1.0", "1.1")
 """The combinations and repeats of `SPEC`."""
-VARYING = re.compile(r"-[0-9a-f]{8}\b|\.\d+(?=\.(data|index))")
+VARYING = re.compile(r"-[0-9a-f]{8}\b|\.\d+(?=\.(data|index|sums|records))")
 """What differs from run to run in the names of files: ids of graphs, and generations of their files."""
 
 
@@ -167,6 +169,27 @@ def prepare_graph(disks: tuple[str, ...] = (".",)) -> Callable[[], None]:
         store.save(gp.read("edges.tsv"), "graph", encoding="raw", disks=disks, block_bytes=BLOCK_BYTES)
 
     return prepare
+
+
+def prepare_version_1() -> None:
+    prepare_edges()
+    with mock.patch.object(store, "Manifest", partial(Manifest, version=1)):
+        store.save(gp.read("edges.tsv"), "graph", block_bytes=BLOCK_BYTES)
+
+
+def upgrade() -> None:
+    """Verify and upgrade a graph; damage, which the command prints, is an error here."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            command("verify", "graph", "--upgrade", "--json", "--quiet")
+        except RuntimeError:
+            found = json.loads(printed.getvalue())
+            raise DamagedGraphError(found["graph"], found["problems"][0]) from None
+
+
+def upgraded() -> dict[str, Any]:
+    """The answer of a job that brings a graph directory to the current version of the format."""
+    return graph_at("graph")() | {"version": store.info("graph").version}
 
 
 def prepare_large() -> None:
@@ -352,6 +375,7 @@ JOBS: dict[str, Job] = {
     ),
     "experiment": Job(prepare_experiment, experiment_start, experiment_go_on, experiment_answer),
     "cache": Job(lambda: None, cache_start, cache_start, cache_answer),
+    "upgrade": Job(prepare_version_1, upgrade, upgrade, upgraded),
 }  # fmt: skip
 
 
