@@ -38,7 +38,7 @@ class PageBuffer:
     whole : bool
         Whether all blocks of the plan are read completely.
     borrows : bool
-        Whether the first block is copied from the buffer of the previous page.
+        Whether the first block is still to be copied from the buffer of the previous page.
     room : int
         Bytes of `data` that the blocks may take.
     loaded : list of PageBuffer
@@ -55,9 +55,12 @@ class PageBuffer:
     loaded: list[PageBuffer] = field(default_factory=list)
 
     def begin(
-        self, span: range, borrows: bool, ranges: Array | None, loaded: Sequence[PageBuffer] | None = None
+        self, span: range, lender: PageBuffer | None, ranges: Array | None, loaded: Sequence[PageBuffer] | None = None
     ) -> list[ReadRequest | PartReads]:
         """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads.
+
+        The first block is not read if it is the last one of the `lender`: it is copied from there, at once if the
+        lender is this buffer.
 
         Of a merged page, parts of blocks that are in one of the buffers `loaded` are copied from there. If the plan has
         a `rest`, these reads are of records, and `go_on` follows when they have ended.
@@ -68,7 +71,8 @@ class PageBuffer:
             If what was copied fails a check.
         """
         records = self.blocks.records_bytes(span)
-        self.whole, self.borrows = ranges is None, borrows
+        own = lender.last_block().copy() if lender is self else None
+        self.whole, self.borrows = ranges is None, lender is not None and own is None
         if loaded is not None:
             self.records, self.room = on_own_pages(records // RECORD.itemsize, RECORD, sparse=True), len(self.data)
         else:
@@ -76,7 +80,10 @@ class PageBuffer:
             self.records = self.data[self.room :].view(RECORD)
             self.records[:] = 0  # the records of blocks that are not read stay 0
         self.loaded = [other for other in loaded or () if other.plan.last > other.plan.first]  # pages may have no edges
-        return self._follow(self.blocks.plan(span, borrows, ranges))
+        reads = self._follow(self.blocks.plan(span, lender is not None, ranges))
+        if own is not None:
+            self._put_first(own)
+        return reads
 
     def go_on(self) -> list[ReadRequest | PartReads]:
         """Plan the reads of the parts whose records have been read; see `begin`."""
@@ -138,11 +145,18 @@ class PageBuffer:
 
     def borrow(self, other: PageBuffer) -> None:
         """Copy the first block from `other`, the buffer of the previous page, where it is the last block."""
-        block = self.plan.first
-        stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
+        self._put_first(other.last_block())
+
+    def last_block(self) -> Array:
+        """The stored bytes of the last block."""
+        block = self.plan.last - 1
+        return self.blocks.stored(block, self.data, self.plan.at[block - self.plan.first])
+
+    def _put_first(self, stored: Array) -> None:
+        """Put the first block in its place."""
         at = self.plan.at[0]
         self.data[at : at + len(stored)] = stored
-        self.blocks.note_records(block, self.data, self.plan, self.records)
+        self.blocks.note_records(self.plan.first, self.data, self.plan, self.records)
 
     def elements(self, first: int, last: int) -> EdgeArray:
         """Elements [first, last) of the array; `first` must be a multiple of `RUN`."""

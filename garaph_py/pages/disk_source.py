@@ -328,7 +328,7 @@ class DiskPageSource:
             frame.users += 1
             with self._lock:
                 if not frame.begun:
-                    self._begin(page, frame, None if before is frame or (frame.stays and self._shared) else before)
+                    self._begin(page, frame, None if frame.stays and (before is frame or self._shared) else before)
             if before is not None and before is not frame and not before.users and not before.stays:
                 self._free.append(before)
 
@@ -356,9 +356,9 @@ class DiskPageSource:
             if k and not self._reads_values and (ranges is not None or not frame.stays):
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
-            borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
+            lends = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
             loaded = None if within is None else [other.buffers[k] for other in within]
-            plans.append((buffer, partial(buffer.begin, span, borrows, wanted, loaded)))
+            plans.append((buffer, partial(buffer.begin, span, other if lends else None, wanted, loaded)))
         self._read(frame, page.number, plans, before)
 
     def _go_on(self, number: int, frame: PageFrame) -> None:
