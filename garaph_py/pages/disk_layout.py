@@ -17,7 +17,6 @@ import numpy.typing as npt
 from ..codec.format import RUN
 from ..errors import GraphError
 from ..graph.vertex_set import WORD
-from ..storage.disks import ALIGNMENT
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
 from .layout import Page, layout
@@ -72,11 +71,29 @@ class DiskLayout:
     frames: list[list[int]]
     later: DiskLayout | None = None
 
-    def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> int:
-        """Maximal bytes of reading all resident pages, or all others, each as a whole."""
-        chosen = [page for page, kept in zip(self.pages, self.stays, strict=True) if kept == stays]
-        ends = ALIGNMENT * len(chosen) * len(arrays)  # a read is rounded to whole sectors
-        return sum(blocks_bytes(array, chosen) for array in arrays) + ends
+    def read_bytes(self, arrays: Sequence[ArrayReader], stays: bool, skips: bool = False) -> int:
+        """Bytes that it takes at most to read all resident pages, or all others, in order and each as a whole.
+
+        A page has the block that it shares with the page before from there, unless that one was skipped, as far as the
+        pass `skips` pages.
+        """
+        chosen, found = self._pages_that_stay(stays), 0
+        for array in arrays:
+            times = pages_of_blocks(array, chosen)
+            most = -(-pages_of_blocks(array, self.pages) // 2) if skips else 1
+            found += array.bytes_of(np.repeat(np.arange(len(times)), np.minimum(times, most)))
+            found += sum(array.rounding(span_of(array, page)) for page in chosen)
+        return found
+
+    def each_read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> list[int]:
+        """Bytes that it takes at most to read each resident page, or each of the others, by parts or as a whole, if no
+        other page has read the blocks that they share."""
+        bounds = [(page.first_edge // RUN * RUN, page.last_edge) for page in self._pages_that_stay(stays)]
+        return [sum(array.most_read(first, last) for array in arrays) for first, last in bounds]
+
+    def _pages_that_stay(self, stays: bool) -> list[Page]:
+        """All resident pages, or all others."""
+        return [page for page, kept in zip(self.pages, self.stays, strict=True) if kept == stays]
 
     def bytes_from(self, arrays: Sequence[ArrayReader], first_edge: int) -> int:
         """Bytes that a pass over the edges from `first_edge` on reads once all resident pages are in memory."""
@@ -88,11 +105,21 @@ class DiskLayout:
 
 def blocks_bytes(array: ArrayReader, pages: Sequence[Page]) -> int:
     """Bytes of the blocks that hold these pages' elements of an array."""
-    spans = [array.span(page.first_edge // RUN * RUN, page.last_edge) for page in pages]
-    wanted = np.zeros(array.array.blocks, np.bool_)
-    for span in spans:
-        wanted[span.start : span.stop] = True
-    return array.bytes_of(wanted)
+    return array.bytes_of(pages_of_blocks(array, pages) > 0)
+
+
+def pages_of_blocks(array: ArrayReader, pages: Sequence[Page]) -> Array:
+    """The number of these pages that each block of an array has elements of."""
+    found = np.zeros(array.array.blocks, np.int64)
+    for page in pages:
+        span = span_of(array, page)
+        found[span.start : span.stop] += 1
+    return found
+
+
+def span_of(array: ArrayReader, page: Page) -> range:
+    """The blocks of an array with elements of a page."""
+    return array.span(page.first_edge // RUN * RUN, page.last_edge)
 
 
 # wide: made in two places only, by `memory.EdgeMemory` for in-edges and for out-edges.

@@ -4,7 +4,8 @@ A fixed set of pages is resident: they stay in memory once they have been read. 
 frames, again in each iteration. (A least-recently-used cache would not help: every iteration passes over the pages in
 the same order, so each page would be evicted just before it is needed again.) While little of a resident page is
 wanted, only that is read; once this has cost as much as reading the page, the page is read. Two pages share the block
-in which one ends and the other begins: the later page copies it from the frame of the earlier one.
+in which one ends and the other begins: the later page copies it from the frame of the earlier one, which may be its
+own.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..errors import ParameterError
-from ..executor.modes import CPU, GPU, PULL
+from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..pages.disk_layout import DiskLayout
@@ -69,6 +69,24 @@ class PlannedEdges:
 
 
 @dataclass(frozen=True)
+class PlannedReads:
+    """What an iteration of one mode reads from disk at most.
+
+    Attributes
+    ----------
+    mode : str
+    first_bytes : int
+        Bytes as long as the pages that stay have not been read as a whole.
+    later_bytes : int
+        Bytes from then on.
+    """
+
+    mode: str
+    first_bytes: int
+    later_bytes: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a run will do, as far as that is known before it begins; ``print(plan)`` shows it.
 
@@ -91,8 +109,11 @@ class Plan:
         Empty if the edges are in memory.
     gpu_bytes, streamed_bytes : int
         Bytes of the graph that stay in the GPU's memory, and bytes that each pass over the edges copies to it.
+    reads : tuple of PlannedReads
+        What an iteration reads from disk at most, for each mode that the run may choose. Empty if the edges are in
+        memory.
     first_read, later_read : int
-        Bytes that the first pass over the edges reads from disk, and each later one. No iteration reads more.
+        The most of these bytes, over all modes. No iteration reads more.
     iterations : int
         How many are expected: the limit, or as many as the last such run had, or as is usual.
     seconds : float
@@ -113,6 +134,7 @@ class Plan:
     on_disk: tuple[PlannedEdges, ...]
     gpu_bytes: int
     streamed_bytes: int
+    reads: tuple[PlannedReads, ...]
     first_read: int
     later_read: int
     iterations: int
@@ -185,8 +207,9 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     bound, chosen = planned(asked, graph, options)
     call, there, rates = facts(asked, graph, options, chosen)
     needs = needs_of(chosen)
-    vertex_bytes, reads = needs.vertices, (0, 0)
+    vertex_bytes = needs.vertices
     on_disk: tuple[PlannedEdges, ...] = ()
+    reads: tuple[PlannedReads, ...] = ()
     if graph.on_disk:
         memory = EdgeMemory(graph._arrays, bound.reads_edge_values, needs)
         on_disk, reads = planned_edges(memory, graph, chosen)
@@ -195,15 +218,17 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     known = call.past.on_gpus(count)
     each = {} if known is None else {(GPU, 1): replace(known, kept=known.kept // count)}
     took = call.past.took if count == 1 else each
+    passed = reads if needs.tiles else on_disk
+    first, later = sum(each.first_bytes for each in passed), sum(each.later_bytes for each in passed)
     part = replace(call, edges=call.edges // count, past=replace(call.past, took=took))
+    part = replace(part, first_read=first, later_read=later)
     several = several_seconds(call, there, rates, Machine.here().gpus(), count) if count > 1 else None
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
         graph.memory, vertex_bytes, on_disk, int(count * there.staying(part)) if on_gpu else 0,
-        int(count * there.streamed(part)) if on_gpu else 0, *reads, call.iterations,
-        expected_seconds(
-            replace(part, first_read=reads[0], later_read=reads[1]), there if on_gpu else None, rates, several
-        ),
+        int(count * there.streamed(part)) if on_gpu else 0, reads,
+        max((most.first_bytes for most in reads), default=0), max((most.later_bytes for most in reads), default=0),
+        call.iterations, expected_seconds(part, there if on_gpu else None, rates, several),
         len(chosen.gpus),
     )  # fmt: skip
 
@@ -229,21 +254,53 @@ def needs_of(chosen: RunPlan) -> MemoryNeeds:
 
 def planned_edges(
     memory: EdgeMemory, graph: Graph, chosen: RunPlan
-) -> tuple[tuple[PlannedEdges, ...], tuple[int, int]]:
-    """The edges on disk, and the bytes that the first pass over them and a later one read at most."""
-    needs = memory.needs
-    if needs.tiles:  # to make tiles, the first iteration passes over the out-edges twice
+) -> tuple[tuple[PlannedEdges, ...], tuple[PlannedReads, ...]]:
+    """The edges on disk, and what an iteration of each mode reads of them at most."""
+    if memory.needs.tiles:  # to make tiles, the first iteration passes over the out-edges twice
         layout = memory.out_layout(tile_page_edges(memory.into, chosen.page_edges))
         tiles = planned_side("out-edges", memory.out_arrays(), layout)
-        return (tiles,), (tiles.first_bytes + tiles.later_bytes, 0)
+        return (tiles,), (PlannedReads(PULL_TILED, tiles.first_bytes + tiles.later_bytes, 0),)
     name = "in-edges" if memory.apart or graph.directed else "edges"
     pages = memory.in_layout(chosen.page_edges)
-    into = planned_side(name, memory.in_arrays(), pages.later or pages)
-    out = planned_side("out-edges", memory.out_arrays(), memory.out_layout()) if memory.apart else None
-    if out is None or not needs.searches or chosen.schedule.mode == PULL:
-        return (into,), (into.first_bytes, into.later_bytes)
-    both = (into, out) if graph.directed else (into,)
-    return both, (into.first_bytes + out.first_bytes, into.later_bytes + out.later_bytes)
+    pages = pages.later or pages
+    into = planned_side(name, memory.in_arrays(), pages)
+    if not memory.apart or chosen.schedule.mode == PULL:
+        return (into,), planned_reads(memory, chosen, pages, pages)
+    out_pages = memory.out_layout()
+    out = planned_side("out-edges", memory.out_arrays(), out_pages)
+    return (into, out), planned_reads(memory, chosen, pages, out_pages)
+
+
+def planned_reads(
+    memory: EdgeMemory, chosen: RunPlan, in_pages: DiskLayout, out_pages: DiskLayout
+) -> tuple[PlannedReads, ...]:
+    """What an iteration reads at most, for each mode that the run may choose."""
+    needs, schedule = memory.needs, chosen.schedule
+    out_arrays = memory.out_arrays() if memory.apart else memory.in_arrays()
+    in_first, in_later = most_of(memory.in_arrays(), in_pages)
+    out_first, out_later = most_of(out_arrays, out_pages)
+    most = {COMPONENTS: (in_first, in_later)} if schedule.components else {}
+    if schedule.ends_early and chosen.synchronous:  # a pull reads the lists of vertices that may change
+        most[PULL] = in_first, in_later
+    else:
+        stay, others = (in_pages.read_bytes(memory.in_arrays(), kept, needs.searches) for kept in (True, False))
+        most[PULL] = stay + others, others
+    if needs.follows_out:
+        most[NOTIFY_PULL] = in_first + out_first, in_later + out_later
+    if needs.follows_out and needs.pushes:
+        # With reentry, a push reads as many pages again as there are.
+        again = max(out_pages.each_read_bytes(out_arrays, stays=False), default=0) * bool(schedule.pass_bytes)
+        again *= len(out_pages.pages)
+        most[PUSH] = out_first + again, out_later + again
+    modes = [schedule.mode] if schedule.mode in most else most
+    return tuple(PlannedReads(mode, *most[mode]) for mode in modes)
+
+
+def most_of(arrays: list[ArrayReader], layout: DiskLayout) -> tuple[int, int]:
+    """Bytes that it takes at most to read each page once, while pages that stay are not in memory yet and then; pages
+    may be skipped or read by parts, so that none has the blocks which it shares with others."""
+    later = sum(layout.each_read_bytes(arrays, stays=False))
+    return later + sum(layout.each_read_bytes(arrays, stays=True)), later
 
 
 def planned_side(name: str, arrays: list[ArrayReader], layout: DiskLayout) -> PlannedEdges:
@@ -275,8 +332,7 @@ def lines(told: Plan) -> list[str]:
         kept = f"{show_bytes(told.gpu_bytes)} of the graph stay in {where}{streamed}"
         rows.append(("GPU" if told.gpus == 1 else "GPUs", kept))
     if told.on_disk:
-        first, later = show_bytes(told.first_read), show_bytes(told.later_read)
-        rows.append(("reads", f"at most {first} in the first pass over the edges, and {later} in each later one"))
+        rows += [("reads" if not k else "", reading(most)) for k, most in enumerate(told.reads)]
     count = f"{told.iterations} iteration{'s' * (told.iterations != 1)}"
     rows.append(("expected", f"{count} in {show_seconds(told.seconds)}, and compiling if this program is new"))
     if told.why is not None:
@@ -301,3 +357,10 @@ def staying(edges: PlannedEdges, encoding: str) -> str:
     share = 1 - edges.later_bytes / max(edges.nbytes, 1)
     stay = f"{edges.staying} of {edges.pages} pages stay in memory ({max(share, 0):.0%})"
     return f"{encoding}, {show_bytes(edges.nbytes)} on disk; {stay}"
+
+
+def reading(most: PlannedReads) -> str:
+    """What an iteration of one mode reads."""
+    first, later = show_bytes(most.first_bytes), show_bytes(most.later_bytes)
+    then = f", and {later} once the pages that stay are in memory" if first != later else ""
+    return f"in {most.mode} at most {first}{then}"

@@ -259,6 +259,21 @@ class ArrayReader:
         span = self.span(first, last)  # without its first block, the others are read in other groups
         return max(self.plan(span, skip).nbytes for skip in (False, True)) + 2 * ALIGNMENT
 
+    def most_read(self, first: int, last: int) -> int:
+        """Bytes that it takes at most to read elements [first, last), by parts or by whole blocks."""
+        span = self.span(first, last)
+        whole = int(self._lengths[span.start : span.stop].sum()) + self.rounding(span)
+        if not (self._starts % ALIGNMENT).any():  # parts are sectors of one block each
+            return whole
+        # Records may be read before the block. They, and what follows them, begin and end within sectors.
+        return whole + self.records_bytes(span) + 3 * ALIGNMENT * len(span)
+
+    def rounding(self, span: range) -> int:
+        """Bytes that reading the blocks of `span`, with or without the first one, takes at most beside them: reads
+        begin and end with whole sectors."""
+        reads = (self.plan(span, skip).reads for skip in (False, True))
+        return max(sum(read.nbytes - int(self._lengths[read.blocks].sum()) for read in some) for some in reads)
+
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         """Plan how to read the blocks of `span`.
 
