@@ -42,7 +42,7 @@ KEY, VALUE = 1, 2
 OTHER = -1
 """What a kernel returns if it finds something that only Python can read."""
 NOBODY = 0xFFFFFFFF
-"""What a table of vertices has for integers that are none."""
+"""What a table of vertices has for integers that are no nodes."""
 SOME_INTEGERS, SOME_FLOATS, SOME_GIVEN = 1, 2, 4
 """What `read_values` has found, added up."""
 

@@ -255,6 +255,18 @@ def when_iterations_begin(monkeypatch, then):
         monkeypatch.setattr(made, name, noted(getattr(made, name)))
 
 
+def fail_in_iteration(monkeypatch, driver, number, left):
+    """Let the device fail once: when `left` more arrays have been accessed since iteration `number` (from 1) began."""
+    accesses, begun = failing_once(driver, "array"), []
+
+    def begin():
+        begun.append(None)
+        if len(begun) == number:
+            accesses[0] = left
+
+    when_iterations_begin(monkeypatch, begin)
+
+
 class FakeFunction:
     num_regs, shared_size_bytes = 32, 16
 

@@ -10,7 +10,7 @@ from garaph_py.executor.gpu import chain, header
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import numpy_push, twins
-from tests.support.numpy_gpu import KERNELS, Quiet, failing_once, held_after, memory_for, when_iterations_begin
+from tests.support.numpy_gpu import KERNELS, Quiet, fail_in_iteration, held_after, memory_for
 
 from ...support.runs import run_with
 
@@ -187,19 +187,12 @@ def test_a_failing_device_costs_no_answer(
     """It fails when several supersteps are launched together: the third time in a first run, where each of them has
     kernels of its own, or the first time in a second run, where one kernel does many; a few accesses to its memory
     later."""
-    driver, begun = device_for(program, graph), []
+    driver = device_for(program, graph)
     if is_first:
         monkeypatch.setattr(header, "FEW_LISTS", 0)
     else:
         run_with(program, graph, device=device, sync=sync)
-    accesses = failing_once(driver, "array")
-
-    def begin():
-        begun.append(None)
-        if len(begun) == (3 if is_first else 1):
-            accesses[0] = left
-
-    when_iterations_begin(monkeypatch, begin)
+    fail_in_iteration(monkeypatch, driver, 3 if is_first else 1, left)
     found = run_with(program, graph, device=device, sync=sync)
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)

@@ -7,7 +7,7 @@ import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import header
 from garaph_py.executor.modes import PULL, PUSH
-from tests.support.numpy_gpu import Nearest, failing_once, held_after, when_iterations_begin
+from tests.support.numpy_gpu import Nearest, fail_in_iteration, held_after
 
 from ...support.runs import run_with
 
@@ -113,19 +113,12 @@ def test_vertices_that_wait_stay_active_when_a_launch_ends(device_for, graph, mo
 @pytest.mark.parametrize("left", [1, 6, 60, 200])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device, left):
     """It fails a few accesses to its memory after the second launch has begun."""
-    program, begun = Nearest(0), []
+    program = Nearest(0)
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
     driver = device_for(program, graph)
     monkeypatch.setattr(header, "MOST_SUPERSTEPS", 30)
     run_with(program, graph, device=device, sync=False)
-    accesses = failing_once(driver, "array")
-
-    def begin():
-        begun.append(None)
-        if len(begun) == 2:
-            accesses[0] = left
-
-    when_iterations_begin(monkeypatch, begin)
+    fail_in_iteration(monkeypatch, driver, 2, left)
     found = run_with(program, graph, device=device, sync=False)
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)

@@ -9,7 +9,7 @@ from garaph_py.executor.gpu import header
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
-from tests.support.numpy_gpu import FakePinned, failing_once, held_after, memory_for, when_iterations_begin
+from tests.support.numpy_gpu import FakePinned, fail_in_iteration, held_after, memory_for
 
 from ...support.runs import run_with, ways_of
 
@@ -153,15 +153,8 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
     """It fails while it pushes, or shortly after; the CPU goes on, or begins anew, with a pull."""
     program = program_of(Weighed, graph)
     expected = run_with(program, graph, device="cpu", mode=PULL)
-    driver, begun = device_for(program, graph), []
-    accesses = failing_once(driver, "array")
-
-    def begin():
-        begun.append(None)
-        if len(begun) == 12:
-            accesses[0] = left
-
-    when_iterations_begin(monkeypatch, begin)
+    driver = device_for(program, graph)
+    fail_in_iteration(monkeypatch, driver, 12, left)
     found = run_with(program, graph, device="gpu")
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)

@@ -13,10 +13,9 @@ from tests.support.numpy_gpu import (
     FakePinned,
     Lengths,
     Quiet,
-    failing_once,
+    fail_in_iteration,
     held_after,
     memory_for,
-    when_iterations_begin,
 )
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -134,17 +133,10 @@ def test_a_gpu_pulls_rows_of_edges_on_disk(device_for, tmp_path):
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_failing_device_costs_no_answer(device_for, monkeypatch, directed, left):
     """It fails a few accesses to its memory after its third iteration has begun."""
-    graph, begun = graph_with(directed), []
+    graph = graph_with(directed)
     driver = device_for(Lengths, graph, bind=rows_of)
     expected = many(Lengths, graph, device="cpu", mode=PULL)
-    accesses = failing_once(driver, "array")
-
-    def begin():
-        begun.append(None)
-        if len(begun) == 3:
-            accesses[0] = left
-
-    when_iterations_begin(monkeypatch, begin)
+    fail_in_iteration(monkeypatch, driver, 3, left)
     found = many(Lengths, graph)
     assert found[0].stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)
