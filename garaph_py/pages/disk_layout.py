@@ -88,8 +88,8 @@ class DiskLayout:
     def each_read_bytes(self, arrays: Sequence[ArrayReader], stays: bool) -> list[int]:
         """Bytes that it takes at most to read each resident page, or each of the others, by parts or as a whole, if no
         other page has read the blocks that they share."""
-        bounds = [(page.first_edge // RUN * RUN, page.last_edge) for page in self._pages_that_stay(stays)]
-        return [sum(array.most_read(first, last) for array in arrays) for first, last in bounds]
+        chosen = self._pages_that_stay(stays)
+        return [sum(array.most_read(*edges_of(page)) for array in arrays) for page in chosen]
 
     def _pages_that_stay(self, stays: bool) -> list[Page]:
         """All resident pages, or all others."""
@@ -119,7 +119,12 @@ def pages_of_blocks(array: ArrayReader, pages: Sequence[Page]) -> Array:
 
 def span_of(array: ArrayReader, page: Page) -> range:
     """The blocks of an array with elements of a page."""
-    return array.span(page.first_edge // RUN * RUN, page.last_edge)
+    return array.span(*edges_of(page))
+
+
+def edges_of(page: Page) -> tuple[int, int]:
+    """The edges that a page reads: its own, and those of its first run that belong to the page before."""
+    return page.first_edge // RUN * RUN, page.last_edge
 
 
 # wide: made in two places only, by `memory.EdgeMemory` for in-edges and for out-edges.

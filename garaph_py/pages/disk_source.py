@@ -32,7 +32,7 @@ from ..storage.sectors import SECTOR, access_bytes, worth_reading
 from ..system import interrupts
 from ..system.memory import on_own_pages
 from .disk_frames import PageBuffer, PageFrame
-from .disk_layout import DiskLayout
+from .disk_layout import DiskLayout, edges_of
 from .layout import Page
 from .source import PageEdges, Wanted
 
@@ -353,7 +353,7 @@ class DiskPageSource:
         ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
         plans = list[tuple[PageBuffer, Plan]]()
         for k, buffer in enumerate(frame.buffers):
-            span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
+            span, wanted = buffer.blocks.span(*edges_of(page)), ranges
             if k and not self._reads_values and (ranges is not None or not frame.stays):
                 wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.buffers[k]
