@@ -1,17 +1,18 @@
 """How fast is a run on the CPU? Times PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
 
-    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,bfs,sssp,cc] [--rounds 5]
-        [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
+    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,pr-auto,bfs,sssp,cc]
+        [--rounds 5] [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
     python scripts/bench_cpu.py --calls 2,16
 
 Graphs are files in any format that `garaph_py.read` knows, or graph directories. A peer is another program. Its COMMAND
 is run by the shell, with ``{graph}`` (the file's name without its extension), ``{app}`` (pr, bfs, sssp, cc),
 ``{source}`` and ``{threads}`` filled in. It prints the seconds of each trial, one number per line; for pr the seconds
-of one iteration. The peers and this process run in turns, A B A B. The script prints the medians of all rounds, and the
-median of the rounds' ratios.
+of one iteration. The peers and this process run in turns, A B A B; forms of one app (pr, pr-tiled, pr-auto) share the
+peers' trials of a round. The script prints the medians of all rounds, the least of our calls, and the median of the
+rounds' ratios.
 
 Our time is that of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the reported
-values; the time of the iterations alone follows in brackets. PageRank runs ten iterations in float32 and drops the
+values; the time of the iterations alone follows in brackets. PageRank runs 20 iterations in float32 and drops the
 dangling rank; its time is that of one iteration. ``--scaling`` times several numbers of threads, without peers.
 
 ``--calls`` times what a call costs however small its graph is: medians of 200 calls on a graph of ten edges, with each
@@ -26,17 +27,19 @@ import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import garaph_py as gp
 from garaph_py.native.threads import available_cores
 
-ITERATIONS = 10
+ITERATIONS = 20
 TRIALS = 3
 """How often a round calls `garaph_py.run`."""
-APPS = ("pr", "pr-tiled", "bfs", "sssp", "cc")
+APPS = ("pr", "pr-tiled", "pr-auto", "bfs", "sssp", "cc")
 CALLS = 200
 """How often ``--calls`` calls `garaph_py.run`, and how often before, to warm up."""
 TEN_EDGES = [0, 0, 1, 2, 2, 3, 4, 5, 6, 6], [1, 2, 3, 3, 4, 5, 6, 0, 7, 2]
@@ -60,25 +63,36 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
             undirected["graph"] = graph.symmetrized()
         return on_cpu(gp.apps.ConnectedComponents(), undirected["graph"])
 
+    def ranks(mode: str) -> gp.Result:
+        return on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode=mode))
+
     return {
-        "pr": lambda: on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode="pull")),
-        "pr-tiled": lambda: on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode="pull-tiled")),
+        "pr": lambda: ranks("pull"),
+        "pr-tiled": lambda: ranks("pull-tiled"),
+        "pr-auto": lambda: ranks("auto"),
         "bfs": lambda: on_cpu(gp.apps.BFS(source), graph),
         "sssp": lambda: on_cpu(gp.apps.SSSP(source), graph),
         "cc": components,
     }, int(source)
 
 
-def ours(app: str, run: Callable[[], gp.Result]) -> tuple[float, float]:
-    """Median seconds of a call, and of its iterations; for PageRank those of one iteration."""
+class Times(NamedTuple):
+    """Median seconds of a call and of its iterations, and the least of a call; for PageRank those of one iteration."""
+
+    call: float
+    iterations: float
+    least: float
+
+
+def ours(app: str, run: Callable[[], gp.Result]) -> Times:
     calls, iterations = [], []
+    parts = ITERATIONS if app.startswith("pr") else 1
     for _ in range(TRIALS):
         started = time.perf_counter()
         stats = run().stats
-        calls.append(time.perf_counter() - started)
-        iterations.append(stats.seconds)
-    parts = ITERATIONS if app.startswith("pr") else 1
-    return statistics.median(calls) / parts, statistics.median(iterations) / parts
+        calls.append((time.perf_counter() - started) / parts)
+        iterations.append(stats.seconds / parts)
+    return Times(statistics.median(calls), statistics.median(iterations), min(calls))
 
 
 def theirs(command: str, **names: object) -> float:
@@ -88,24 +102,29 @@ def theirs(command: str, **names: object) -> float:
 
 def compare(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
     runs, source = programs(graph, options.threads)
-    for app in options.apps.split(","):
-        runs[app]()  # compiles the kernels, and builds what a graph keeps, such as tiles
-        mine: list[tuple[float, float]] = []
+    for app, forms in groupby(options.apps.split(","), lambda form: form.split("-")[0]):
+        mine: dict[str, list[Times]] = {form: [] for form in forms}
         others: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
-        ratios: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
+        for form in mine:
+            runs[form]()  # compiles the kernels, and builds what a graph keeps, such as tiles
         for _ in range(options.rounds):
-            mine.append(ours(app, runs[app]))
+            for form, times in mine.items():
+                times.append(ours(form, runs[form]))
             for peer, command in options.peer:
-                seconds = theirs(command, graph=name, app=app.split("-")[0], source=source, threads=options.threads)
-                others[peer].append(seconds)
-                ratios[peer].append(mine[-1][0] / seconds)
-        call, iterations = (statistics.median(column) * 1e3 for column in zip(*mine, strict=True))
-        line = f"{name:<12} {app:<5} ours {call:8.2f} ms ({iterations:.2f})"
-        for peer in others:
-            line += (
-                f"   {peer} {statistics.median(others[peer]) * 1e3:.2f} ms, ratio {statistics.median(ratios[peer]):.2f}"
-            )
-        print(line, flush=True)
+                others[peer].append(theirs(command, graph=name, app=app, source=source, threads=options.threads))
+        for form, times in mine.items():
+            print(line(f"{name:<12} {form:<8}", times, others), flush=True)
+
+
+def line(row: str, mine: list[Times], others: dict[str, list[float]]) -> str:
+    """A line of the table: our times beside those of each peer."""
+    calls, iterations, least = zip(*mine, strict=True)
+    row += f" ours {statistics.median(calls) * 1e3:8.2f} ms ({statistics.median(iterations) * 1e3:.2f})"
+    row += f", least {min(least) * 1e3:.2f}"
+    for peer, seconds in others.items():
+        ratio = statistics.median(call / other for call, other in zip(calls, seconds, strict=True))
+        row += f"   {peer} {statistics.median(seconds) * 1e3:.2f} ms, ratio {ratio:.2f}"
+    return row
 
 
 def scale(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
@@ -115,7 +134,7 @@ def scale(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
         for count in counts:
             run = programs(graph, count)[0][app]
             run()
-            times.append(statistics.median(ours(app, run)[0] for _ in range(options.rounds)))
+            times.append(statistics.median(ours(app, run).call for _ in range(options.rounds)))
         cells = "  ".join(f"{c}: {t * 1e3:.2f} ms ({times[0] / t:.2f}x)" for c, t in zip(counts, times, strict=True))
         print(f"{name:<12} {app:<5} {cells}", flush=True)
 
