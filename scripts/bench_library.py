@@ -14,8 +14,9 @@ dropped where that can be. A library whose first call takes longer than `--patie
 is left out of graphs of more than `--networkx-edges`. Answers are compared with ours: those that are defined must be
 the same, others must have the properties that define them.
 
-With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them. The
-first device stands in the place of ours. What earlier calls have kept of the graph, on a GPU too, stays there.
+With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them:
+weakly connected components over undirected edges, and `hits` over packed ones. The first device stands in the place of
+ours. What earlier calls have kept of the graph, on a GPU too, stays there.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ UNDIRECTED = (
     "core_number", "k_core", "k_shell", "k_crust", "k_corona", "k_truss", "triangles", "clustering",
     "average_clustering", "transitivity", "eigenvector_centrality",
     "maximal_independent_set", "label_propagation_communities", "betweenness_centrality", "closeness_centrality",
-    "harmonic_centrality", "shortest_path_tree", "multi_source_dijkstra_path_length", "random_walks",
+    "harmonic_centrality", "shortest_path_tree", "shortest_path", "single_source_shortest_path",
+    "multi_source_dijkstra_path_length", "random_walks",
 )  # fmt: skip
 DIRECTED = (
     "strongly_connected_components", "is_strongly_connected", "number_strongly_connected_components",
@@ -94,14 +96,17 @@ def simple(n: int, sources: Array, targets: Array, directed: bool) -> Edges:
     return Edges(n, keys >> 32, keys & 0xFFFFFFFF, directed)
 
 
-def kinds(edges: Edges) -> dict[tuple[str, ...], Callable[[], Edges]]:
-    """The functions for each kind of graph, and what makes the graph."""
+def kinds(edges: Edges, on_devices: bool) -> list[tuple[Sequence[str], Callable[[], Edges]]]:
+    """The functions for each kind of graph, or those that run a program, and what makes the graph."""
+    directed, undirected, acyclic = DIRECTED, UNDIRECTED, ACYCLIC
+    if on_devices:
+        directed, undirected, acyclic = garaph.DIRECTED_PROGRAMS, garaph.UNDIRECTED_PROGRAMS, ()
     low, high = np.minimum(edges.sources, edges.targets), np.maximum(edges.sources, edges.targets)
-    return {
-        DIRECTED: lambda: edges,
-        UNDIRECTED: lambda: simple(edges.n, low, high, directed=False),
-        ACYCLIC: lambda: simple(edges.n, low, high, directed=True),
-    }
+    return [
+        (directed, lambda: edges),
+        (undirected, lambda: simple(edges.n, low, high, directed=False)),
+        (acyclic, lambda: simple(edges.n, low, high, directed=True)),
+    ]
 
 
 def arguments_for(edges: Edges) -> Arguments:
@@ -228,9 +233,8 @@ def main() -> None:
         if edges is None:
             print(f"{name}: absent; set GARAPH_REFERENCE_DATA to the folder that has it")
             continue
-        for functions, make in kinds(edges).items():
-            among = options.only or (garaph.PROGRAMS if options.devices else functions)
-            chosen = [function for function in functions if function in among]
+        for functions, make in kinds(edges, bool(options.devices)):
+            chosen = [function for function in functions if function in (options.only or functions)]
             if chosen:
                 each = make()
                 kind = "directed" if each.directed else "undirected"

@@ -1,6 +1,6 @@
 """How much longer than from one source does a run from many take? Times `garaph_py.run_many` beside `garaph_py.run`.
 
-    python scripts/bench_many.py [--graph rmat:20:16] [--device cpu] [--rounds 5] [--only ranks-float32,paths]
+    python scripts/bench_many.py [--graph rmat:20:16] [--devices cpu gpu] [--rounds 5] [--only ranks-float32,paths]
 
 Each round times one run and then the run of many: the whole calls, and the iterations alone. A row has the least and
 the median of the whole calls, the least of the iterations, and the median of the rounds' ratios of each: the machine's
@@ -99,22 +99,21 @@ def check(table: Any, one: Callable[[Any], Any]) -> None:
             np.testing.assert_array_equal(found, expected, f"from {source}")
 
 
-def row(name: str, case: Case, arguments: argparse.Namespace) -> str:
-    """Time one case; a line of the table."""
-    graph = graphs.load(arguments.graph + case.kind)
+def row(name: str, case: Case, graph: gp.Graph, device: str, rounds: int) -> str:
+    """Time one case on a device; a line of the table."""
     active = np.flatnonzero(graph.out_degrees)
     sources = graph.ids.take(np.random.default_rng(1).choice(active, case.sources, replace=False)).tolist()
 
     def one(source: Any = sources[0], **how: Any) -> Any:
-        return case.one(graph, source, device=arguments.device, **how)
+        return case.one(graph, source, device=device, **how)
 
     def many(**how: Any) -> Any:
-        return case.many(graph, sources, device=arguments.device, **how)
+        return case.many(graph, sources, device=device, **how)
 
     one(), many()
     check(many(), one)
-    pairs = [(timed(one), timed(many)) for _ in range(arguments.rounds)]
-    cells = [f"{name} | {case.sources}"]
+    pairs = [(timed(one), timed(many)) for _ in range(rounds)]
+    cells = [f"{name} | {case.sources} | {device}"]
     for kept in zip(*pairs, strict=True):
         calls, iterations = zip(*kept, strict=True)
         cells.append(f"{min(calls):.4f}, {statistics.median(calls):.4f} | {min(iterations):.4f}")
@@ -126,15 +125,18 @@ def row(name: str, case: Case, arguments: argparse.Namespace) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graph", default="rmat:20:16")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--devices", nargs="+", default=["cpu"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(CASES))
     arguments = parser.parse_args()
     times = "call: least, median (s) | iterations: least (s)"
-    print(f"| case | sources | one {times} | all {times} | ratio of calls | ratio of iterations |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print(f"| case | sources | device | one {times} | all {times} | ratio of calls | ratio of iterations |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for name in arguments.only.split(","):
-        print(row(name, CASES[name], arguments), flush=True)
+        case = CASES[name]
+        graph = graphs.load(arguments.graph + case.kind)
+        for device in arguments.devices:
+            print(row(name, case, graph, device, arguments.rounds), flush=True)
 
 
 if __name__ == "__main__":

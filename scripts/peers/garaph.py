@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import ExitStack
+from functools import cache, partial
 from importlib import import_module
+from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -95,6 +97,13 @@ CALLS = {
         lambda graph, given: ours.shortest_path_tree(graph, given.hubs[0]),
         lambda result: numbers(result.values["distance"]),
     ),
+    "shortest_path": Call(
+        lambda graph, given: ours.shortest_path(graph, *given.hubs[:2]), lambda path: numbers(len(path))
+    ),
+    "single_source_shortest_path": Call(
+        lambda graph, given: ours.single_source_shortest_path(graph, given.hubs[0], targets=given.hubs[1:]),
+        lambda paths: numbers(sum(map(len, paths.values()))),
+    ),
     "multi_source_dijkstra_path_length": Call(
         lambda graph, given: ours.multi_source_dijkstra_path_length(graph, given.hubs), reached
     ),
@@ -104,25 +113,36 @@ CALLS = {
     ),
 }
 """The functions of `garaph_py.algorithms`. The 64 sources' harmonic centralities are compared by their sum over all
-vertices, which in an undirected graph is the sum of the 64 vertices' own."""
+vertices, which in an undirected graph is the sum of the 64 vertices' own; paths by the number of their vertices."""
 
-PROGRAMS = (
-    "katz_centrality", "eigenvector_centrality", "maximal_independent_set", "closeness_centrality",
-    "shortest_path_tree", "multi_source_dijkstra_path_length",
+DIRECTED_PROGRAMS = "katz_centrality", "hits"
+UNDIRECTED_PROGRAMS = (
+    "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
+    "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "shortest_path_tree",
+    "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
 )  # fmt: skip
 """The functions that run a vertex program, by `garaph_py.run`, which chooses the device."""
 
 
+@cache
+def packed(graph: gp.Graph) -> gp.Graph:
+    """The graph for `hits`, which runs a vertex program only over packed edges, or edges on disk."""
+    return graph.packed()
+
+
 def on_device(device: str) -> Any:
-    """This package with a device that has been chosen, as if it were another library: only `PROGRAMS`."""
+    """This package with a device that has been chosen, as if it were another library: only what runs a program."""
+    modules = [import_module(f"garaph_py.algorithms.{found.name}") for found in iter_modules(ours.__path__)]
 
     def call_of(name: str) -> Call:
-        module = import_module(f"garaph_py.algorithms.{name}")
-
         def run(graph: gp.Graph, given: Arguments) -> Any:
-            with mock.patch.object(module, "run", partial(gp.run, device=device)):
-                return CALLS[name].run(graph, given)
+            with ExitStack() as patched:
+                for module in modules:
+                    if getattr(module, "run", None) is gp.run:
+                        patched.enter_context(mock.patch.object(module, "run", partial(gp.run, device=device)))
+                return CALLS[name].run(packed(graph) if name == "hits" else graph, given)
 
         return Call(run, CALLS[name].answer)
 
-    return SimpleNamespace(VERSION=VERSION, load=load, CALLS={name: call_of(name) for name in PROGRAMS})
+    calls = {name: call_of(name) for name in DIRECTED_PROGRAMS + UNDIRECTED_PROGRAMS}
+    return SimpleNamespace(VERSION=VERSION, load=load, CALLS=calls)

@@ -78,6 +78,13 @@ CALLS = {
         lambda found: numbers(sum(found[1]) * (found[0] - 1)),
     ),
     "shortest_path_tree": Call(lambda graph, given: (graph.vcount(), *graph.bfs(given.hubs[0])), levels),
+    "shortest_path": Call(
+        lambda graph, given: graph.get_shortest_path(*given.hubs[:2]), lambda path: numbers(len(path))
+    ),
+    "single_source_shortest_path": Call(
+        lambda graph, given: graph.get_shortest_paths(given.hubs[0], given.hubs[1:]),
+        lambda paths: numbers(sum(map(len, paths))),
+    ),
     "random_walks": Call(
         lambda graph, given: [graph.random_walk(hub, STEPS) for hub in given.hubs],
         lambda walks: numbers(np.shape(walks)),

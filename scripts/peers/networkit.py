@@ -77,4 +77,12 @@ CALLS = {
         numbers,
     ),
     "shortest_path_tree": Call(lambda graph, given: nk.distance.BFS(graph, given.hubs[0]).run(), reached),
+    "shortest_path": Call(
+        lambda graph, given: nk.distance.BidirectionalBFS(graph, *given.hubs[:2]).run().getPath(),
+        lambda between: numbers(len(between) + 2),
+    ),
+    "single_source_shortest_path": Call(
+        lambda graph, given: (nk.distance.BFS(graph, given.hubs[0], True).run(), given.hubs[1:]),
+        lambda found: numbers(sum(len(found[0].getPath(hub)) for hub in found[1])),
+    ),
 }

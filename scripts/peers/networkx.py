@@ -94,6 +94,13 @@ CALLS = {
     "shortest_path_tree": Call(
         lambda graph, given: (len(graph), nx.predecessor(graph, given.hubs[0], return_seen=True)[1]), reached
     ),
+    "shortest_path": Call(
+        lambda graph, given: nx.shortest_path(graph, *given.hubs[:2]), lambda path: numbers(len(path))
+    ),
+    "single_source_shortest_path": Call(
+        lambda graph, given: (nx.single_source_shortest_path(graph, given.hubs[0]), given.hubs[1:]),
+        lambda found: numbers(sum(len(found[0][hub]) for hub in found[1])),
+    ),
     "multi_source_dijkstra_path_length": Call(
         lambda graph, given: (len(graph), nx.multi_source_dijkstra_path_length(graph, given.hubs)), reached
     ),
