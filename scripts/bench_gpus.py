@@ -1,4 +1,4 @@
-"""What does a second GPU save? Times all iterations of runs on one GPU and on several, in turns, in one process.
+"""What does a second GPU save? Times calls on one GPU and on several, in turns, in one process.
 
     python scripts/bench_gpus.py rmat:24:16:symmetric [--programs PageRank SSSP ...] [--memory all 0.05] [--packed]
 
@@ -6,15 +6,18 @@ A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `
 share of the edges for which each GPU has room; with less than all it streams the others. PageRank (float32) has ten
 iterations; BFS and SSSP (integer lengths from 1 to 255) begin at the vertex with the most edges; with the components
 they run until they converge. GPUs number vertices as the graph does. The answers of all ways are compared. The script
-prints a Markdown table with the least and the median time (ms) of `--repeats` warm runs, the ratio of the medians of
-one GPU and several, and why a run by itself takes so many.
+prints a Markdown table with the median times (ms) of `--repeats` warm runs: of whole calls and, in parentheses, of all
+iterations. Before each call the last answer is dropped. Then come the ratios of one GPU and several, of calls and of
+iterations, and why a run by itself takes so many.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import time
 from fractions import Fraction
+from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from graphs import hub, load
@@ -28,6 +31,13 @@ from garaph_py.program import VertexProgram, bind
 PROGRAMS = "PageRank", "ConnectedComponents", "SSSP", "BFS"
 WARM = 2
 """Runs of each way that do not count: the first copies the graph, and the second may take other decisions."""
+
+
+class Times(NamedTuple):
+    """Seconds of a whole call, and of all its iterations."""
+
+    call: float
+    iterating: float
 
 
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:
@@ -55,6 +65,26 @@ def memory_of(share: str, program: VertexProgram, graph: gp.Graph) -> int | None
         return int(kernel.residency.used - (1 - Fraction(share)) * graph.m * kernel.edges.arrays.width)
 
 
+def timed(
+    called: str, graph: gp.Graph, ways: dict[str, dict[str, object]], limit: int | None, given: gp.Options, repeats: int
+) -> tuple[dict[str, Times], str | None]:
+    """The median times of each way, and why a run by itself takes so many GPUs."""
+    program, times, first, why = program_of(called, graph)[0], {way: [] for way in ways}, None, None
+    for _ in range(repeats + WARM):
+        for way, how in ways.items():
+            result = None  # the next answer may take its memory
+            began = time.perf_counter()
+            result = gp.run(program, graph, iterations=limit, options=given, **how)
+            times[way].append(Times(time.perf_counter() - began, result.stats.seconds))
+            if result.stats.note is not None:
+                print(f"({way}: {result.stats.note})")
+            first = first or result
+            if wrong := differing(called, result, first):
+                print(f"({way}: WRONG ANSWER, {wrong:,} vertices differ)", flush=True)
+            why = result.stats.why if way == "auto" else why
+    return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, why
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+")
@@ -70,7 +100,8 @@ def main() -> None:
     if options.hybrid:
         ways |= {f"hybrid of {k}": {"device": "hybrid", "gpus": k} for k in sorted({1, count})}
     print(f"{count} x {devices.find().name}, garaph_py {gp.__version__}\n")
-    print(f"| graph | program | room | {' | '.join(ways)} | 1 GPU / {count} | auto |\n{'|---' * (len(ways) + 5)}|")
+    heads = f"{' | '.join(ways)} | 1 GPU / {count}, calls | iterations | auto"
+    print(f"| graph | program | room | {heads} |\n{'|---' * (len(ways) + 6)}|")
     for name in options.graphs:
         graph = load(name, weighted="SSSP" in options.programs)
         graph = graph.packed() if options.packed else graph
@@ -78,23 +109,11 @@ def main() -> None:
             program, limit = program_of(called, graph)
             for share in options.memory:
                 given = gp.Options(gpu_memory=memory_of(share, program, graph), gpu_order="given")
-                times: dict[str, list[float]] = {way: [] for way in ways}
-                first, why = None, None
-                for _ in range(options.repeats + WARM):
-                    for way, how in ways.items():
-                        result = gp.run(program, graph, iterations=limit, options=given, **how)
-                        if result.stats.note is not None:
-                            print(f"({way}: {result.stats.note})")
-                        times[way].append(result.stats.seconds * 1e3)
-                        first = first or result
-                        if wrong := differing(called, result, first):
-                            print(f"({way}: WRONG ANSWER, {wrong:,} vertices differ)", flush=True)
-                        why = result.stats.why if way == "auto" else why
-                warm = {way: taken[WARM:] for way, taken in times.items()}
-                middle = {way: statistics.median(taken) for way, taken in warm.items()}
-                cells = " | ".join(f"{min(warm[way]):.2f}, {middle[way]:.2f}" for way in ways)
-                ratio = middle["1 GPU"] / middle[f"{count} GPUs"] if count > 1 else 1.0
-                print(f"| {name} | {called} | {share} | {cells} | {ratio:.2f} | {why} |", flush=True)
+                times, why = timed(called, graph, ways, limit, given, options.repeats)
+                cells = " | ".join(f"{took.call * 1e3:.2f} ({took.iterating * 1e3:.2f})" for took in times.values())
+                one, several = times["1 GPU"], times[f"{count} GPU{'s' * (count > 1)}"]
+                ratios = f"{one.call / several.call:.2f} | {one.iterating / several.iterating:.2f}"
+                print(f"| {name} | {called} | {share} | {cells} | {ratios} | {why} |", flush=True)
             graph.release()
 
 

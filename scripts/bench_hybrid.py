@@ -21,9 +21,8 @@ import argparse
 import logging
 import time
 from statistics import geometric_mean, median
-from typing import NamedTuple
 
-from bench_gpus import differing, memory_of
+from bench_gpus import Times, differing, memory_of
 from bench_gpus import program_of as of_gpus
 from graphs import load
 
@@ -39,13 +38,6 @@ CPU_RUNS = 3
 """Warm runs on the CPU, which takes long."""
 RANKS_DIFFER = 0.05
 """How much ranks may differ, relative to them: a million float32 terms in any order, and a tolerance of 0.01."""
-
-
-class Times(NamedTuple):
-    """Seconds of a whole call, and of all its iterations."""
-
-    call: float
-    iterating: float
 
 
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None]:

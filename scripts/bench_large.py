@@ -1,11 +1,13 @@
 """How large a graph fits a small GPU? Runs over billions of packed edges, within a budget of device memory.
 
-    python scripts/bench_large.py --scale 25 --edge-factor 82 --gpu-memory 11GiB [--gpus 1 2] [--weights] [--dir DIR]
+    python scripts/bench_large.py --scale 25 --edge-factor 82 --gpu-memory 11GiB [--gpus 1 2] [--programs PageRank ...]
+        [--dir DIR]
 
 The graph is a symmetric R-MAT graph with its vertices in degree order. It is generated out of core into a graph
 directory in `--dir`, which is removed at the end: 5.5 billion stored edges take about 8 GB there. Prints a Markdown
 table with a row for each number of GPUs, each of which may use so much memory. BFS begins at the vertex with the most
-edges, and so does SSSP, which runs if edges have weights (integers from 1 to 255). "iterations, ms" is the sum of all
+edges, and so does SSSP. The lengths of SSSP are made in memory, from 1 to 255, by a hash of both ends; they are packed,
+to a byte. "iterations, ms" is the sum of all
 iterations of the median of five warm calls, with the mode of each if there are few; "call, ms" is such a call as a
 whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers of all rows of a program are
 compared.
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +31,18 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import random_rmat
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
+from garaph_py.native.threads import ThreadPool
+from garaph_py.pages.layout import Page, layout
+from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind
 from garaph_py.system.sizes import parse_bytes
 
 REPEATS = 5
-WEIGHTS = 1, 255
+PROGRAMS = "PageRank", "BFS", "ConnectedComponents", "SSSP"
+LENGTHS = 255
+"""How many lengths there are, from 1 on."""
+PIECE = 1 << 24
+"""Edges whose lengths a thread makes at a time."""
 MOST_MODES = 12
 """Iterations of a run up to which the table has the mode and the milliseconds of each."""
 
@@ -43,12 +53,12 @@ def main() -> None:
     parser.add_argument("--edge-factor", type=int, default=82)
     parser.add_argument("--gpu-memory", default="11GiB")
     parser.add_argument("--gpus", nargs="+", type=int, default=[1])
-    parser.add_argument("--weights", action="store_true")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
     parser.add_argument("--dir", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-        edges = random_rmat(options.scale, options.edge_factor, weights=WEIGHTS if options.weights else None)
+        edges = random_rmat(options.scale, options.edge_factor)
         how = ImportOptions(False, order="degree", encoding="packed")
         write_random(edges, Path(folder, "graph"), how)
         graph = gp.open(Path(folder, "graph"), encoding="packed")
@@ -56,27 +66,48 @@ def main() -> None:
     heads = "GPUs | bytes per edge | edges that stay | iterations | iterations, ms | call, ms | first, s"
     print(f"| program | {heads} |\n{'|---' * 8}|")
     source = hub(graph)
-    programs: list[tuple[gp.VertexProgram, int | None]] = [
-        (gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10),
-        (gp.apps.BFS(source), None),
-        (gp.apps.ConnectedComponents(), None),
-    ]
-    programs += [(gp.apps.SSSP(source), None)] if options.weights else []
-    for program, iterations in programs:
+    programs: dict[str, tuple[gp.VertexProgram, int | None]] = {
+        "PageRank": (gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10),
+        "BFS": (gp.apps.BFS(source), None),
+        "ConnectedComponents": (gp.apps.ConnectedComponents(), None),
+        "SSSP": (gp.apps.SSSP(source), None),
+    }
+    for name in options.programs:
+        if name == "SSSP":
+            graph = with_lengths(graph)
         first = None
         for count in options.gpus:
-            result = run(graph, program, iterations, options.gpu_memory, count)
+            result = run(graph, *programs[name], options.gpu_memory, count)
             check(result, first or result)
             first = first or result
 
 
+def with_lengths(graph: gp.Graph) -> gp.Graph:
+    """The graph with a length for each edge, the same in both directions."""
+    edges = graph._arrays.in_edges
+    lengths = np.empty(graph.m, np.int32)
+
+    def fill(page: Page) -> None:
+        degrees = np.diff(edges.offsets[page.first_vertex : page.last_vertex + 1])
+        targets = np.repeat(np.arange(page.first_vertex, page.last_vertex, dtype=np.uint32), degrees)
+        hashed = (edges.part(page.first_edge, page.last_edge)[0] ^ targets) * np.uint32(0x9E3779B9)
+        lengths[page.first_edge : page.last_edge] = (hashed >> 16) % LENGTHS + 1
+
+    with ThreadPoolExecutor() as threads, ThreadPool() as pool:
+        list(threads.map(fill, layout(edges.offsets, PIECE)))
+        valued = edges.with_values(lengths, pool)
+    return graph._replace(in_edges=valued, out_edges=valued)
+
+
 def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str, count: int) -> gp.Result:
     """Print the row of one program on so many GPUs."""
-    settings = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed")
-    with GpuExecutor(bind(program, graph), graph, devices.find(), settings) as executor:
-        executor.initialize(True)
-        share = sum(page.edges for page in executor.residency.here) / graph.m
-        width = executor.edges.arrays.width
+    settings, bound = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed"), bind(program, graph)
+    with (
+        GpuExecutor(bound, graph, devices.find(), settings) as executor,
+        SourceFactory(graph, bound.reads_edge_values) as sources,
+    ):
+        placed = executor.placer.place(sources, True, executor.budget())
+        share, width = sum(page.edges for page in placed.residency.here) / graph.m, placed.edges.arrays.width
     graph.release()
     calls = [timed(graph, program, iterations, memory, count) for _ in range(1 + REPEATS)]
     calls, first = sorted(calls[1:], key=lambda call: call[0]), calls[0][0]

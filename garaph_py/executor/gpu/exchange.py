@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..modes import RESIDENT, ZERO_COPY
 from ..protocol import PageResult
 from ..state import State
 from . import peers
-from .device import Device
+from .device import Device, failing
 from .launches import Launches
 from .memory_plan import ExchangePlan
 from .push import list_frontier, push_along, result_of
@@ -48,6 +49,17 @@ class Exchange:
     @property
     def device(self) -> Device:
         return self._launches.launcher.device
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the GPU has all that it keeps of the out-edges of its part."""
+        out_edges = self._launches.placed.out_edges
+        return out_edges is None or out_edges.is_filled
+
+    def fill(self) -> int:
+        """Copy these out-edges to the GPU; the number of bytes."""
+        with self.device, failing(self.device.driver):
+            return self._launches.fill_out_edges()
 
     def push(self, state: State) -> tuple[str, int]:
         """Start to push from the active vertices of the part, and to list what this changes.
@@ -105,13 +117,15 @@ class Exchange:
 
 
 def push(every: Sequence[Exchange], state: State, on_all: OnAll) -> PageResult:
-    """Push on all GPUs from the active vertices, in one superstep."""
+    """Push on all GPUs from the active vertices, in one superstep. If any of them reads edges in host memory, that is
+    how they have reached the GPUs."""
     pushed = on_all(lambda k: every[k].push(state))
     counts, most = on_all(lambda k: every[k].count()), every[0].most
     for first in range(0, max(counts), most):
         exchange(every, on_all, first, [min(max(count - first, 0), most) for count in counts])
-    moved = sum(nbytes for _, nbytes in pushed)
-    results: list[PageResult] = on_all(lambda k: every[k].result(state.active_edges, pushed[0][0], moved))
+    ways, moved = {way for way, _ in pushed}, sum(nbytes for _, nbytes in pushed)
+    way = ZERO_COPY if ZERO_COPY in ways else RESIDENT
+    results: list[PageResult] = on_all(lambda k: every[k].result(state.active_edges, way, moved))
     return results[0]  # all have counted the same vertices
 
 

@@ -279,8 +279,7 @@ class GpuExecutor(StepByParts):
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
-            if self._placed.out_edges is not None:
-                self._placed.out_edges.fill(partial(self.launches.on_each, self.residency.pages))
+            self.launches.fill_out_edges()
 
     def load(self, state: State) -> None:
         state.has_sums = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,11 @@ class Launches:
             return work.done
         work.launch(*whole)
         return dict.fromkeys(pages, 0)
+
+    def fill_out_edges(self) -> int:
+        """Copy the out-edges of a directed graph to the device, if it keeps them and lacks them; the bytes copied."""
+        out_edges = self.placed.out_edges
+        return 0 if out_edges is None else out_edges.fill(partial(self.on_each, self.pages))
 
     def in_one_launch(self, gather: Gather, pages: list[Page]) -> tuple[Page, Buffer] | None:
         """`pages` as one, if one launch may pull them: gathers that end early take less time than many launches."""

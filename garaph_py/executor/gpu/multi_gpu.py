@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ...graph import Graph
+from ...graph.vertex_set import WORD
 from ...pages.layout import Page, commit_plan
 from ...pages.memory_source import MemoryPageSource
 from ...pages.provider import SourceFactory
@@ -132,7 +133,7 @@ class MultiGpuExecutor(StepByParts):
         finds = bool(self._exchanges) and all(each.has_trees for each in placed)
         modes = PULL, NOTIFY_PULL, *(PUSH,) * bool(self._exchanges), *(COMPONENTS,) * finds
         ends = self.gpus[0].capabilities.pulls_end_early
-        return Capabilities(GPU, modes, push_cost=max(map(push_cost, placed)), pulls_end_early=ends)
+        return Capabilities(GPU, modes, push_cost=push_cost(*placed), pulls_end_early=ends)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -275,7 +276,11 @@ class MultiGpuExecutor(StepByParts):
         for k, gpu in enumerate(self.gpus):
             self._noting(k, partial(gpu.begin, state, mode))
         if mode == PUSH:
-            return [push(self._exchanges, state, self._in_turn)]
+            are_there = all(each.is_filled for each in self._exchanges)
+            copied = 0 if are_there else sum(self._on_each(lambda k: self._exchanges[k].fill()))
+            result = push(self._exchanges, state, self._in_turn)
+            result.to_device += copied
+            return [result]
         found = exchange_trees.find([Components(gpu.launches) for gpu in self.gpus], self._in_turn)
         return [result for results in found for result in results]
 
@@ -391,14 +396,17 @@ class MultiGpuExecutor(StepByParts):
         return self.gpus[0].start_copy()
 
     def report(self, state: State) -> Array:
-        """The reported values. If parents are asked for, each GPU finds those of its part, and reports that."""
-        first = self.gpus[0]
-        if not first.bound.finds_parents:
+        """The reported values. Each GPU reports those of its part if parents are asked for, which it finds; otherwise
+        as many as any other."""
+        first, finds = self.gpus[0], self.gpus[0].bound.finds_parents
+        if first.bound.reports_values:
             return first.report(state)
-        if any(gpu.residency.pages and gpu.launches.within_reach() is None for gpu in self.gpus):
+        if finds and any(gpu.residency.pages and gpu.launches.within_reach() is None for gpu in self.gpus):
             return self._host.report(state, MemoryPageSource(self._graph._arrays.in_edges))
         to = first.state.answer(first.bound.reports)
-        self._on_each(lambda k: report_part(self.gpus[k], to, state.synchronous))
+        bounds = [*self._begins, self._graph.n] if finds else shared(self._graph.n, len(self.gpus))
+        parts = list(pairwise(bounds))
+        self._on_each(lambda k: report_part(self.gpus[k], to, parts[k], state.synchronous))
         return to.array
 
     def _on_each(self, act: Callable[[int], T]) -> list[T]:
@@ -473,10 +481,14 @@ class MultiGpuExecutor(StepByParts):
             gpu.close()
 
 
-def report_part(gpu: GpuExecutor, to: Answer, synchronous: bool) -> None:
-    """Write the reported values of a GPU's part, with the parents that it finds, to an array of those of all."""
-    part = gpu.settings.part
-    assert part is not None
-    if part.last > part.first:
-        look = Parents(gpu.launches, gpu.bound, of_all=False)(synchronous)
-        gpu.state.report_part(to, (part.first, part.last), look)
+def shared(n: int, count: int) -> list[int]:
+    """Where each of `count` parts of `n` vertices begins, about as many each, and `n`."""
+    return [*(n * k // count // WORD * WORD for k in range(count)), n]
+
+
+def report_part(gpu: GpuExecutor, to: Answer, vertices: tuple[int, int], synchronous: bool) -> None:
+    """Write the reported values of the `vertices` [first, last) to an array of those of all; with their parents, which
+    the GPU finds, if these are asked for."""
+    if vertices[0] < vertices[1]:
+        look = Parents(gpu.launches, gpu.bound, of_all=False)(synchronous) if gpu.bound.finds_parents else None
+        gpu.state.report_part(to, vertices, look)

@@ -48,10 +48,8 @@ def divide(offsets: Array, speeds: Sequence[float]) -> list[Part]:
     speeds : sequence of float
         Of each GPU, in any unit.
     """
-    n = len(offsets) - 1
-    begins = np.append(offsets[:n:WORD], offsets[n])  # where a part may begin or end
-    ends = [min(int(end) * WORD, n) for end in nearest(begins, shares(int(offsets[-1]), speeds))]
-    return [Part(first, last) for first, last in pairwise([0, *ends, n])]
+    ends = nearest(offsets, shares(int(offsets[-1]), speeds), WORD).tolist()
+    return [Part(first, last) for first, last in pairwise([0, *ends, len(offsets) - 1])]
 
 
 def divide_pages(pages: Sequence[Page], speeds: Sequence[float]) -> list[Part]:
@@ -62,10 +60,13 @@ def divide_pages(pages: Sequence[Page], speeds: Sequence[float]) -> list[Part]:
     return [Part(begins[a], begins[b], tuple(pages[a:b])) for a, b in pairwise(cuts)]
 
 
-def nearest(ascending: Array, values: Array) -> Array:
-    """For each of the `values`, the index of the number that is nearest."""
-    above = np.clip(np.searchsorted(ascending, values), 1, len(ascending) - 1)
-    found: Array = above - (values - ascending[above - 1] < ascending[above] - values)
+def nearest(ascending: Array, values: Array, step: int = 1) -> Array:
+    """For each of the `values`, the index of the nearest of the integers `ascending`: a multiple of `step`, or the last
+    index. It does not read them all: that took longer than many runs."""
+    last = len(ascending) - 1
+    above = -(-ascending.searchsorted(np.ceil(values).astype(ascending.dtype)) // step) * step
+    below, above = np.maximum(above - step, 0), np.minimum(above, last)
+    found: Array = np.where(values - ascending[below] < ascending[above] - values, below, above)
     return found
 
 

@@ -301,7 +301,8 @@ class Placer:
         """A placement of one part of a graph, with memory for the exchange if several GPUs may push (exchange.py) or
         find components (exchange_trees.py).
 
-        Streamed pages leave no room for it; then fewer pages stay, as far as `memory` allows.
+        Streamed pages leave no room for it; then fewer pages stay, as far as `memory` allows. Out-edges that leave none
+        are read in host memory.
         """
         exchanges = self._settings.pushes or self._settings.components
         if not (exchanges and found.reaches_all and can_push(self._bound, self._graph)):
@@ -310,7 +311,10 @@ class Placer:
         room = plan_exchange(self._graph.n, size, others, synchronous, found.room)
         if room is not None:
             return found.beside(room.nbytes, exchange=room) or found
-        room = None if found.is_resident else plan_exchange(self._graph.n, size, others, synchronous, memory.left // 4)
+        left = memory.left // 4
+        if found.is_resident:
+            left = 0 if found.out_edges is None else found.room + found.out_edges.nbytes
+        room = plan_exchange(self._graph.n, size, others, synchronous, left)
         if room is None:
             return found
         with suppress(DeviceMemoryError):

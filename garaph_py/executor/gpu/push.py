@@ -12,7 +12,6 @@ says that this is cheaper than reading them there.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -132,7 +131,7 @@ def lists_of(launches: Launches) -> Lists | None:
     share = placed.residency.edges / max(placed.numbering.arrays.m, 1)
     out_edges, read = placed.out_edges, far_bytes(placed) * share
     if out_edges is not None:
-        copied = out_edges.fill(partial(launches.on_each, launches.pages))
+        copied = launches.fill_out_edges()
         task = out_edges.task(launches.tasks.of_all())
         return Lists(task, launches.streams.compute[0], out_edges.way, copied, read)
     whole = launches.within_reach()

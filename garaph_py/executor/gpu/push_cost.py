@@ -10,15 +10,21 @@ from ..modes import ZERO_COPY
 from .placed import Placement
 
 
-def push_cost(placed: Placement) -> float:
-    """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges."""
-    if placed.pushes_from_disk:
+def push_cost(*placed: Placement) -> float:
+    """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges; of
+    several GPUs, each of which has the edges of a part, and waits for the slowest."""
+    if any(each.pushes_from_disk for each in placed):
         return EXPECTED.push_from_disk
+    pulls, pushes = zip(*map(seconds, placed), strict=True)
+    return max(pushes) / max(pulls) if any(pulls) else EXPECTED.push_edge
+
+
+def seconds(placed: Placement) -> tuple[float, float]:
+    """The time of a pull of all edges, and of a push along all of them."""
     residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link
-    push = m / EXPECTED.push + m * far_bytes(placed) / EXPECTED.far
-    return push / pull if m else EXPECTED.push_edge
+    return pull, m / EXPECTED.push + m * far_bytes(placed) / EXPECTED.far
 
 
 def far_edges(placed: Placement) -> int:

@@ -2,6 +2,8 @@
 
 import itertools
 import random
+import threading
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from garaph_py.dispatch import policy
 from garaph_py.executor.gpu import device, exchange, memory_plan, other_in_edges
 from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.gpu.out_edges import OutEdges
 from garaph_py.executor.gpu.placement import Placer
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
@@ -174,6 +177,53 @@ def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypat
     assert copied[1] == copied[3] == 0
     assert graph._arrays.bytes_to_reverse > 0 or kind is Quiet
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+def test_all_gpus_order_the_values_of_out_edges_at_once(devices_for, graph_of, monkeypatch):
+    graph, fill, together = graph_of(WEIGHTED), OutEdges.fill, threading.Barrier(3, timeout=60)
+    program = Lengths(HUB)
+
+    def meeting(self, on_each):
+        if not self.is_filled:
+            together.wait()
+        return fill(self, on_each)
+
+    monkeypatch.setattr(OutEdges, "fill", meeting)
+    devices_for(program, graph, 3)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    result = run_with(program, graph, device="gpu", gpus=3, page_edges=3000)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert pushes_of(result) == {RESIDENT}
+
+
+def test_out_edges_leave_room_for_the_exchange(devices_for, map_for, graph_of, monkeypatch):
+    """GPUs whose memory lacks a byte for both read the out-edges in the host's memory."""
+    program, graph, placements, place = Lengths(HUB), graph_of(WEIGHTED), [], Placer.place
+    map_for(devices_for(program, graph, 2))
+    with ThreadPool(1) as pool:
+        graph._arrays.valued_out_edges(pool)
+    expected = run_with(program, graph, device="cpu", mode="pull", sync=True)
+    monkeypatch.setattr(Placer, "place", lambda *given: placements.append(place(*given)) or placements[-1])
+    for memory, way in (None, RESIDENT), ("less", ZERO_COPY):
+        memory = memory and min(placed.residency.used for placed in placements) - 1
+        result = run_with(program, graph, device="gpu", gpus=2, page_edges=3000, gpu_memory=memory)
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert pushes_of(result) == {way}
+        assert all(placed.is_resident for placed in placements)
+
+
+@pytest.mark.parametrize("ways", [[RESIDENT, ZERO_COPY, RESIDENT], [RESIDENT] * 3], ids=["one is far", "all are near"])
+def test_a_push_has_the_way_of_the_gpu_that_reads_host_memory(ways):
+    gpus = [
+        types.SimpleNamespace(
+            push=lambda state, way=way: (way, 5), count=lambda: 0, most=1,
+            result=lambda edges, way, moved: (edges, way, moved),
+        )
+        for way in ways
+    ]  # fmt: skip
+    state = types.SimpleNamespace(active_edges=7)
+    found = exchange.push(gpus, state, lambda act: [act(k) for k in range(3)])
+    assert found == (7, ZERO_COPY if ZERO_COPY in ways else RESIDENT, 15)
 
 
 @pytest.mark.parametrize(("share", "way"), [(1.5, RESIDENT), (0.9, ZERO_COPY)], ids=["both", "one direction"])

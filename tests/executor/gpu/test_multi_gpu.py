@@ -177,6 +177,28 @@ def test_each_gpu_finds_the_parents_of_its_part(devices_for, graph_of, monkeypat
     assert all(any(name == "find_parents" for name, _ in driver.launched) for driver in drivers) != bool(on_host)
 
 
+@counts
+def test_each_gpu_reports_as_many_vertices_as_another(devices_for, graph_of, monkeypatch, count):
+    """If each has the values of all, and there is something to compute; so all links carry the answer."""
+    program, graph, reported = Blend(3), graph_of(GRAPH), {k: [] for k in range(count)}
+    in_parts = device_state.DeviceState.in_parts
+
+    def noted(self, *how, vertices):
+        reported[self._device.number].append(vertices)
+        in_parts(self, *how, vertices=vertices)
+
+    monkeypatch.setattr(device_state.DeviceState, "in_parts", noted)
+    expected = run_with(program, graph, device="cpu", iterations=3)
+    devices_for(program, graph, count)
+    result = run_with(program, graph, device="gpu", gpus=count, gather="segmented", iterations=3)
+    np.testing.assert_array_equal(result.values, expected.values)
+    parts = [part for (part,) in reported.values()]
+    assert parts[0][0] == 0
+    assert parts[-1][1] == graph.n
+    assert [last for _, last in parts[:-1]] == [first for first, _ in parts[1:]]
+    assert max(last - first for first, last in parts) <= graph.n / count + WORD
+
+
 @ways
 def test_notified_vertices_only(devices_for, graph_of, sync):
     program, graph = Quiet(HUB), graph_of(GRAPH, weighted=False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from garaph_py.executor.gpu.parts import Part, divide, divide_pages
+from garaph_py.executor.gpu.parts import Part, divide, divide_pages, nearest
 from garaph_py.pages.layout import layout
 
 RNG = np.random.default_rng(5)
@@ -22,6 +22,15 @@ def test_edges_are_in_proportion_to_speeds(speeds):
     m = OFFSETS[-1]
     for edges, speed in zip(edges_of(parts), speeds, strict=True):
         assert abs(edges - m * speed / sum(speeds)) <= 64 * 8
+
+
+@pytest.mark.parametrize("step", [1, 3, 64, 20_000])
+def test_the_nearest_of_every_so_many_numbers(step):
+    places = [*range(0, len(OFFSETS) - 1, step), len(OFFSETS) - 1]
+    values = RNG.random(500) * OFFSETS[-1]
+    for value, found in zip(values, nearest(OFFSETS, values, step), strict=True):
+        assert found in places
+        assert abs(OFFSETS[found] - value) == np.abs(OFFSETS[places] - value).min()
 
 
 def test_small_graphs_leave_gpus_without_a_part():

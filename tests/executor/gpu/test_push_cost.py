@@ -58,6 +58,16 @@ def test_lists_on_disk_are_pushed_along_up_to_the_same_f_as_on_the_cpu():
     assert push_cost(placed(resident=2, from_disk=True)) == pytest.approx(1 / PUSH_THRESHOLD)
 
 
+def test_several_gpus_wait_for_the_slowest():
+    """One that pulls sooner than another does not make the pulls of both shorter."""
+    near, far = placed(), placed(resident=2, mapped=True)
+    assert push_cost(near, near) == push_cost(near)
+    assert push_cost(near, far) == pytest.approx(push_cost(far))
+    pulls_sooner = placed(out=ZERO_COPY)
+    assert push_cost(pulls_sooner, far) < push_cost(pulls_sooner)
+    assert push_cost(far, placed(from_disk=True)) == EXPECTED.push_from_disk
+
+
 def test_bytes_of_an_edge_that_is_read_in_host_memory():
     assert far_bytes(placed()) == 0
     assert far_bytes(placed(resident=1, mapped=True)) == 3.0  # three of four lists are far
