@@ -45,14 +45,13 @@ from .distance_measures import (
     radius,
     wiener_index,
 )
-from .generic import shortest_path, shortest_path_length
+from .generic import has_path, shortest_path, shortest_path_length
 from .pagerank import pagerank
 from .traversal import ancestors, bfs_layers, descendants, descendants_at_distance
 from .unweighted import (
     all_pairs_shortest_path,
     all_pairs_shortest_path_length,
     bidirectional_shortest_path,
-    has_path,
     single_source_shortest_path,
     single_source_shortest_path_length,
     single_target_shortest_path,

@@ -1,7 +1,7 @@
 """A shortest path between two nodes by length: Dijkstra's algorithm from both ends, in NetworkX's order.
 
 The vertices that a search has seen are in a heap, the nearest first, and of those the one that was seen first. One that
-is seen again nearer is there several times.
+is seen again nearer is there several times. Steps are those of `algorithms.bidirectional`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..algorithms.bidirectional import joined
 from ..native import Kernel
-from .searches import NONE, TYPES, Rows, along
+from .searches import TYPES, Rows
 
 Array = npt.NDArray[Any]
 
@@ -53,7 +54,7 @@ def pop(keys, turns, heap, count):
 
 # wide: a compiled function takes its arrays one by one.
 def settle_next(
-    offsets, others, lengths, keys, turns, heap, count, seen, settled, parent, far_seen, far_settled, best, turn, middle
+    offsets, others, lengths, keys, turns, heap, count, seen, settled, steps, far_seen, far_settled, best, turn, middle
 ):  # fmt: skip
     """Settle the first vertex of the heap, unless it is settled. Returns how many vertices are in the heap then.
 
@@ -71,7 +72,7 @@ def settle_next(
         w = np.int64(others[e])
         through = distance + lengths[e]
         if not settled[w] and (seen[w] < 0 or through < seen[w]):
-            seen[w], parent[w] = through, v
+            seen[w], steps[w] = through, v + 1
             count = push(keys, turns, heap, count, through, turn[0], w)
             turn[0] += 1
             if far_seen[w] >= 0 and (middle[0] < 0 or through + far_seen[w] < best[0]):
@@ -87,6 +88,7 @@ def meet_by_length(
     """Settle one vertex from `source` and one to `target` in turns. Returns 1 if there is a path, through `middle`."""
     count = push(keys, turns, heap, np.int64(0), 0, np.int64(0), source)
     back_count = push(back_keys, back_turns, back_heap, np.int64(0), 0, np.int64(1), target)
+    before[source], after[target] = source + 1, target + 1
     seen[source], back_seen[target], turn[0] = 0, 0, 2
     forward = True
     while count > 0 and back_count > 0:
@@ -126,10 +128,10 @@ def shortest_between(
     n, m, dtype = len(rows.offsets) - 1, len(rows.neighbours) + 1, lengths.dtype
     heaps = [np.empty(m, kind) for _ in range(2) for kind in (dtype, np.int64, np.uint32)]
     seen, settled = np.full((2, n), -1, dtype), np.zeros((2, n), np.uint8)
-    before, after = np.full((2, n), NONE, np.int64)
-    middle = np.full(1, NONE, np.int64)
+    before, after = np.zeros((2, n), np.int64)
+    middle = np.full(1, -1, np.int64)
     found = MEET_BY_LENGTH[dtype](
         source, target, rows.offsets, rows.neighbours, lengths, back.offsets, back.neighbours, back_lengths, *heaps,
         *seen, *settled, before, after, np.zeros(1, dtype), np.zeros(1, np.int64), middle,
     )  # fmt: skip
-    return [*along(before, int(middle[0]))[:0:-1], *along(after, int(middle[0]))] if found else None
+    return joined(before, after, int(middle[0])) if found else None

@@ -16,7 +16,7 @@ from .distance_measures import bunch_of
 from .functions import implements
 from .graph import BackendGraph
 from .unweighted import source_of
-from .weighted import NOT_FOUND, callable_weight
+from .weighted import callable_weight, start_of
 
 
 def callable_distance(distance: Any, **others: Any) -> str | None:
@@ -61,7 +61,7 @@ def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, w
     if u is None:
         every: Any = algorithms.closeness_centrality(G.weighted(distance), **how)
         return G.keyed(every.values)
-    vertex = source_of(G, u) if distance is None else source_of(G, u, NOT_FOUND)
+    vertex = source_of(G, u) if distance is None else start_of(G, u)
     return algorithms.closeness_centrality(G.weighted(distance), u=G.id_of(vertex), **how)
 
 
@@ -99,7 +99,8 @@ def betweenness_centrality(
     sources = np.arange(len(G))
     if k is not None and k != len(G):
         sources = np.array(nx.utils.create_py_random_state(seed).sample(range(len(G)), k), np.int64)
-    return G.keyed(betweenness_from(G.weighted(weight), sources, normalized, weight is not None, endpoints).values)
+    how = bool(normalized), weight is not None, bool(endpoints)
+    return G.keyed(betweenness_from(G.weighted(weight), sources, *how).values)
 
 
 @implements(started)

@@ -73,6 +73,8 @@ def number_of_isolates(G: BackendGraph) -> int:
 def is_isolate(G: BackendGraph, n: Any) -> bool:
     """Whether a node has no edge."""
     vertex = G.find(n)
+    if n is None:  # NetworkX takes it for all nodes
+        return False
     if vertex is None:
         bunch_of(G, n)  # NetworkX takes a missing name for several nodes
         return False

@@ -80,9 +80,15 @@ def eccentricity(G: BackendGraph, v: Any = None, sp: Any = None, weight: str | N
 def bunch_of(G: BackendGraph, bunch: Any) -> list[Any]:
     """Those of several nodes that are in the graph, with the exceptions of ``Graph.nbunch_iter``."""
     try:
-        return [node for node in bunch if node in G]
+        nodes = list(bunch)
     except TypeError as error:
         raise nx.NetworkXError(f"Node {bunch} is not in the graph.") from error
+    for node in nodes:
+        try:
+            hash(node)
+        except TypeError as error:
+            raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.") from error
+    return [node for node in nodes if node in G]
 
 
 def nodes_at(G: BackendGraph, which: Callable[[list[Any]], Any], weight: str | None, usebounds: bool) -> list[Any]:

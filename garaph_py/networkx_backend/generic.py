@@ -100,3 +100,13 @@ def shortest_path_length(
     if target is None:
         return one(G, source, weight=weight)
     return (dijkstra_path_length if method == "dijkstra" else bellman_ford_path_length)(G, source, target, weight)
+
+
+@implements()
+def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
+    """Whether there is a path from the source to the target. As in NetworkX, one of them may be None."""
+    try:
+        shortest_path(G, source, target)
+    except nx.NetworkXNoPath:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -68,7 +68,10 @@ class BackendGraph:
         """The vertex that a node is; None if it is not in the graph."""
         if self._nodes is None:
             return self.graph.ids.find(node)
-        return self._positions.get(node) if isinstance(node, Hashable) else None
+        try:
+            return self._positions.get(node)
+        except TypeError:  # it is a list, or has one in it, and so cannot be a node
+            return None
 
     def id_of(self, vertex: int) -> Any:
         """The id by which programs know a vertex."""

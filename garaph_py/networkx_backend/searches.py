@@ -18,10 +18,6 @@ from ..native import Kernel
 
 Array = npt.NDArray[Any]
 
-UNSEEN = -2
-"""The neighbour through which a search has found a vertex, if it has not found it; that of the source is `NONE`."""
-NONE = -1
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -78,45 +74,6 @@ def search(offsets, others, queue, stop, depth, level, parent):
 
 
 # wide: a compiled function takes its arrays one by one.
-def expand(offsets, others, queue, first, last, parent, other):
-    """Follow the edges of ``queue[first:last]``, until one leads to a vertex that the other search has found.
-
-    Returns that vertex, or -1 and the negative of the new end of the queue.
-    """
-    stop = last
-    for place in range(first, last):
-        v = np.int64(queue[place])
-        for e in range(offsets[v], offsets[v + 1]):
-            w = np.int64(others[e])
-            if parent[w] == UNSEEN:
-                parent[w], queue[stop] = v, w
-                stop += 1
-            if other[w] != UNSEEN:
-                return w
-    return -1 - stop
-
-
-# wide: a compiled function takes its arrays one by one.
-def meet(offsets, others, back_offsets, back_others, forward, backward, before, after):
-    """Search forward from ``forward[0]`` and backward from ``backward[0]``, the smaller level first.
-
-    Returns a vertex on a shortest path between both, or -1 if there is none. ``before[v]`` is the vertex before v on
-    the way from the one, ``after[v]`` the one after it on the way to the other.
-    """
-    first, last, back_first, back_last = np.int64(0), np.int64(1), np.int64(0), np.int64(1)
-    while first < last and back_first < back_last:
-        if last - first <= back_last - back_first:
-            found = expand(offsets, others, forward, first, last, before, after)
-            first, last = last, -1 - found
-        else:
-            found = expand(back_offsets, back_others, backward, back_first, back_last, after, before)
-            back_first, back_last = back_last, -1 - found
-        if found >= 0:
-            return found
-    return np.int64(-1)
-
-
-# wide: a compiled function takes its arrays one by one.
 def claim(count, offsets, others, lengths, distances, groups, cursors, order, parents):
     """Complete the order in which Dijkstra's algorithm settles vertices, and their parents.
 
@@ -165,7 +122,6 @@ def remove(n, offsets, others, waiting, queue, bounds):
 
 
 SEARCH = Kernel("i64* u32* u32* i64 i64 i32* i64*", search)
-MEET = Kernel("i64* u32* i64* u32* u32* u32* i64* i64*", meet)
 REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
 TYPES = {np.dtype(np.int64): "i64*", np.dtype(np.float32): "f32*", np.dtype(np.float64): "f64*"}
 """The types of distances."""
@@ -191,28 +147,6 @@ def levels_in_order(rows: Rows, in_degrees: Array) -> tuple[list[Array], bool]:
     count = REMOVE(n, rows.offsets, rows.neighbours, in_degrees.astype(np.int64), queue, bounds)
     cuts = bounds[: count + 1].tolist()
     return [queue[first:last] for first, last in pairwise(cuts)], cuts[-1] == n
-
-
-def path_between(rows: Rows, back: Rows, source: int, target: int) -> list[int] | None:
-    """The vertices of a shortest path, by searches from both ends; None if there is none."""
-    if source == target:
-        return [source]
-    n = len(rows.offsets) - 1
-    forward, backward = np.empty((2, n), np.uint32)
-    before, after = np.full((2, n), UNSEEN, np.int64)
-    forward[0], backward[0], before[source], after[target] = source, target, NONE, NONE
-    middle = MEET(rows.offsets, rows.neighbours, back.offsets, back.neighbours, forward, backward, before, after)
-    if middle < 0:
-        return None
-    return [*along(before, middle)[:0:-1], *along(after, middle)]
-
-
-def along(steps: Array, vertex: int) -> list[int]:
-    """The vertices from this one on, each the step of the one before; the step of the last is `NONE`."""
-    path = [vertex]
-    while steps[path[-1]] != NONE:
-        path.append(int(steps[path[-1]]))
-    return path
 
 
 def settled_in_order(

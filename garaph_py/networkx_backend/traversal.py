@@ -50,7 +50,7 @@ def ancestors(G: BackendGraph, source: Any) -> set[Any]:
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
     """The nodes to which a shortest path from the source has so many edges."""
     level = searched(G, vertex_of(G, source)).level
-    return set(G.named(np.flatnonzero(level == distance))) if distance >= 0 else set()
+    return next((set(G.named(np.flatnonzero(level == k))) for k in range(level.max() + 1) if k == distance), set())
 
 
 @implements()

@@ -10,12 +10,13 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ..algorithms.bidirectional import path_between
 from ..apps import BFS
 from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
-from .searches import Rows, Search, path_between, search_from
+from .searches import Rows, Search, search_from
 
 Array = npt.NDArray[Any]
 
@@ -133,23 +134,13 @@ def walked(G: BackendGraph, parent: Array, source: int, target: int) -> list[Any
 @implements()
 def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> list[Any]:
     """A shortest path from the source to the target."""
-    path = shortest(G, source, target)
-    if path is None:
-        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    return path
-
-
-def shortest(G: BackendGraph, source: Any, target: Any) -> list[Any] | None:
-    """A shortest path from the source to the target, or None: by searches from both if the graph is converted."""
     start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
-    if G.rows is not None and G.back_rows is not None:
+    if G.rows is not None and G.back_rows is not None:  # searches from both
         path = path_between(G.rows, G.back_rows, start, end)
-        return None if path is None else G.named(np.array(path))
-    found = searched(G, start)
-    return None if found.level[end] < 0 else walked(G, found.parent, start, end)
-
-
-@implements()
-def has_path(G: BackendGraph, source: Any, target: Any) -> bool:
-    """Whether there is a path from the source to the target."""
-    return shortest(G, source, target) is not None
+        if path is not None:
+            return G.named(np.array(path))
+    else:
+        found = searched(G, start)
+        if found.level[end] >= 0:
+            return walked(G, found.parent, start, end)
+    raise nx.NetworkXNoPath(f"No path between {source} and {target}.")

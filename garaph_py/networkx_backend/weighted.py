@@ -173,6 +173,7 @@ def single_source_dijkstra(
     start, graph = start_of(G, source), graph_of(G, weight)
     if target == source:
         return 0, [target]
+    hash(target)
     distance = measured(graph, G, [start])
     if target is None:
         return distances_of(G, graph, distance, [start], cutoff), paths_from(G, graph, distance, start, cutoff)
@@ -232,6 +233,7 @@ def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: s
     """The distance of the target; `word` begins NetworkX's message if there is no path."""
     if source == target:
         return 0
+    hash(target)
     end, graph = G.find(target), graph_of(G, weight)
     distance = None if end is None else measured(graph, G, [start])
     if distance is None or not reached_by(distance)[end]:
@@ -242,7 +244,7 @@ def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: s
 @implements(callable_weight)
 def bellman_ford_path_length(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
     """The distance of the target from the source."""
-    start = source_of(G, source, NOT_FOUND if source == target else "Source {} not in G")
+    start = source_of(G, source, NOT_FOUND) if source == target else start_of(G, source, "Source {} not in G")
     return distance_to(G, start, source, target, weight, "node")
 
 
@@ -276,7 +278,9 @@ def single_source_bellman_ford(
     G: BackendGraph, source: Any, target: Any = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
-    start_of(G, source, "Node {} is not found in the graph" if source == target else "Source {} not in G")
+    if source == target:
+        source_of(G, source, "Node {} is not found in the graph")
+    start_of(G, source, "Source {} not in G")
     try:
         return single_source_dijkstra(G, source, target, weight=weight)
     except nx.NetworkXNoPath as error:

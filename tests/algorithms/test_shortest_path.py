@@ -12,9 +12,10 @@ from garaph_py.algorithms import shortest_path
 from tests.support.networkx_graphs import valued_graphs
 
 
-@given(valued_graphs(), st.sampled_from([None, "weight"]))
-def test_it_is_as_short_as_networkx_s(both, weight):
+@given(valued_graphs(), st.sampled_from([None, "weight"]), st.booleans())
+def test_it_is_as_short_as_networkx_s(both, weight, packed):
     ours, theirs = both
+    ours = ours.packed(threads=1) if packed else ours
     for target in range(ours.n):
         if nx.has_path(theirs, 0, target):
             path = shortest_path(ours, 0, target, weight=weight is not None, threads=1)

@@ -153,3 +153,39 @@ def test_falls_back_for_a_reason(caplog, monkeypatch):
 def test_refuses_what_the_caller_insists_on():
     with pytest.raises(NotImplementedError, match="not implemented by 'garaph' backend for the given arguments"):
         nx.pagerank(nx.path_graph(3), nstart={0: 1}, backend="garaph")
+
+
+NO_NODE = (1, [2])
+"""A tuple, but not hashable."""
+ODD = [
+    ("has_path", {"source": "node 3", "target": None}),
+    ("has_path", {"source": None, "target": "node 3"}),
+    ("has_path", {"source": [1], "target": None}),
+    ("shortest_path", {"source": NO_NODE}),
+    ("bidirectional_shortest_path", {"source": "node 3", "target": NO_NODE}),
+    ("descendants_at_distance", {"source": "node 3", "distance": "weight"}),
+    ("descendants_at_distance", {"source": "node 3", "distance": 2.0}),
+    ("descendants_at_distance", {"source": "node 3", "distance": float("nan")}),
+    ("is_isolate", {"n": None}),
+    ("is_isolate", {"n": NO_NODE}),
+    ("is_isolate", {"n": 5}),
+    ("closeness_centrality", {"u": NO_NODE}),
+    ("closeness_centrality", {"u": [1], "distance": "weight"}),
+    ("harmonic_centrality", {"sources": ["node 3", [1]]}),
+    ("harmonic_centrality", {"nbunch": [NO_NODE, "node 3"]}),
+    ("harmonic_centrality", {"nbunch": NO_NODE}),
+    ("dijkstra_path", {"source": "node 3", "target": [1]}),
+    ("dijkstra_path_length", {"source": NO_NODE, "target": "node 3"}),
+    ("dijkstra_path_length", {"source": "node 3", "target": NO_NODE}),
+    ("bellman_ford_path_length", {"source": NO_NODE, "target": "node 3"}),
+    ("bellman_ford_path_length", {"source": "node 3", "target": NO_NODE}),
+    ("bellman_ford_path", {"source": "node 3", "target": NO_NODE}),
+    ("single_source_bellman_ford", {"source": [1], "target": [1]}),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), ODD, ids=[f"{name}{tuple(given.values())}" for name, given in ODD])
+def test_odd_arguments_have_networkx_s_answers(name, given):
+    graph = random_graph(nx.Graph)
+    found, expected = (outcome(getattr(nx, name), graph, **given, backend=each) for each in ("garaph", "networkx"))
+    assert found == expected

@@ -18,7 +18,7 @@ def test_compiled_search_does_what_its_python_does(dtype, target):
     for call in (MEET_BY_LENGTH[dtype], MEET_BY_LENGTH[dtype].function):
         heaps = [np.zeros(graph.m + 1, kind) for _ in range(2) for kind in (dtype, np.int64, np.uint32)]
         seen, settled = np.full((2, graph.n), -1, dtype), np.zeros((2, graph.n), np.uint8)
-        ways, best = np.full((2, graph.n), -1), [np.zeros(1, kind) for kind in (dtype, np.int64, np.int64)]
+        ways, best = np.zeros((2, graph.n), np.int64), [np.zeros(1, kind) for kind in (dtype, np.int64, np.int64)]
         best[2][0] = -1
         met = call(0, target, *lists, *lists, *heaps, *seen, *settled, *ways, *best)
         found.append([met, *(each.tolist() for each in (seen, settled, ways, *best))])

@@ -119,3 +119,8 @@ def test_lengths_that_are_none_are_left_to_networkx():
 
 def test_hubs_without_a_tolerance_are_left_to_networkx():
     assert backend.can_run("hits", (nx.path_graph(3),), {"tol": 0}) == "tol is 0, and must be above 0"
+
+
+def test_none_means_no_in_betweenness():
+    found, expected = both("betweenness_centrality", nx.path_graph(4), normalized=None, endpoints=None)
+    assert found == expected
