@@ -254,8 +254,8 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 NUMBERS = 32
 """How many numbers are packed together, and how many groups of them have their widths in one record."""
-LANES = 16
-"""Numbers of 32 bits in a vector of AVX-512."""
+PERMUTE = {16: ("+avx512f", "llvm.x86.avx512.permvar.si.512"), 8: ("+avx2", "llvm.x86.avx2.permd")}
+"""By the number of lanes: the instruction set that permutes numbers of 32 bits in a vector, and LLVM's function."""
 PAGE_BYTES = 4096
 """Bytes in the smallest page of memory of x86-64: bytes of one page exist all or not at all."""
 
@@ -333,73 +333,71 @@ def host_features() -> str:
 
 
 @cache
-def permutes() -> bool:
-    """Whether this host can permute 16 numbers at once, and all code may use that (AVX-512)."""
-    return "+avx512f" in host_features().split(",")
+def permuted() -> int:
+    """How many numbers an instruction of this host can permute, each from a place that the processor computes: 16
+    (AVX-512), 8 (AVX2), or 0."""
+    features = host_features().split(",")
+    return next((lanes for lanes, (feature, _) in PERMUTE.items() if feature in features), 0)
 
 
 def unpacked_by_permuting(builder: Any, first: Any, width: Any) -> Any:
     """As `unpacked_by_case`, without a branch on `width`: the processor computes positions and shifts.
 
-    Each half of the numbers lies within 16 words, of which the second half may begin within the first.
+    Eight numbers take `width` bytes. So each vector of numbers begins with a byte, and all have the same positions and
+    shifts.
     """
-    short, ones = builder.trunc(width, NUMBER), constant([1] * LANES)
-    second = builder.gep(first, [builder.lshr(width, WORD(1))], source_etype=NUMBER)
-    bits = builder.mul(in_lanes(builder, short), constant(list(range(LANES))))
-    odd = in_lanes(builder, builder.shl(builder.and_(short, NUMBER(1)), NUMBER(4)))  # then it begins in mid-word
-    mask = in_lanes(builder, builder.trunc(builder.sub(builder.shl(WORD(1), width), WORD(1)), NUMBER))
-    permute = vector_function(builder, "llvm.x86.avx512.permvar.si.512", 2)
-    shift = vector_function(builder, "llvm.fshr.v16i32", 3)
-    halves = []
-    words = halves_of_words(builder, first, second, short)
-    for half, begin in zip(words, (bits, builder.add(bits, odd)), strict=True):
-        place = builder.lshr(begin, constant([5] * LANES))
-        low, high = (builder.call(permute, [half, at]) for at in (place, builder.add(place, ones)))
-        halves.append(builder.and_(builder.call(shift, [high, low, begin]), mask))
-    return builder.shuffle_vector(*halves, constant(list(range(NUMBERS))))
+    lanes, byte = permuted(), ir.IntType(8)
+    kind = ir.VectorType(NUMBER, lanes)
+    bits = builder.mul(in_lanes(builder, builder.trunc(width, NUMBER), lanes), constant(list(range(lanes))))
+    place = builder.lshr(bits, constant([5] * lanes))
+    following = builder.add(place, constant([1] * lanes))
+    mask = in_lanes(builder, builder.trunc(builder.sub(builder.shl(WORD(1), width), WORD(1)), NUMBER), lanes)
+    permute = vector_function(builder, PERMUTE[lanes][1], lanes, 2)
+    shift = vector_function(builder, f"llvm.fshr.v{lanes}i32", lanes, 3)
+    begin, parts = words_to_load(builder, first, width), []
+    for number in range(0, NUMBERS, lanes):
+        address = builder.gep(begin, [builder.mul(width, WORD(number // 8))], source_etype=byte)
+        words = builder.load(builder.bitcast(address, kind.as_pointer()), align=1, typ=kind)
+        low, high = (builder.call(permute, [words, at]) for at in (place, following))
+        parts.append(builder.and_(builder.call(shift, [high, low, bits]), mask))
+    while len(parts) > 1:
+        lanes *= 2
+        both = constant(list(range(lanes)))
+        parts = [builder.shuffle_vector(*two, both) for two in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
 
-def halves_of_words(builder: Any, first: Any, second: Any, width: Any) -> tuple[Any, Any]:
-    """The 16 words at each of two addresses, of which no more than `width` words have to exist.
+def words_to_load(builder: Any, first: Any, width: Any) -> Any:
+    """An address of the `width` words at `first` from which `NUMBERS` words can be loaded.
 
-    Near the end of a page of memory, where the next page may not exist, it loads only the words that belong to numbers
-    of this width. Elsewhere it loads all, which takes less time.
+    Near the end of a page of memory, where the next page may not exist, it is that of a copy.
     """
-    kind = ir.VectorType(NUMBER, LANES)
-    flags = ir.VectorType(ir.IntType(1), LANES)
-    addresses = [builder.bitcast(address, kind.as_pointer()) for address in (first, second)]
-    whole, part, end = (builder.append_basic_block(name) for name in ("whole", "part", "loaded"))
+    room = NUMBERS * NUMBER.width // 8
+    copy = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(NUMBER, NUMBERS)), first.type)
     offset = builder.and_(builder.ptrtoint(first, WORD), WORD(PAGE_BYTES - 1))
-    is_inside = builder.icmp_unsigned("<=", offset, WORD(PAGE_BYTES - 2 * LANES * 4))
-    exists = builder.icmp_unsigned(">", width, NUMBER(0))
-    builder.cbranch(builder.and_(is_inside, exists), whole, part).set_weights([99, 1])
-    builder.position_at_end(whole)
-    found = [[builder.load(address, align=4, typ=kind) for address in addresses]]
-    builder.branch(end)
+    is_inside = builder.icmp_unsigned("<=", offset, WORD(PAGE_BYTES - room))
+    exists = builder.icmp_unsigned(">", width, WORD(0))
+    before, part, end = builder.block, builder.append_basic_block("part"), builder.append_basic_block("words")
+    builder.cbranch(builder.and_(is_inside, exists), end, part).set_weights([99, 1])
     builder.position_at_end(part)
-    count = builder.lshr(builder.add(width, NUMBER(1)), NUMBER(1))
-    needed = builder.icmp_unsigned("<", constant(list(range(LANES))), in_lanes(builder, count))
-    signature = ir.FunctionType(kind, [kind.as_pointer(), NUMBER, flags, kind])
-    load = cgutils.get_or_insert_function(builder.module, signature, "llvm.masked.load.v16i32.p0")
-    found.append([builder.call(load, [address, NUMBER(4), needed, constant([0] * LANES)]) for address in addresses])
+    cgutils.raw_memcpy(builder, copy, first, width, NUMBER.width // 8, align=4)
     builder.branch(end)
     builder.position_at_end(end)
-    halves = builder.phi(kind), builder.phi(kind)
-    for words, block in zip(found, (whole, part), strict=True):
-        for half, value in zip(halves, words, strict=True):
-            half.add_incoming(value, block)
-    return halves
+    address = builder.phi(first.type)
+    address.add_incoming(first, before)
+    address.add_incoming(copy, part)
+    return address
 
 
-def in_lanes(builder: Any, number: Any, count: int = LANES) -> Any:
+def in_lanes(builder: Any, number: Any, count: int) -> Any:
     """A vector with `number` in each of its `count` lanes."""
     none = ir.Constant(ir.VectorType(number.type, count), [0] * count)
     return builder.shuffle_vector(builder.insert_element(none, number, NUMBER(0)), none, constant([0] * count))
 
 
-def vector_function(builder: Any, name: str, count: int) -> Any:
-    """LLVM's function `name`, from `count` vectors of `LANES` numbers to one."""
-    kind = ir.VectorType(NUMBER, LANES)
+def vector_function(builder: Any, name: str, lanes: int, count: int) -> Any:
+    """LLVM's function `name`, from `count` vectors of `lanes` numbers to one."""
+    kind = ir.VectorType(NUMBER, lanes)
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * count), name)
 
 
@@ -425,7 +423,7 @@ def _sums_of_packed(
     typing_context: Any, words: Any, position: Any, width: Any, begins: Any, before: Any, sums: Any, at: Any
 ) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        unpack = unpacked_by_permuting if permutes() else unpacked_by_case
+        unpack = unpacked_by_permuting if permuted() else unpacked_by_case
         total = unpack(builder, element(builder, arguments[:2], NUMBER), arguments[2])
         none, bits = constant([0] * NUMBERS), ir.VectorType(ir.IntType(1), NUMBERS)
         # Running sums by doubling: after each step, sum k covers 2 * step numbers. A set bit k of `begun` means that a
