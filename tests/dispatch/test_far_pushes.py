@@ -78,6 +78,18 @@ def test_the_best_rates_count():
     assert far.after(False, MANY, MANY, seconds_at(4e10, MANY, MANY)).reading == pytest.approx(4e10)
 
 
+def test_fast_reads_promise_no_faster_copies():
+    far = after_slow_push(rate=10 * EXPECTED.sectors)
+    assert far.reading == pytest.approx(10 * EXPECTED.sectors, rel=0.2)
+    assert far._rates == (far.reading, EXPECTED.link)
+
+
+def test_moving_takes_half_of_a_push_at_least():
+    quick = MANY / EXPECTED.push  # as long as the edges take alone
+    far = FarPushes(LISTS).after(True, MANY, MANY, quick)
+    assert far.copying == pytest.approx(LISTS.copied_bytes(MANY) / (quick / 2))
+
+
 @pytest.mark.parametrize(("active", "edges", "seconds"), [(1, LEAST_EDGES - 2, 1.0), (MANY, MANY, 0.0)])
 def test_what_says_nothing_about_rates(active, edges, seconds):
     for compacted in False, True:
