@@ -81,7 +81,7 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
     machine = replace(machine, work=machine.work + tuple(gpu_costs(on_gpu)))
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
-    machine = with_host_copy(with_overheads(machine, alone), alone)
+    machine = with_host_copy(with_first(with_copies(with_overheads(machine, alone), alone), alone), alone)
     return with_sharing(machine, together) if together else machine
 
 
@@ -327,10 +327,17 @@ def residuals(
 
 
 def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with the GPU's time per iteration beyond its pages' time, fitted to the median of each graph size."""
+    """`machine` with the GPU's time per iteration beyond its pages' time, fitted to the median of each graph size.
+
+    The first iteration of a run takes longer (`with_first`), and so does one that copies edges (`with_copies`): these
+    count only if a program has no others.
+    """
     for mode in (PULL, PUSH):
+        rests = list(residuals(machine, runs, GPU, mode))
+        plain = [one for one in rests if one[1] is not one[0].rows[0] and not is_streaming(one[0], one[1])]
+        known = {run.workload.traits.name for run, *_ in plain}
         found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for run, _, rest in residuals(machine, runs, GPU, mode):
+        for run, _, rest in (*plain, *(one for one in rests if one[0].workload.traits.name not in known)):
             found[run.workload.traits.name][run.workload.vertices].append(rest)
         for program, sizes in found.items():
             work = machine.work_of(GPU, program, mode, PULL)
@@ -340,6 +347,31 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
             own = replace(work, program=program, mode=mode, vertex=UnitCost(values[0]), iteration=values[1])
             machine = replace(machine, work=(*others, own))
     return machine
+
+
+def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with the time of each copy beside its bytes, fitted to iterations that copy pages."""
+    assert machine.link is not None
+    copies, rests = list[float](), list[float]()
+    for run, row, rest in residuals(machine, runs, GPU):
+        if is_streaming(run, row) and row is not run.rows[0]:  # the first also counts what was copied before it
+            pages = run.workload.residency(room_of(run)).pages
+            copies.append(row["to_device"] / (run.workload.edges * run.workload.edge_bytes) * len(pages))
+            rests.append(rest)
+    return replace(machine, link=replace(machine.link, copy=fit([copies], rests)[0])) if copies else machine
+
+
+def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with what the first iteration of a run on the GPU takes beyond any other: the median for a program."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for run, row, rest in residuals(machine, runs, GPU):
+        if row is run.rows[0]:
+            found[run.workload.traits.name].append(rest)
+    first = {program: float(np.median(rests)) for program, rests in found.items()}
+    return replace(machine, work=tuple(
+        replace(one, first=first[one.program]) if one.processor == GPU and one.program in first else one
+        for one in machine.work
+    ))  # fmt: skip
 
 
 def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:

@@ -58,6 +58,8 @@ class Channel:
     ----------
     rate : float
         Bytes per second.
+    each : float
+        Seconds that each transfer takes beside its bytes.
     free : float
         Time at which the last transfer so far ends.
     nbytes : float
@@ -65,12 +67,13 @@ class Channel:
     """
 
     rate: float
+    each: float = 0.0
     free: float = 0.0
     nbytes: float = 0.0
 
     def transfer(self, nbytes: float, now: float, share: float = 1.0) -> float:
         """Start a transfer at a share of the rate, and return the time at which it ends."""
         if nbytes:
-            self.free = max(self.free, now) + nbytes / (self.rate * share)
+            self.free = max(self.free, now) + self.each + nbytes / (self.rate * share)
             self.nbytes += nbytes
         return max(self.free, now) if nbytes else now

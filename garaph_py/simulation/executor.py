@@ -252,6 +252,7 @@ class SimulatedGpu:
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in residency.here]
         self._free = deque(BufferModel() for _ in range(residency.streams))
+        self._has_begun = False
         self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
         if not workload.on_disks and self._keeps:
             for page, buffer in zip(residency.here, self._resident, strict=True):
@@ -302,7 +303,7 @@ class SimulatedGpu:
     ) -> Pulled:  # fmt: skip
         """Pull over `pages` on the GPU, in the `order` of a policy; with `take`, the CPU takes some of them."""
         workload, work = self.workload, self.work
-        to_device, from_device = Channel(self.link.to_device), Channel(self.link.from_device)
+        to_device, from_device = Channel(self.link.to_device, self.link.copy), Channel(self.link.from_device)
         places = GpuPlaces(self._resident, self._free, to_device, from_device)
         queue = self._queue(device_order(pages, take is not None, order))
         model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
@@ -311,6 +312,8 @@ class SimulatedGpu:
         self._prefetched -= model.owners.keys()
         # the GPU's fixed cost does not delay the CPU, but it is part of the GPU's measured rate, as in a real run
         gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
+        gpu_seconds += 0.0 if self._has_begun else work.first
+        self._has_begun = True
         copied = model.copied_edges + prefetched
         step = SimulatedStep(
             sum(model.edges.values()), max(model.cpu_seconds, gpu_seconds), model.owners,

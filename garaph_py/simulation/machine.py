@@ -22,7 +22,7 @@ ANY = "any"
 CACHE_BYTES = 1 << 20
 """Size (bytes) of a core's own cache: smaller vertex data does not make an edge cheaper."""
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
-LINK_KEYS = ("to_device", "from_device", "beside_cpu")
+LINK_KEYS = ("to_device", "from_device", "beside_cpu", "copy")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
@@ -158,11 +158,14 @@ class Link:
         Bytes per second.
     beside_cpu : float
         Share of `to_device` that remains while the CPU pulls, since both read the host's memory.
+    copy : float
+        Seconds that each copy to the GPU takes beside its bytes.
     """
 
     to_device: float
     from_device: float
     beside_cpu: float = 1.0
+    copy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -290,6 +293,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
             toml.positive(link, "to_device", "link: "),
             toml.positive(link, "from_device", "link: "),
             toml.share(link, "beside_cpu", 1.0, "link: "),
+            toml.amount(link, "copy", "link: "),
         ) if link else None,
         Disks(
             toml.count(disks, "count", 1, "disks: "),

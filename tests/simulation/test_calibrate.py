@@ -48,6 +48,20 @@ def test_calibration_finds_the_machine_again():
                     assert again.seconds == pytest.approx(run.seconds, rel=0.1), (scale, traits.name, device, share)
 
 
+def test_copies_and_the_first_iteration_have_costs_of_their_own():
+    work = tuple(replace(one, first=2e-3) if one.processor == GPU else one for one in KNOWN.work)
+    known = replace(KNOWN, work=work, link=replace(KNOWN.link, copy=3e-4))
+    runs = [recorded(scale, SUMS, GPU, share, known) for scale in (17, 18, 19) for share in (0.25, 2.0)]
+    machine = calibrate([replace(run, copy_rate=5e10) for run in runs])
+    found = machine.work_of(GPU, "PageRank", PULL)
+    assert machine.link.copy == pytest.approx(3e-4, rel=0.1)
+    assert found.first == pytest.approx(2e-3, rel=0.1)
+    assert found.iteration == pytest.approx(1e-3, rel=0.1)
+    for share in 0.5, 2.0:
+        run = recorded(20, SUMS, GPU, share, known)
+        assert simulate(run.workload, machine, run.options, run.room).seconds == pytest.approx(run.seconds, rel=0.05)
+
+
 def test_fitted_seconds_add_up_to_those_measured():
     rng = np.random.default_rng(3)
     edges = rng.uniform(1, 100, 50)

@@ -41,6 +41,8 @@ def test_a_channel_makes_one_transfer_after_the_other():
     assert [channel.transfer(10, 0.0), channel.transfer(10, 0.5), channel.transfer(10, 5.0, 0.5)] == [1.0, 2.0, 7.0]
     assert channel.transfer(0, 1.0) == 1.0
     assert channel.nbytes == 30
+    slow = Channel(10.0, 3.0)  # seconds that each transfer takes beside its bytes
+    assert [slow.transfer(10, 0.0), slow.transfer(0, 0.0), slow.transfer(10, 5.0, 0.5)] == [4.0, 0.0, 10.0]
 
 
 def test_a_copy_waits_for_its_bytes_and_for_those_before_it():
