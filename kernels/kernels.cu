@@ -3,6 +3,7 @@
 #include "find_not_finite.cu"
 #include "mark_starts.cu"
 #include "pack.cu"
+#include "place_numbers.cu"
 #include "prepare.cu"
 #include "rank_edges.cu"
 #include "reorder.cu"

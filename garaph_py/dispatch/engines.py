@@ -417,6 +417,21 @@ def are_same(one: Policy, other: Policy) -> bool:
         return False
 
 
+def engine_name(engine: object) -> str:
+    """The text that names an engine, which `engine` is or names.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(engine, str):
+        engine_of(engine)
+        return engine
+    if not isinstance(engine, Policy):
+        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}, or give a gp.Policy of your own")
+    return register(engine)
+
+
 def switches_of(engine: Policy) -> tuple[Field[Any], ...]:
     """The switches of an engine: its fields with a default. A user's policy may have none."""
     every: tuple[Field[Any], ...] = fields(engine) if is_dataclass(engine) else ()

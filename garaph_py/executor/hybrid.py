@@ -40,7 +40,7 @@ from .protocol import (
     Supersteps,
 )
 from .shared import Member, SharedPages, merged, missing
-from .state import HOST, OnPage, State
+from .state import HOST, OnPage, State, Values
 
 log = logging.getLogger("garaph_py")
 
@@ -417,7 +417,7 @@ class HybridExecutor:
                 state.next_frontier.mark()
         return bool(self._working)
 
-    def report(self, state: State) -> Array:
+    def report(self, state: State) -> Values:
         for member in self._working:
             if not state.is_on_host("values") and state.holders.has(member.name):
                 return member.executor.report(state)

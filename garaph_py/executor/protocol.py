@@ -22,7 +22,7 @@ from .far_lists import FarLists
 from .memory import MemoryPlan
 from .modes import CPU
 from .partitions import PartitionCounts
-from .state import OnPage, State
+from .state import OnPage, State, Values
 
 Array = npt.NDArray[Any]
 
@@ -349,7 +349,7 @@ class Executor(Protocol):
     def load(self, state: State) -> None:
         """Continue from a state that another executor or process left after an iteration."""
 
-    def report(self, state: State) -> Array:
+    def report(self, state: State) -> Values:
         """Return the reported values, shape (n,); this may overwrite the state's arrays."""
 
     def close(self) -> None:

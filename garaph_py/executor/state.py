@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from ..graph.vertex_set import VertexSet
 from ..pages.layout import Page
+from ..program.elsewhere import Elsewhere
 from .modes import PULL
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
+Values = Array | Elsewhere
+"""A reported value for each vertex: on the host, or in a device's memory."""
 
 HOST = "host"
 """The host's memory, as `Holders` names it. A device is named by its executor."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import ParameterError, printable
 from ..graph import VertexIds
+from ..program.elsewhere import Elsewhere
 from ..system.files import write_whole
 from .files import check_suffix, write_csv, write_parquet
 from .lookup import Lookup
@@ -24,6 +25,8 @@ Array = npt.NDArray[Any]
 
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
+LEFT = "_left"
+"""Where a result has values that only a device has."""
 SHOWN_CHARACTERS = 60
 """Characters of an id or a value that a notebook shows."""
 
@@ -56,6 +59,9 @@ class Result:
 
         with gp.run(program, graph, checkpoint="checkpoints") as result:
             result.to_parquet("ranks.parquet")
+
+    If the run was told not to fetch its answer (``gp.Options(fetch=False)``), `values`, and all that is made of them,
+    are copied from the GPU when they are first read.
 
     Attributes
     ----------
@@ -98,6 +104,10 @@ class Result:
     unreached: Any = None
     checkpoints: Checkpoints | None = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.values, Elsewhere):
+            self.__dict__[LEFT] = self.__dict__.pop("values")  # now `Fetched` is asked for them
+
     def close(self) -> None:
         """Remove the run's checkpoints, if it kept any: the answer is safe. The result stays usable."""
         if self.checkpoints is not None:
@@ -115,7 +125,9 @@ class Result:
             self.checkpoints.keep(error)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"checkpoints": None}
+        return {name: part for name, part in self.__dict__.items() if name != LEFT} | {
+            "values": self.values, "checkpoints": None,
+        }  # fmt: skip
 
     @cached_property
     def ids(self) -> Array:
@@ -126,6 +138,11 @@ class Result:
     @cached_property
     def _lookup(self) -> Lookup:
         return Lookup(self.vertex_ids)
+
+    def numbers_of(self, ids: VertexIds) -> Array | Elsewhere | None:
+        """The values as a program's parameter for each vertex, wherever they are (`program.elsewhere.HasNumbers`)."""
+        values: Array | Elsewhere = self.__dict__[LEFT if LEFT in self.__dict__ else "values"]
+        return values if self.vertex_ids is ids and not (self.vertex_fields or values.dtype.names) else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -190,7 +207,7 @@ class Result:
         return vertex in self.vertex_ids
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.vertex_ids)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.ids.tolist())
@@ -376,6 +393,19 @@ class Result:
             f"<p><b>{escape(self.program)}</b>: {self._state()} {escape(seconds)}{rest}</p><table><thead>"
             f"{row('th', ['id', *self.names])}</thead><tbody>{''.join(rows)}</tbody></table>"
         )
+
+
+class Fetched:
+    """The attribute `values` of a result whose values only a device has: they are copied when they are first read."""
+
+    def __get__(self, result: Result | None, owner: type) -> Any:
+        if result is None:
+            return self
+        values = result.__dict__["values"] = result.__dict__[LEFT].fetch()
+        return values
+
+
+Result.values = Fetched()  # type: ignore[assignment]  # it would be the field's default if the class defined it
 
 
 def extreme(values: Array, among: Array, k: int, smallest: bool) -> Array:

@@ -8,7 +8,7 @@ import threading
 import types
 from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..graph.place import Place
+from .elsewhere import Elsewhere, numbers_elsewhere
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .methods import call_method
@@ -55,7 +56,7 @@ class BoundProgram:
     parameters : ndarray of a structure, shape (1,)
         The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
-        The values of the `PerVertex` parameters.
+        The values of the `PerVertex` parameters; but those that are `elsewhere` have no values yet.
     undirected : bool
         Every edge of the graph goes both ways.
     known : Known
@@ -71,6 +72,8 @@ class BoundProgram:
         The run may push rows: one processor works alone, and the columns are relaxations.
     place : Place or None
         If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
+    elsewhere : dict of str to Elsewhere
+        The `PerVertex` parameters that only a device has. `fetched` copies them to `vertex_data`.
     """
 
     program: VertexProgram
@@ -90,6 +93,7 @@ class BoundProgram:
     columns: tuple[BoundProgram, ...] = ()
     pushes_rows: bool = False
     place: Place | None = None
+    elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -217,6 +221,13 @@ class BoundProgram:
         """The functions that the program defines, by name, with its own `sum` if it has one."""
         return self.known.functions
 
+    def fetched(self) -> BoundProgram:
+        """The same, after what only a device has of the parameters has been copied to `vertex_data`."""
+        for name, numbers in self.elsewhere.items():
+            assert self.vertex_data is not None
+            self.vertex_data[name] = numbers.fetch()
+        return dataclasses.replace(self, elsewhere={}) if self.elsewhere else self
+
     def identity(self) -> Any:
         """The accumulator's identity: a number, or a tuple in the order of the fields."""
         if self.columns:
@@ -230,10 +241,13 @@ class BoundProgram:
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
 
 
-def bind(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None) -> BoundProgram:
+def bind(
+    program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None, fetches: bool = True
+) -> BoundProgram:
     """Check `program` and bind it to `graph`. Its functions may contain anything unless they are to be `compiled`.
 
-    Programs that are bound with the same `made` share what `vertex_data` makes of the same objects.
+    Programs that are bound with the same `made` share what `vertex_data` makes of the same objects. Unless `fetches`,
+    what only a device has of the parameters stays there (`BoundProgram.elsewhere`).
 
     Raises
     ------
@@ -249,12 +263,14 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made
         raise ProgramError(
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
-    bound = bind_as_is(program, graph, compiled, made)
+    bound = bind_as_is(program, graph, compiled, made, fetches)
     call_method(program, "check_graph", graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, hints(type(program))))
 
 
-def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None) -> BoundProgram:
+def bind_as_is(
+    program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None, fetches: bool = True
+) -> BoundProgram:
     """Bind `program` itself, without its numeric parameters; of `graph` only sizes, ids and types are read."""
     kind = type(program)
     annotations = hints(kind)
@@ -279,9 +295,15 @@ def bind_as_is(program: VertexProgram, graph: Graph, compiled: bool = True, made
     total = concrete(kind, "total", program.total or float, real) if "aggregate" in arguments else None
     vertex: Any = np.int32 if len(graph.ids) < 1 << 31 else np.int64  # the narrower type halves the memory of results
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
+    number = real or np.dtype(np.int64)
+    parts = {} if fetches else {
+        name: numbers_elsewhere(getattr(program, name), graph.ids, number) for name in vertex_fields
+    }  # fmt: skip
+    elsewhere = {name: part for name, part in parts.items() if part is not None}
     bound = BoundProgram(
-        program, value, accumulator, total, real, edge, reports, vertex_fields,
-        np.zeros(1), vertex_data(program, vertex_fields, graph, real, made), not graph.directed, found,
+        program, value, accumulator, total, real, edge, reports, vertex_fields, np.zeros(1),
+        vertex_data(program, vertex_fields, graph, number, made, elsewhere), not graph.directed, found,
+        elsewhere=elsewhere,
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)

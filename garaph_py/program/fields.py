@@ -20,8 +20,9 @@ reported vertex."""
 
 PerVertex = Annotated[Any, "per vertex"]
 """Annotation of a parameter that has a number for each vertex. The user gives a mapping from vertex ids to numbers
-(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one
-number for all vertices. Functions ask for the vertex's number by the parameter's name."""
+(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, the
+result of an earlier run, or one number for all vertices. Functions ask for the vertex's number by the parameter's
+name."""
 
 NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 """The Python and NumPy types that count as a number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ..errors import GaraphError, ParameterError
 from ..graph import Graph
 from ..graph.adjacency import type_name
+from .elsewhere import Elsewhere, HasNumbers
 from .fields import NUMBERS
 from .vertex_program import VertexProgram
 
@@ -21,36 +23,39 @@ Made = dict[tuple[Any, ...], tuple[list[Any], Array]]
 
 
 def vertex_data(
-    program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None, made: Made | None = None
-) -> Array | None:
-    """The `PerVertex` parameters `names` as one array of structures; None if there are none.
+    program: VertexProgram, names: tuple[str, ...], graph: Graph, dtype: DType, made: Made | None = None,
+    later: Collection[str] = (),
+) -> Array | None:  # fmt: skip
+    """The `PerVertex` parameters `names` as one array of structures of this `dtype`; None if there are none.
 
     A single parameter that is an array of the right type already is not copied. What is in `made` for the same
-    parameters is returned, and what is not there yet is added.
+    parameters is returned, and what is not there yet is added. The fields of the parameters `later` hold anything.
     """
     if not names:
         return None
-    dtype = real or np.dtype(np.int64)
     given = [getattr(program, name) for name in names]
     key = (names, dtype, *map(id, given))
     if made is not None and key in made:
         return made[key][1]
-    data = as_structures(program, names, graph, dtype)
+    data = as_structures(program, names, graph, dtype, later)
     if made is not None:
         made[key] = given, data  # while `given` lives, no other object has its id
     return data
 
 
-def as_structures(program: VertexProgram, names: tuple[str, ...], graph: Graph, dtype: DType) -> Array:
-    """The `PerVertex` parameters `names` as numbers of type `dtype`."""
+def as_structures(
+    program: VertexProgram, names: tuple[str, ...], graph: Graph, dtype: DType, later: Collection[str]
+) -> Array:
+    """The `PerVertex` parameters `names` as numbers of type `dtype`, but for those of `later`."""
     kind = np.dtype([(name, dtype) for name in names])
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
-    columns = [vertex_numbers(program, name, defaults[name], graph, dtype) for name in names]
-    first = columns[0]
-    if len(names) == 1 and first.dtype == dtype and first.shape and first.flags.c_contiguous:
-        return first.view(kind)
-    data = np.zeros(graph.n, kind)
-    for name, column in zip(names, columns, strict=True):
+    columns = {name: vertex_numbers(program, name, defaults[name], graph, dtype) for name in names if name not in later}
+    if len(names) == len(columns) == 1:
+        (first,) = columns.values()
+        if first.dtype == dtype and first.shape and first.flags.c_contiguous:
+            return first.view(kind)
+    data = np.empty(graph.n, kind)
+    for name, column in columns.items():
         with np.errstate(over="ignore"):
             data[name] = column
         narrows = column.dtype.kind == "f" and column.dtype.itemsize > dtype.itemsize
@@ -86,6 +91,8 @@ def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
 
     Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
     """
+    if isinstance(given, HasNumbers) and (numbers := given.numbers_of(graph.ids)) is not None:
+        return numbers.fetch() if isinstance(numbers, Elsewhere) else numbers
     if not hasattr(given, "keys"):
         return np.asarray(given)
     given = dict(given)

@@ -8,6 +8,7 @@ from ..codec.arrays import PACKED
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.settings import GIVEN, ListPush, Settings
+from ..executor.modes import GPU
 from ..program import BoundProgram
 from .options import HYBRID, RunOptions, finds_components, gpu_may_push, may_chain
 
@@ -35,6 +36,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=may_chain(options),
         lists=lists_of(bound, options),
+        fetch=options.fetch or executor != GPU,
     )
 
 

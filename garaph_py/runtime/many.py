@@ -103,6 +103,8 @@ def check_options(options: RunOptions) -> None:
     for name in REFUSED:
         if getattr(options, name) is not None:
             raise ParameterError(f"options={name}: run_many writes no files; use run for one source")
+    if not options.fetch:
+        raise ParameterError("options=fetch: run_many makes a table, which is on the host; leave fetch=False out")
     if options.sync is False:
         raise ParameterError("options=sync: run_many is synchronous, so that each column has the answer of its own run")
 

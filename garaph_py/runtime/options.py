@@ -11,8 +11,8 @@ import numpy as np
 from ..checkpoint.policy import Every, parse_every
 from ..codec.arrays import PACKED
 from ..codec.codecs import ENCODINGS
-from ..dispatch.engines import engine_of, register
-from ..dispatch.policy import POLICIES, Policy
+from ..dispatch.engines import engine_name, engine_of
+from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
@@ -33,7 +33,6 @@ ANY = "auto"
 """The value of an option that leaves the choice to the run."""
 HYBRID = "hybrid"
 """The device of a run on the CPU and the GPU together."""
-"""The engines, and those that a user registers later."""
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 CPU_MODES = (PUSH, PULL_TILED)
 """Modes that are not in the paper, and that run on the CPU if the user asks for them."""
@@ -50,7 +49,7 @@ CHOICES: dict[str, Collection[str]] = {
     "gpu_order": (ANY, GIVEN, HUB),
 }
 """The allowed values of each option that takes one of a few words."""
-FLAGS = {"sync", "deterministic", "verify", "debug", "resume"}
+FLAGS = {"sync", "fetch", "deterministic", "verify", "debug", "resume"}
 """The options that are True or False; `sync` may also be None."""
 WITHOUT_LISTS = ("gather", "replication", "page_edges", "streams", "gpu_order")
 """Options that say how a GPU gathers, which engines that push along lists do not."""
@@ -65,7 +64,7 @@ class Options:
 
     - to choose how edges are visited: `engine`, `mode`, `sync`;
     - to choose what is in memory, and how: `encoding`, `page_edges`, `gpu_memory`;
-    - to choose how a GPU works: `streams`, `gather`, `replication`, `gpu_order`;
+    - to choose how a GPU works: `streams`, `gather`, `replication`, `gpu_order`, `fetch`;
     - to get the same bits each time: `deterministic`;
     - to find wrong numbers: `check`;
     - to record what happened: `trace`;
@@ -120,6 +119,10 @@ class Options:
         the GPU that the order would have paid. Results are in the graph's order either way, but the last bits of
         float sums differ. ``"hub"`` is for programs that have `aggregate` and ask for no ``id`` or ``src_id``, and for
         raw edges in memory; if the GPU's memory cannot hold the edges twice, the order stays as the graph's.
+    fetch : bool
+        False: the answer of a run on one GPU stays in its memory, and `run` returns before the host has it. It is
+        copied when the result's values are first read, or before another run needs the memory. A run that takes the
+        result as a parameter for each vertex finds it on the GPU. An answer is lost if the GPU fails before.
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
         synchronous, no processor pushes deltas of floats (`VertexProgram`), and a GPU sums with ``"segmented"`` and
@@ -160,6 +163,7 @@ class Options:
     gather: str = AUTO
     replication: int | str = CUSTOM
     gpu_order: str = ANY
+    fetch: bool = True
     deterministic: bool = False
     check: str = ANY
     trace: str | os.PathLike[str] | None = None
@@ -337,21 +341,6 @@ class RunOptions(Options):
     def needs_gpu(self) -> bool:
         """Whether the run fails if no GPU can be used, instead of using the CPU."""
         return self.device in (GPU, HYBRID) or self.lists is not None
-
-
-def engine_name(engine: object) -> str:
-    """The text that names an engine, which `engine` is or names.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(engine, str):
-        engine_of(engine)
-        return engine
-    if not isinstance(engine, Policy):
-        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}, or give a gp.Policy of your own")
-    return register(engine)
 
 
 def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
 from ..executor.cpu.nearby import has_nearby_sources
+from ..executor.state import Values
 from ..graph import Graph, VertexIds
 from ..graph.shape import Shape
 from ..output.result import Result
@@ -16,13 +17,15 @@ from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
 from .options import RunOptions
 
+Array = npt.NDArray[Any]
 
-def result_of(bound: BoundProgram, ids: VertexIds, values: npt.NDArray[Any], stats: Stats) -> Result:
+
+def result_of(bound: BoundProgram, ids: VertexIds, values: Values, stats: Stats) -> Result:
     """The result of a run with these reported values."""
     unreached = bound.program.unreached
     if unreached is None and bound.is_relaxation and "result" not in bound.arguments:
         unreached = (bound.original or bound).identity()
-    return Result(values, ids, stats, bound.name, vertex_results(bound.program), unreached)
+    return Result(cast("Array", values), ids, stats, bound.name, vertex_results(bound.program), unreached)
 
 
 def vertex_results(program: VertexProgram) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def execute(
         return result
     Record(options.trace, options.report)  # refuses files that cannot be written
     graph = oriented(program, graph)
-    bound = bind(program, graph, compiled=not options.debug)
+    bound = bind(program, graph, compiled=not options.debug, fetches=options.debug)
     if options.debug:
         result = result_of(bound, graph.ids, *interpret(bound, graph, options, on_event))
         if options.verify:
@@ -232,6 +232,8 @@ def carry_out(
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
     bound, chosen = planned(bound, graph, options)
+    if chosen.executor != GPU or len(chosen.gpus) > 1 or options.checkpoint is not None:
+        bound = bound.fetched()
     if watch is not None:
         chosen = replace(chosen, chains=False, gpu=replace(chosen.gpu, chains=False))
     verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen), time.perf_counter()
@@ -284,12 +286,12 @@ def remember(
     """Learn from a run how long such calls take, so that ``device="auto"`` and `plan` reckon better with the next one.
 
     `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
-    answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
-    Whoever has chosen the device, the graph remembers what the run took there.
+    answer, or left that on the GPU, or that the GPU left to the CPU, is no example. One that read edges from disk
+    teaches how fast they come. Whoever has chosen the device, the graph remembers what the run took there.
     """
     planning, whole = seconds
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
-    if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
+    if writes or options.deterministic or not options.fetch or (chosen.executor == CPU) != (stats.device == CPU):
         return
     if graph.on_disk:
         learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)

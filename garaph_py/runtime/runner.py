@@ -26,7 +26,7 @@ from ..executor.gpu.multi_gpu import MultiGpuExecutor
 from ..executor.hybrid import HybridExecutor
 from ..executor.modes import COMPONENTS, CPU
 from ..executor.protocol import Executor
-from ..executor.state import OnPage, State
+from ..executor.state import OnPage, State, Values
 from ..graph import Graph
 from ..native.compiling import compile_seconds, notice, work_clock
 from ..native.threads import ThreadPool
@@ -190,7 +190,7 @@ class Runner:
         """Whether a GPU that the plan names has failed, and others or the CPU went on."""
         return self._gpus != self._plan.gpus
 
-    def run(self) -> Array:
+    def run(self) -> Values:
         """Run to the end, and return the reported values.
 
         Raises
@@ -247,7 +247,7 @@ class Runner:
         gpu.spans, gpu.on_page = self._parts.record.spans, self._on_page
         return gpu
 
-    def _run_on_gpu(self, begun: OnGpu) -> Array | None:
+    def _run_on_gpu(self, begun: OnGpu) -> Values | None:
         """Run to the end on an open executor; return the reported values, or None if the GPU failed."""
         executor, state = begun.executor, self._state
         assert state is not None
@@ -290,10 +290,10 @@ class Runner:
         loop.done.keep(iterations - loop.before)
         return f"{rest} goes on from iteration {iterations}"
 
-    def _run_on_cpu(self) -> Array:
+    def _run_on_cpu(self) -> Values:
         """Run on the CPU, from the state that a failed GPU has left, if any; the CPU gets all memory for edges."""
         self._watch()
-        self._device, self._copies = CPU, None
+        self._device, self._copies, self._bound = CPU, None, self._bound.fetched()
         state = self._begin(self._cpu, self._state)
         if not self._has_ended:
             self._iterate(self._cpu, state)
@@ -329,7 +329,7 @@ class Runner:
             with self._parts.record.pause("checkpoint", changes(lambda: saver.saved)):
                 saver.end(state, iterations)
 
-    def _report(self, executor: Executor, state: State) -> Array:
+    def _report(self, executor: Executor, state: State) -> Values:
         """The reported values, after the last iteration."""
         watch = self._parts.watch
         return executor.report(state) if watch is None else watch.end(self._parts.pool)

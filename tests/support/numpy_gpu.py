@@ -2,7 +2,7 @@
 
 The kernels are those of the programs `Hops`, `Trails`, `Lengths`, `Blend`, `numpy_deltas.Peeled`, `numpy_trees.Labels`
 and `ManyBFS`, written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees`,
-`numpy_searches`, `numpy_parents` and `numpy_push` have some.
+`numpy_searches`, `numpy_parents`, `numpy_push` and `numpy_answers` have some.
 """
 
 import types
@@ -24,6 +24,7 @@ from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
 from tests.support import (
+    numpy_answers,
     numpy_deltas,
     numpy_lists,
     numpy_parents,
@@ -39,6 +40,7 @@ from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
+OF_ARGUMENTS = numpy_searches.WITHOUT_TASK | numpy_answers.WITHOUT_TASK
 KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_parents.KERNELS | numpy_rows.KERNELS
 
 
@@ -281,8 +283,8 @@ class FakeFunction:
 
     def __call__(self, *arguments, **_):
         assert self.name in WITHOUT_TASK
-        if self.name in numpy_searches.WITHOUT_TASK:
-            numpy_searches.WITHOUT_TASK[self.name](self.driver, *arguments)
+        if self.name in OF_ARGUMENTS:
+            OF_ARGUMENTS[self.name](self.driver, *arguments)
 
     def prepared_async_call(self, grid, block, stream, told, shared_size=0):
         task = np.frombuffer(bytearray(told), self.driver.layouts.task)[0]

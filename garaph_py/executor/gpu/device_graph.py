@@ -2,7 +2,8 @@
 
 A graph has one `DeviceGraph`, among its derived arrays; it is freed when the graph is, when they are released, and when
 another graph needs the memory (the least recently used one goes first). One run at a time uses it. A run that finds it
-in use makes another for itself, which is freed at its end.
+in use makes another for itself, which is freed at its end. Answers that stay on the device (`answers.DeviceAnswer`) go
+in their turn, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
@@ -41,7 +42,34 @@ NAME = "memory of GPU"
 """Name of a `DeviceGraph` among a graph's derived arrays; the identity of its `Device` follows."""
 
 _lock = threading.Lock()
-_recent: list[weakref.ref[DeviceGraph]] = []  # those that may be found again, the least recently used first
+_recent: list[weakref.ref[Kept]] = []  # those that may be found again, the least recently used first
+
+
+class Kept(Protocol):
+    """What a device's memory keeps until another run needs the memory.
+
+    Attributes
+    ----------
+    device : Device
+    handles : Handles
+        Its streams and events.
+    held : int
+        Bytes of the device's memory.
+    is_in_use : bool
+        A run uses it, so that it cannot be freed now.
+    """
+
+    device: Device
+    handles: Handles
+
+    @property
+    def held(self) -> int: ...
+
+    @property
+    def is_in_use(self) -> bool: ...
+
+    def give_up(self) -> None:
+        """Free the memory, unless a run has just begun to use it. The device's context must be current."""
 
 
 class LastEdges(NamedTuple):
@@ -119,9 +147,7 @@ class DeviceGraph:
             return found
         found._is_found, found.found_bytes = True, 0
         found.handles.begin()
-        with _lock:
-            _recent[:] = [other for other in _recent if other() not in (found, None)]
-            _recent.append(weakref.ref(found))
+        remember(found)
         return found
 
     def give_back(self, is_whole: bool) -> tuple[int, int]:
@@ -142,6 +168,19 @@ class DeviceGraph:
     def held(self) -> int:
         """Bytes of the device's memory that the graph keeps, those of unified memory as if all were there."""
         return self.memory.held + self.lists.nbytes
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a run uses it."""
+        return self._in_use.locked()
+
+    def give_up(self) -> None:
+        """Free everything unless a run uses it. The device's context must be current."""
+        if self._in_use.acquire(blocking=False):
+            try:
+                self.clear()
+            finally:
+                self._in_use.release()
 
     def clear(self) -> None:
         """Free everything. The device's context must be current."""
@@ -247,7 +286,7 @@ def name_on(device: Device) -> str:
 def is_in_use(arrays: GraphArrays, device: Device) -> bool:
     """Whether a run uses what the graph keeps in the device's memory."""
     kept = DeviceGraph.existing(arrays, device)
-    return kept is not None and kept._in_use.locked()
+    return kept is not None and kept.is_in_use
 
 
 def drop(arrays: GraphArrays, device: Device) -> None:
@@ -256,16 +295,19 @@ def drop(arrays: GraphArrays, device: Device) -> None:
     if kept is None:
         return
     arrays.derived.release(name_on(device))
-    if kept._in_use.acquire(blocking=False):  # else the end of the run that uses it frees it
-        try:
-            with contextlib.suppress(Exception), device:
-                kept.clear()
-        finally:
-            kept._in_use.release()
+    with contextlib.suppress(Exception), device:
+        kept.give_up()  # if a run uses it, the end of that run frees it
+
+
+def remember(kept: Kept) -> None:
+    """Note that something which the device's memory keeps has been used now."""
+    with _lock:
+        _recent[:] = [other for other in _recent if other() not in (kept, None)]
+        _recent.append(weakref.ref(kept))
 
 
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
-    """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
+    """Bytes that graphs which no run uses, and answers, keep in the device's memory, `besides` this graph."""
     return sum(kept.held for kept in idle(device, besides))
 
 
@@ -280,33 +322,29 @@ def budget_of(settings: Settings, device: Device, kept: DeviceGraph) -> int:
 
 
 def make_room(device: Device, besides: DeviceGraph, most: int) -> None:
-    """Free the memory of graphs, the least recently used first, until they keep at most `most` bytes.
+    """Free the memory of graphs and answers, the least recently used first, until they keep at most `most` bytes.
 
     `besides` is the graph for which room is made. The device's context must be current.
     """
     for kept in idle(device, besides):
         if kept_bytes(device, besides) <= most:
             return
-        if kept._in_use.acquire(blocking=False):
-            try:
-                kept.clear()
-            finally:
-                kept._in_use.release()
+        kept.give_up()
 
 
-def idle(device: Device, besides: DeviceGraph | None = None) -> list[DeviceGraph]:
-    """The graphs on the device that no run uses, the least recently used first."""
+def idle(device: Device, besides: DeviceGraph | None = None) -> list[Kept]:
+    """The graphs on the device that no run uses, and the answers there, the least recently used first."""
     with _lock:
         every = [reference() for reference in _recent]
     return [
         kept for kept in every
-        if kept is not None and kept is not besides and kept.device is device and not kept._in_use.locked()
+        if kept is not None and kept is not besides and kept.device is device and not kept.is_in_use
     ]  # fmt: skip
 
 
 @atexit.register
 def destroy_handles() -> None:
-    """Destroy the handles of all graphs, while there is a context in which PyCUDA can do so."""
+    """Destroy the handles of all graphs and answers, while there is a context in which PyCUDA can do so."""
     for kept in filter(None, [reference() for reference in _recent]):
         with contextlib.suppress(Exception), kept.device:
             kept.handles.close()

@@ -13,7 +13,8 @@ from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...program import BoundProgram
 from ...program.narrow import ValuesTooWide
-from ..state import Copy, State
+from ..state import Copy, State, Values
+from .answers import DeviceAnswer
 from .device import Device, failing
 from .device_graph import DeviceGraph
 from .handles import NON_BLOCKING
@@ -24,6 +25,7 @@ from .numbering import Numbering
 from .pinned import Pinned
 from .pinned_pool import Answer, PinnedPool
 from .run_arrays import RunArrays
+from .settings import Settings
 from .staging import CopyBack, StagedReturn
 
 Array = npt.NDArray[Any]
@@ -75,8 +77,8 @@ class DeviceState:
     launcher : Launcher
     pool : PinnedPool or Pinned
         Makes the host's arrays.
-    threads : int or None
-        CPU threads that copy answers; None for one per available core.
+    settings : Settings
+        Says how many CPU threads copy answers, and whether the host gets them.
 
     Attributes
     ----------
@@ -86,9 +88,9 @@ class DeviceState:
 
     def __init__(
         self, bound: BoundProgram, numbering: Numbering, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher,
-        pool: PinnedPool | Pinned, threads: int | None = None,
+        pool: PinnedPool | Pinned, settings: Settings,
     ) -> None:  # fmt: skip
-        self._threads = threads
+        self._settings = settings
         self._bound, self._n, self._arrays, self._kept = bound, numbering.arrays.n, arrays, kept
         self._is_renumbered = numbering.order is not None
         self._launcher, self._pool, self._device = launcher, pool, kept.device
@@ -167,7 +169,7 @@ class DeviceState:
         """Call ``act(copy)``, where `copy` copies to the array `to`: `pinned` if that is pinned. The device's context
         must be current."""
         if isinstance(self._pool, PinnedPool) and not to.is_pinned:
-            StagedReturn(self._kept, self._pool, self._threads).run(act)
+            StagedReturn(self._kept, self._pool, self._settings.threads).run(act)
         else:
             act(pinned)
 
@@ -232,10 +234,15 @@ class DeviceState:
         for name in COLLECTED:
             self._kept.memory.free(f"copy of {name}")
 
-    def report(self, state: State, before: LaunchPart | None = None) -> Array:
-        """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
+    def report(self, state: State, before: LaunchPart | None = None) -> Values:
+        """The reported values of all vertices, shape (n,); `before` launches what is needed first.
+
+        They are on the host, unless the settings leave them on the device, and there is room for them.
+        """
         if self._bound.reports_values and state.is_on_host("values"):
             return state.values
+        if not self._settings.fetch and (left := self._leave(before)) is not None:
+            return left
         to = self.answer(self._bound.reports)
         if self._bound.reports_values:
             self._read("values", to)
@@ -243,11 +250,34 @@ class DeviceState:
             self.report_part(to, (0, self._n), before)
         return to.array
 
+    def _leave(self, before: LaunchPart | None) -> DeviceAnswer | None:
+        """The reported values in memory of their own on the device; None if there is no room."""
+        driver, pool = self._device.driver, self._pool if isinstance(self._pool, PinnedPool) else None
+        with self._device, failing(driver):
+            self._end_copy()
+            try:
+                answer = DeviceAnswer(self._device, self._n, self._bound.reports, pool)
+            except driver.MemoryError:
+                return None
+            with answer.lent(self._device) as place:
+                assert place is not None
+                if self._bound.reports_values:
+                    self._copy({"values": place}, [self._n * self._bound.value.itemsize])
+                elif self._n:
+                    self._kernel("report", "reported", before)(0, self._n, place, None)
+                driver.Context.synchronize()
+        self._check_narrowed()
+        return answer
+
+    def _check_narrowed(self) -> None:
+        """Refuse reported values if one did not fit the bits in which it was stored."""
+        if self._bound.is_narrowed and self._has_lost():
+            raise ValuesTooWide
+
     def report_part(self, to: Answer, vertices: tuple[int, int], before: LaunchPart | None) -> None:
         """Compute the reported values of the `vertices` [first, last), in their place in an array of those of all."""
         self.in_parts(to, self._kernel("report", "reported", before), vertices=vertices)
-        if self._bound.is_narrowed and self._has_lost():
-            raise ValuesTooWide
+        self._check_narrowed()
 
     def answer(self, dtype: np.dtype[Any]) -> Answer:
         """Room on the host for a number or a row of each vertex, shape (n,)."""

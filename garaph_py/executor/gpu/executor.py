@@ -23,7 +23,7 @@ from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..partials import sum_partials
 from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
-from ..state import OnPage, State
+from ..state import OnPage, State, Values
 from ..step import StepByParts
 from . import staging
 from .chain import Chain
@@ -257,7 +257,7 @@ class GpuExecutor(StepByParts):
                 )
             self._arrays.divide_values(synchronous)
             self.state = DeviceState(
-                bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool, self.settings.threads
+                bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool, self.settings
             )
             self.levels = DeviceLevels(self.state, self._arrays, self._kept, self.launcher)
             state = self.state.made(synchronous)
@@ -461,7 +461,7 @@ class GpuExecutor(StepByParts):
     def start_copy(self) -> StateCopy:
         return self.state.start_copy()
 
-    def report(self, state: State) -> Array:
+    def report(self, state: State) -> Values:
         finds = self.bound.finds_parents
         return self.state.report(state, Parents(self.launches, self.bound)(state.synchronous) if finds else None)
 

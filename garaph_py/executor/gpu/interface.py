@@ -101,6 +101,7 @@ class Interface:
 
 def types_of(bound: BoundProgram) -> dict[str, DType | None]:
     """The program's types, by their names in C++; None for one that it does not have."""
+    data = None if bound.vertex_data is None else bound.vertex_data.dtype
     return {
         "Value": bound.value,
         "Accumulator": bound.accumulator,
@@ -108,7 +109,8 @@ def types_of(bound: BoundProgram) -> dict[str, DType | None]:
         "Partial": partial_dtype(bound.total),
         "Report": bound.reports,
         "Edge": bound.edge,
-        "VertexData": None if bound.vertex_data is None else bound.vertex_data.dtype,
+        "VertexData": data,
+        "VertexNumber": None if data is None or bound.columns else data[0],  # its fields have one type
         "Parameters": bound.parameters.dtype,
     }
 

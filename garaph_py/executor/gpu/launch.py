@@ -44,8 +44,9 @@ NAMES = (
     "find_not_finite",
     "find_shifts",
     "reorder_edges",
+    "place_numbers",
 )
-WITHOUT_TASK = ("mark_starts", "rank_edges", "begin_searches", "note_levels", "spread_levels")
+WITHOUT_TASK = ("place_numbers", "mark_starts", "rank_edges", "begin_searches", "note_levels", "spread_levels")
 """The kernels that take arguments of their own instead of a task."""
 COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "link_received",

@@ -34,7 +34,7 @@ from ...system import interrupts
 from ...system.threads import submit
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
-from ..state import State
+from ..state import State, Values
 from ..step import StepByParts
 from . import exchange_trees, speeds
 from .components import Components
@@ -395,7 +395,7 @@ class MultiGpuExecutor(StepByParts):
     def start_copy(self) -> StateCopy:
         return self.gpus[0].start_copy()
 
-    def report(self, state: State) -> Array:
+    def report(self, state: State) -> Values:
         """The reported values. Each GPU reports those of its part if parents are asked for, which it finds; otherwise
         as many as any other."""
         first, finds = self.gpus[0], self.gpus[0].bound.finds_parents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.part import NUMBERS, reads_numbers
 from . import staging
+from .answers import DeviceAnswer
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
 from .numbering import Numbering
@@ -28,6 +30,8 @@ Array = npt.NDArray[Any]
 OF_GRAPH = ("in_begins", "out_begins", "word_ranks", "run_ranks", "destinations", "starts", "positions")
 """The arrays that depend on the graph and its numbering alone; they are kept from one run to the next. Those that the
 GPU derives come after those that it derives them from."""
+KINDS = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
+"""The types of numbers of an earlier run, in the order in which place_numbers.cu has them."""
 LEARNED = ("hints",)
 """The arrays that kernels fill as they go, and that later runs over the graph read; they begin as zeros."""
 
@@ -84,7 +88,28 @@ class RunArrays:
                 self._fill(name, threads, copy)
             kept.keep(self._numbering.name(name), name)
         if self._bound.vertex_data is not None:
-            copy(self._numbering.to_device(self._bound.vertex_data, threads), self.address("vertex_data"))
+            self._fill_vertex_data(self._bound.vertex_data, kept, threads, copy)
+
+    def _fill_vertex_data(
+        self, data: Array, kept: DeviceGraph, threads: int | None, copy: Callable[[Array, int], None]
+    ) -> None:
+        """Fill the array of the program's parameters; those that are on the device already do not leave it."""
+        names = data.dtype.names or ()
+        with ExitStack() as lent:
+            places = {
+                name: lent.enter_context(answer.lent(kept.device))
+                for name, answer in self._bound.elsewhere.items() if isinstance(answer, DeviceAnswer)
+            }  # fmt: skip
+            there = {name: place for name, place in places.items() if place is not None}
+            for name in self._bound.elsewhere.keys() - there.keys():
+                data[name] = self._bound.elsewhere[name].fetch()
+            if len(there) < len(names):
+                copy(self._numbering.to_device(data, threads), self.address("vertex_data"))
+            for name, place in there.items():
+                kind = KINDS.index(self._bound.elsewhere[name].dtype)
+                to = self.address("vertex_data"), len(names), names.index(name)
+                told = *to, place, kind, self.address("positions"), self.n
+                self._launcher.with_arguments("place_numbers", self.n, None, list(map(np.int64, told)))
 
     def _fill(self, name: str, threads: int | None, copy: Callable[[Array, int], None]) -> None:
         """Fill an array that depends on the graph alone: the host copies three of them, the GPU derives the others."""

@@ -163,6 +163,8 @@ class Settings:
         The vertices whose in-edges this GPU has, if several share the graph.
     gpus : int
         How many share it.
+    fetch : bool
+        The host gets the answer at the end of the run. Otherwise it may stay on the GPU.
     """
 
     memory: int | None = None
@@ -187,10 +189,11 @@ class Settings:
     lists: ListPush | None = None
     part: Part | None = None
     gpus: int = 1
+    fetch: bool = True
 
     def of_part(self, part: Part, gpus: int = 1) -> Settings:
         """The same for one of the `gpus` that share the graph: it uses no mode that needs all edges."""
         return replace(
             self, part=part, gpus=gpus, order=GIVEN, components=self.components and gpus > 1,
-            pushes=self.pushes and gpus > 1, chains=False,
+            pushes=self.pushes and gpus > 1, chains=False, fetch=True,
         )  # fmt: skip

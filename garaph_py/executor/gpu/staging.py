@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import cycle, pairwise
 from math import prod
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,10 @@ import numpy.typing as npt
 from ...native.threads import ThreadPool, split
 from ...pages.source import PageSource
 from ...system import interrupts
+from .device import Device
 from .device_graph import DeviceGraph
 from .edges import HostArrays
-from .handles import event_flags
+from .handles import Handles, event_flags
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .streams import Streams
@@ -41,12 +42,19 @@ CopyBack = Callable[[Array, int, Any], None]
 """``copy(array, address, stream)`` starts to copy what is at an address on the device to an array of bytes."""
 
 
+class HasHandles(Protocol):
+    """What is kept on a device, with streams and events for its copies."""
+
+    device: Device
+    handles: Handles
+
+
 class Staging:
     """Threads that copy, and their pinned buffers. The device's context must be current.
 
     Parameters
     ----------
-    kept : DeviceGraph
+    kept : HasHandles
         Makes the events.
     pool : PinnedPool
         Makes the buffers.
@@ -54,7 +62,7 @@ class Staging:
         CPU threads; None for one per available core.
     """
 
-    def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
+    def __init__(self, kept: HasHandles, pool: PinnedPool, threads: int | None) -> None:
         with ThreadPool(threads) as available:
             self._threads = ThreadPool(min(available.size, MOST_THREADS))
         shape = self._threads.size, BUFFERS, PIECE
@@ -64,7 +72,7 @@ class Staging:
 class StagedTransfer(Staging):
     """A `Transfer` of arrays that are not pinned. Use it in ``with``."""
 
-    def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
+    def __init__(self, kept: HasHandles, pool: PinnedPool, threads: int | None) -> None:
         super().__init__(kept, pool, threads)
         self._stream = None
         self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in self._memory]
@@ -108,7 +116,7 @@ class StagedTransfer(Staging):
 class StagedReturn(Staging):
     """Copies from the device to arrays that are not pinned."""
 
-    def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
+    def __init__(self, kept: HasHandles, pool: PinnedPool, threads: int | None) -> None:
         super().__init__(kept, pool, threads)
         # Buffers and events of copies, and the parts of arrays for which they are: all that the threads share.
         self._free, self._filled = SimpleQueue[tuple[Array, Any]](), SimpleQueue[tuple[Array, Any, Array] | None]()

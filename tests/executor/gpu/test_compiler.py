@@ -41,6 +41,7 @@ COMMON = {
     "find_not_finite",
     "find_shifts",
     "reorder_edges",
+    "place_numbers",
 }
 REPLICATED = {"initialize_sums", "gather_replicated"}
 TREES = {
