@@ -12,6 +12,9 @@ MOST_EDGES = 1 << 18
 """Largest number of edges in a buffer: their copy to a GPU takes as long as a few launches of kernels."""
 BUFFERS_IN_GRAPH = 64
 """A buffer has room for a 64th of the edges, so that buffers take little of the memory for a small graph."""
+BUFFERS_IN_GRAPH_ON_DISK = 1024
+"""If edges are on disk, a buffer has room for a 1024th, so that both take 1/128 of the bytes of packed edges: with room
+for an eighth of these, a 64th took all of it, and runs with a GPU read what runs on the CPU kept in memory."""
 LEAST_EDGES = 1 << 10
 """Smallest number of edges in a buffer."""
 MULTIPLE = 32
@@ -40,11 +43,12 @@ class EdgeBuffers(Protocol):
         """Process the first `count` edges of the arrays that `next` has returned."""
 
 
-def edges_of_buffer(m: int) -> int:
-    """Edges that a buffer has room for, in a graph with `m` edges: a multiple of `MULTIPLE`."""
-    return max(min(m // BUFFERS_IN_GRAPH, MOST_EDGES), LEAST_EDGES) // MULTIPLE * MULTIPLE
+def edges_of_buffer(m: int, on_disk: bool) -> int:
+    """Edges that a buffer has room for, in a graph with `m` edges, which may be on disk: a multiple of `MULTIPLE`."""
+    share = m // (BUFFERS_IN_GRAPH_ON_DISK if on_disk else BUFFERS_IN_GRAPH)
+    return max(min(share, MOST_EDGES), LEAST_EDGES) // MULTIPLE * MULTIPLE
 
 
-def buffer_bytes(m: int, value_bytes: int) -> int:
-    """Bytes of all buffers, for edges with values of `value_bytes` bytes."""
-    return BUFFERS * edges_of_buffer(m) * (ENDS_BYTES + value_bytes)
+def buffer_bytes(edges: int, value_bytes: int) -> int:
+    """Bytes of all buffers, each of which has room for so many edges with values of `value_bytes` bytes."""
+    return BUFFERS * edges * (ENDS_BYTES + value_bytes)

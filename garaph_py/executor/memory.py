@@ -16,7 +16,7 @@ from ..pages.memory import MemoryNeeds
 from ..program import BoundProgram
 from ..storage.fit import check_run
 from ..system.sizes import show_bytes
-from .edge_list import buffer_bytes
+from .edge_list import buffer_bytes, edges_of_buffer
 
 VERTEX_SETS = 4
 """Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
@@ -69,7 +69,7 @@ class MemoryPlan:
         # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
         second = synchronous or not bound.is_relaxation
         alone, on_gpu, together = (vertex_bytes(bound, graph, arrays) for arrays in (1 + synchronous, 1, 1 + second))
-        lists = buffer_bytes(graph.m, bound.edge_value_bytes) * (pushes and graph.on_disk)
+        lists = buffer_bytes(edges_of_buffer(graph.m, True), bound.edge_value_bytes) * (pushes and graph.on_disk)
         on_gpu, together = on_gpu + lists, together + lists
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         parents = PARENT_BYTES * graph.n * components

@@ -1,4 +1,5 @@
-"""A run with a GPU never reads more from disk than one on the CPU with the same memory, in any iteration.
+"""A run with a GPU never reads more from disk than one on the CPU with the same memory; if it updates all vertices, in
+no iteration.
 
 While the GPU works alone, a hybrid run reads about as much as a run on the GPU: memory that the CPU will need for its
 own turn holds edges until then.
@@ -10,13 +11,15 @@ import pytest
 import garaph_py as gp
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.pages import disk_layout
+from garaph_py.pages.memory import arrays_on_disk
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import numpy_gpu
 from tests.support.idle_gpu import IdleDriver
+from tests.support.numpy_gpu import Lengths, Quiet
 from tests.support.policies import Turns
 from tests.support.runs import run_with
-from tests.support.stored_graphs import opened, with_memory
+from tests.support.stored_graphs import STORED, hub, opened, with_memory
 
 BLOCK = 1 << 15
 ENDS = 8 << 12
@@ -105,3 +108,32 @@ def test_a_turn_of_the_cpu_takes_the_memory_that_it_needs(stored, device_for, mo
     second = graph.n * np.dtype(dtype).itemsize
     assert nbytes // 4 < max(sums) <= nbytes // 4 + second
     assert sums[-1] <= nbytes // 4
+
+
+@pytest.fixture(scope="module", params=STORED)
+def searched(request, tmp_path_factory):
+    """A graph on disk, and the share of its edges' bytes that gets memory: almost the least, or twice as much."""
+    directed, encoding = request.param
+    path = tmp_path_factory.mktemp("searched") / "graph"
+    store.save(gp.rmat(16, 8, directed=directed, weights=(1, 50)), path, encoding=encoding, block_bytes=BLOCK // 2)
+    return opened(path, 1 << 20), [2, 3] if directed else [4, 8]
+
+
+@pytest.mark.parametrize("kind", [Quiet, pytest.param(Lengths, marks=pytest.mark.slow)])
+def test_a_search_on_a_gpu_reads_no_more(searched, device_for, kind):
+    """Although buffers for the lists along which the GPU pushes take memory, which a run on the CPU has for edges."""
+    graph, shares = searched
+    if kind is Lengths and graph.encoding == "packed":
+        pytest.skip("the simulated GPU reads no packed values")
+    program = kind(hub(graph))
+    bound = bind(program, graph)
+    device_for(program, graph)
+    nbytes = sum(array.stored_bytes for array in arrays_on_disk(graph._arrays.in_edges, bound.reads_edge_values))
+    for share in shares:
+        own = with_memory(graph, vertex_bytes(bound, graph, arrays=2) + nbytes // share)
+        alone, _ = reads(program, own, "cpu", None, sync=True)
+        for device, beside in ("hybrid", 0), ("hybrid", nbytes // 4), ("gpu", 0):
+            found, processors = reads(program, own, device, None, sync=True, gpu_memory=52 * graph.n + beside)
+            assert "gpu" in processors
+            assert len(found) == len(alone)
+            assert found.sum() <= alone.sum(), (share, device, beside, found, alone)

@@ -17,6 +17,7 @@ from garaph_py.runtime.several import Gpus
 from garaph_py.storage import directory as store
 from garaph_py.system.sizes import parse_bytes
 from tests.support import command
+from tests.support.numpy_gpu import Quiet
 from tests.support.stored_graphs import STORED, hub, opened, stored_cases
 from tests.support.verdicts import verdict
 
@@ -73,14 +74,34 @@ def test_no_iteration_of_any_mode_reads_more_than_planned(case, tmp_path):
                 check_reads(program, there._replace(memory=memory), how)
 
 
+@pytest.mark.parametrize("case", STORED)
+def test_no_iteration_with_a_gpu_reads_more_than_planned(case, tmp_path, device_for):
+    """On a simulated GPU, which keeps few edges or a quarter of them, and whose pages are small."""
+    directed, encoding = case
+    graph = gp.rmat(13, 16, directed=directed)
+    store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=1 << 14)
+    nbytes = store.info(tmp_path / "g").arrays["in_sources"].stored_bytes
+    program, there = Quiet(hub(graph)), opened(tmp_path / "g", 0)
+    device_for(program, there)
+    for mode, beside in ("auto", 0), ("auto", nbytes // 4), ("notify-pull", 0):
+        options = gp.Options(mode=mode, sync=True, gpu_memory=100 * graph.n + beside)
+        how = {"device": "hybrid", "options": options}
+        least = least_memory(program, there, **how)
+        for memory in (least + nbytes // 16, least + nbytes // 8):  # a page of a GPU may be larger than the least one
+            rows = check_reads(program, there._replace(memory=memory), how)
+            assert mode != "auto" or "gpu" in {row.device for row in rows}
+
+
 def check_reads(program, graph, how):
-    """No iteration reads more than the plan says for its mode."""
+    """No iteration reads more than the plan says for its mode; return the iterations."""
     graph.release()
     plan = gp.plan(program, graph, **how)
     most, is_loaded = {row.mode: row for row in plan.reads}, False
-    for row in gp.run(program, graph, **how).stats.iterations:
+    rows = gp.run(program, graph, **how).stats.iterations
+    for row in rows:
         assert row.from_disk <= (most[row.mode].later_bytes if is_loaded else most[row.mode].first_bytes)
         is_loaded |= row.mode == "pull" and not row.pages_skipped  # then each page has been read as a whole
+    return rows
 
 
 def test_a_pass_over_all_edges_reads_as_much_as_planned(stored):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...graph.vertex_set import VertexSet
 from ...program import BoundProgram
 from .. import edge_list
-from ..edge_list import BUFFERS, buffer_bytes, edges_of_buffer
+from ..edge_list import BUFFERS, buffer_bytes
 from ..protocol import Notifier
 from .device_graph import DeviceGraph
 from .launch import Launcher
@@ -58,8 +58,8 @@ class ListedEdges:
     host : Notifier
         Writes edge lists.
     bound : BoundProgram
-    m : int
-        Edges of the graph.
+    edges : int
+        Edges that a buffer has room for.
     launcher : Launcher
     kept : DeviceGraph
 
@@ -77,12 +77,12 @@ class ListedEdges:
         Bytes that have been read from disk for lists; the caller counts them.
     """
 
-    def __init__(self, host: Notifier, bound: BoundProgram, m: int, launcher: Launcher, kept: DeviceGraph) -> None:
+    def __init__(self, host: Notifier, bound: BoundProgram, edges: int, launcher: Launcher, kept: DeviceGraph) -> None:
         self._host, self._launcher, self._kept = host, launcher, kept
         self._dtypes = [np.dtype(np.uint32)] * 2
         if bound.edge is not None and bound.reads_edge_values:
             self._dtypes.append(bound.edge)
-        self.edges, self.nbytes = edges_of_buffer(m), buffer_bytes(m, bound.edge_value_bytes)
+        self.edges, self.nbytes = edges, buffer_bytes(edges, bound.edge_value_bytes)
         self._slots = list[Slot]()
         self._turn, self.read, self.is_wanted = 0, 0, False
         self.edge_bytes = sum(dtype.itemsize for dtype in self._dtypes)

@@ -20,6 +20,7 @@ from ...pages.layout import Page, layout
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from ...system.sizes import show_bytes
+from ..edge_list import edges_of_buffer
 from ..modes import RESIDENT
 from ..protocol import Notifier
 from .choice import Choice, as_given, choose, packed_lists_bytes, packed_on_cpu, packs_out_edges
@@ -82,7 +83,7 @@ class Placer:
         self._kept, self._hub, self._launcher, self._host = kept, hub, launcher, host
         self._listed = None
         if host is not None and graph.on_disk and settings.pushes and has_lists(bound, graph):
-            self._listed = ListedEdges(host, bound, graph.m, launcher, kept)
+            self._listed = ListedEdges(host, bound, edges_of_buffer(graph.m, True), launcher, kept)
         if settings.lists is None or settings.lists.where != MANAGED:
             kept.lists.free_managed()  # which take the device's memory beside what this run plans
         self._given = Numbering(graph._arrays, kept.ranks(graph._arrays, settings.threads))
@@ -368,7 +369,8 @@ class Placer:
         room. Neither rows nor parts of several GPUs are pushed along edge lists."""
         if self._host is None or not self._settings.pushes or self._bound.columns or self._settings.part is not None:
             return found
-        listed = ListedEdges(self._host, self._bound, self._graph.m, self._launcher, self._kept)
+        edges = edges_of_buffer(self._graph.m, False)
+        listed = ListedEdges(self._host, self._bound, edges, self._launcher, self._kept)
         placed = found.beside(listed.nbytes, listed=listed) if listed.fits(found.room) else None
         return placed or found
 
