@@ -140,7 +140,7 @@ def main() -> None:
             done = {}
             for device in DEVICES:
                 how = gp.Options(sync=True, gpu_memory=None if device == "cpu" else on_gpu)
-                graph.release()
+                own.release()  # also of what it has on the GPU
                 done[device] = gp.run(program, own, iterations=iterations, device=device, options=how)
                 assert done[device].stats.note is None or "short" in done[device].stats.note, done[device].stats.note
             rounds[case].append(done)
