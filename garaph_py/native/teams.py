@@ -47,6 +47,7 @@ class Team:
         ctypes.CDLL(None).sem_init(ctypes.c_void_p(address_of(self.job) + SEMAPHORE * self.job.itemsize), 0, 0)
         self._tasks: deque[Task] = deque()
         self._threads: list[threading.Thread] = []
+        self._close: ArgumentTable | None = None  # made with the first thread: later there may be no memory for it
 
     @cached_property
     def publish(self) -> ArgumentTable:
@@ -62,6 +63,7 @@ class Team:
         """Create threads until there are `count` or all, or as many as the system allows; return how many there are."""
         with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
             while len(self._threads) < min(count, self.size):
+                self._close = self._close or CLOSE.rows(1, self.job)
                 worker = len(self._threads) + 1
                 table = WORK.rows(1, self.job, worker)
                 thread = threading.Thread(
@@ -88,8 +90,8 @@ class Team:
 
     def end(self) -> None:
         """End the threads, after what has been submitted."""
-        if self._threads:
-            CLOSE(self.job)
+        if self._close is not None:
+            self._close()
         for thread in self._threads:
             thread.join()
 

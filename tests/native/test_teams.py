@@ -184,3 +184,12 @@ def test_idle_teams_do_not_delay_the_end_of_the_process() -> None:
            "atexit.register(late)\n" \
            "began = time.perf_counter()"  # fmt: skip
     assert python(ends) == "[2, 4] True\n"
+
+
+def test_a_team_ends_although_no_code_can_be_loaded_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has run out of memory ends its threads, too."""
+    team = teams.Team(2)
+    assert team.hire(2) == 2
+    monkeypatch.delattr(teams, "CLOSE")
+    team.end()
+    assert not members()
