@@ -33,11 +33,14 @@ def folder() -> Path | None:
     None if that is not an absolute path, as for a user who has no home directory.
     """
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = Path(os.environ.get("GARAPH_CACHE_DIR") or Path(caches, "garaph_py"))
+    path = path_of(os.environ.get("GARAPH_CACHE_DIR") or os.path.join(caches, "garaph_py"))
     if path.is_absolute():
         return path
     report(path, "this is not an absolute path")
     return None
+
+
+path_of = cache(Path)  # runs ask for the folder several times
 
 
 @cache

@@ -16,8 +16,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
+from functools import cached_property
 from statistics import median_low
 from typing import Any
 
@@ -63,6 +64,11 @@ class Learned:
     doubts: dict[str, float] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
     architecture: str | None = None
+
+    @cached_property
+    def all_rates(self) -> Rates:
+        """All rates; those that nobody has measured are the first estimates."""
+        return Rates(**self.rates)
 
     @classmethod
     def parsed(cls, text: bytes, today: date) -> Learned:
@@ -137,7 +143,7 @@ def read() -> Learned:
 
 def rates() -> Rates:
     """The machine's rates, as far as they are known; the others are the first estimates."""
-    return Rates(**known().rates)
+    return known().all_rates
 
 
 def teach(learned: dict[str, float], architecture: str | None) -> None:
@@ -171,7 +177,7 @@ def write_doubts() -> None:
 
 def text_of(known: Learned) -> bytes:
     """The file's text."""
-    return json.dumps(vars(known)).encode()
+    return json.dumps({item.name: getattr(known, item.name) for item in fields(known)}).encode()
 
 
 @dataclass
@@ -223,14 +229,14 @@ class History:
 
     def __init__(self) -> None:
         self.lost = 0.0
-        self._kinds: dict[str, Calls] = {}
+        self._kinds: dict[Hashable, Calls] = {}
 
     @classmethod
     def of(cls, arrays: GraphArrays) -> History:
         """The history of a graph."""
         return arrays.derived.get(HISTORY, cls, lambda _: 0)
 
-    def past(self, called: str, placed: Hashable = None) -> Past:
+    def past(self, called: Hashable, placed: Hashable = None) -> Past:
         """What is known for the next call of the kind `called`, with these options (`placed`)."""
         calls = self._kinds.get(called, Calls())
         took = {
@@ -241,7 +247,7 @@ class History:
         return replace(calls.last or Past(), lost=self.lost, took=took)
 
     def add(
-        self, called: str, way: Way, placed: Hashable, measured: Measured, vertices: int, ordering: float = 0.0
+        self, called: Hashable, way: Way, placed: Hashable, measured: Measured, vertices: int, ordering: float = 0.0
     ) -> None:
         """Add a call of the kind `called`, which took so many seconds for `ordering` edge values.
 
@@ -271,12 +277,12 @@ def forget_oldest(remembered: dict[Any, Any]) -> None:
         remembered.pop(next(iter(remembered)))
 
 
-def kind(bound: BoundProgram, options: RunOptions, threads: int) -> str:
+def kind(bound: BoundProgram, options: RunOptions, threads: int) -> Hashable:
     """The kind of a call, by which a graph remembers it: the program, whatever its parameters are, and the options that
     matter on all processors."""
     program = type(bound.program)
     asked = options.iterations, options.mode, options.sync, options.engine, threads
-    return f"{program.__module__}.{program.__qualname__} {bound.value} {bound.edge} {asked}"
+    return program.__module__, program.__qualname__, bound.value, bound.edge, asked
 
 
 def placed(options: RunOptions) -> Hashable:

@@ -231,7 +231,7 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
             return Chosen(GPU, verdict)
     elif takes_both(graph, options) or not machine.has_gpu():  # opening it will say that there is none
         return Chosen(HYBRID)
-    call, there = facts = facts_of(bound, graph, options, machine)
+    call, there = facts = facts_of(bound, graph, options, machine) if verdict is None else (verdict.call, verdict.there)
     if verdict is None and cpu_seconds(call, machine.rates()) < gpu_seconds(call, there, machine.rates()):
         return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
     gpus = gpus_of(bound, graph, options, machine, GPU, facts)

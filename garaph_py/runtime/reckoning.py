@@ -452,7 +452,7 @@ def gpu_steps(call: Call) -> float:
 
 def laid_out(call: Call, there: OnDevice) -> Call:
     """The call with edges as wide as the last one kept them on the GPU, packed or not."""
-    return call if there.edge_bytes is None else replace(call, edge_bytes=there.edge_bytes)
+    return call if there.edge_bytes in (None, call.edge_bytes) else replace(call, edge_bytes=there.edge_bytes)
 
 
 def choose(call: Call, there: OnDevice, rates: Rates, several: float = inf) -> Verdict:

@@ -18,6 +18,7 @@ from .reckoning import (
     EXPECTED,
     FRONTIER,
     SEARCH,
+    SEARCHES,
     UNION,
     Call,
     OnDevice,
@@ -35,10 +36,13 @@ MEETING = 3e-4
 """Time (s) that an iteration of several GPUs takes beyond its share of the edges: PageRank over R-MAT 20 took 0.7 to
 0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26). Since one thread
 launches on all GPUs it is some 0.15 ms; a longer time is on the safe side."""
-GPU_VERTEX = 5e-10
-"""Time (s) per vertex that each GPU but the first adds to what a call takes beyond its iterations. Two H200s took 0.5
-to 0.9 ns more than one: SSSP and BFS over 16.8 M vertices 9 and 14 ms, BFS over 33.6 M 22 and 26 ms (2026-11-28,
-docs/results/gpus.md). This is the least of them, because only calls on several GPUs can show what they take there."""
+GPU_CALL = 2.3e-3
+"""Time (s) that each GPU but the first adds to what a call takes beyond its iterations. Two H200s took 1.7 to 3.4 ms
+more than one over 1.9 M and 16.8 M vertices, with all edges in their memories (2026-11-28, docs/results/gpus.md)."""
+PARENT_EDGE = 5e-11
+"""Time (s) per edge in which one of several GPUs looks for the parents in its part: BFS over 537 M stored edges took
+15.4 ms more than other programs on two H200s, over 268 M 10.6 (2026-11-28, docs/results/gpus.md). A single GPU does not
+go over all edges."""
 WORTH = 0.9
 """Several GPUs must be expected to take at most this part of one's time, unless both were measured: estimates are no
 better."""
@@ -114,5 +118,6 @@ def beyond(call: Call, rates: Rates, count: int) -> float:
     """
     one, took = beyond_on_one(call, rates), call.past.on_gpus(count)
     if took is None or took.beyond is None:
-        return one + GPU_VERTEX * call.vertices * (count - 1)
+        looking = PARENT_EDGE * call.edges / count if call.kind in SEARCHES else 0.0
+        return one + GPU_CALL * (count - 1) + looking
     return max(took.beyond, one)

@@ -104,10 +104,27 @@ def test_one_gpu_that_pushes_rows_gets_no_help(monkeypatch, graph, gpus, executo
     ids=str,
 )
 def test_a_gpu_that_was_faster_without_help_gets_none(monkeypatch, graph, times, options, executor):
-    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
-    machine = Machine(8, lambda: True, past=lambda *_: known_calls(9, **times))
+    past = known_calls(9, **times)
+    call = Call(FRONTIER, graph.n, graph.m, past=past)
+    monkeypatch.setattr(plan_, "reckon", lambda *_: replace(verdict(True), call=call))
+    machine = Machine(8, lambda: True, past=lambda *_: past)
     bound = bind(gp.apps.PenalizedHittingProbability(0), graph)
     assert plan(bound, graph, RunOptions(**options), machine).executor == executor
+
+
+@pytest.mark.parametrize("device", ["auto", "hybrid"])
+def test_the_facts_are_looked_up_once(monkeypatch, graph, device):
+    asked = []
+
+    def telling(name, fact):
+        return lambda *_: asked.append(name) or fact
+
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 1)
+    there = OnDevice(True, True, nbytes=1 << 20, room=1 << 30)
+    past = telling("past", known_calls(9, cpu=9.0, gpu=1.0))
+    machine = Machine(8, lambda: True, past=past, on_device=telling("there", there), gpus=lambda: Gpus(2, 1))
+    chosen = plan(bind(gp.apps.PageRank(), graph), graph, RunOptions(device=device), machine)
+    assert (chosen.executor, chosen.gpus, asked) == ("gpu", (0, 1), ["past", "there"])
 
 
 def test_several_gpus_are_reckoned_with_once_one_is_found(graph, monkeypatch):

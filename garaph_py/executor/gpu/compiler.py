@@ -13,6 +13,7 @@ import importlib.util
 import types
 import warnings
 from functools import cache as remember
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,10 @@ def is_compiled(bound: BoundProgram, architecture: str) -> bool:
 
 def cubin_key(bound: BoundProgram, architecture: str) -> str:
     """The key of the machine code in the cache."""
-    return fingerprint("cubin", bound.key, architecture, environment())
+    return key_of(bound.key, architecture, environment())
+
+
+key_of = remember(partial(fingerprint, "cubin"))  # plans ask for the same keys
 
 
 def link(bound: BoundProgram, architecture: str, output: str) -> bytes:

@@ -6,6 +6,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -191,6 +192,7 @@ def open_device(number: int = 0) -> Device:
     )
 
 
+@cache
 def has_driver() -> bool:
     """Whether the NVIDIA driver is installed."""
     try:

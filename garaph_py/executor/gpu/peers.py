@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from typing import Any, Protocol
 
@@ -82,6 +83,7 @@ def copy(to: Device, place: int, of: Device, source: int, nbytes: int, stream: A
     check(driver.cuMemcpyPeerAsync(place, context_of(to), source, context_of(of), nbytes, stream.handle), of)
 
 
+@cache
 def can_reach(number: int, other: int) -> bool:
     """Whether the GPU with this number may reach the memory of another without the host. It makes no context."""
     from cuda.bindings import driver

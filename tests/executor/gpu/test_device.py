@@ -11,6 +11,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu.device import has_driver
 from tests.support import twins
 from tests.support.verdicts import auto_takes
 
@@ -131,6 +132,15 @@ def test_no_compiler(install):
     install(FakeDriver(), cuda_core=False)
     with pytest.raises(DeviceError, match=r"a package is missing .*cuda\.core.*; pip install 'garaph_py\[gpu\]'"):
         device.find()
+
+
+def test_the_driver_is_looked_for_once(monkeypatch, request):
+    found = []
+    monkeypatch.setattr(device.ctypes, "CDLL", found.append)
+    request.addfinalizer(has_driver.cache_clear)
+    has_driver.cache_clear()
+    assert all(has_driver() for _ in range(2))
+    assert found == ["libcuda.so.1"]
 
 
 def test_no_driver(install, monkeypatch, tmp_path):
