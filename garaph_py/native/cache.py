@@ -32,8 +32,9 @@ def folder() -> Path | None:
 
     None if that is not an absolute path, as for a user who has no home directory.
     """
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = path_of(os.environ.get("GARAPH_CACHE_DIR") or os.path.join(caches, "garaph_py"))
+    if not (name := os.environ.get("GARAPH_CACHE_DIR")):
+        name = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "garaph_py")
+    path = path_of(name)
     if path.is_absolute():
         return path
     report(path, "this is not an absolute path")
