@@ -23,6 +23,10 @@ class Costs:
     push : float
         Edges/s that the GPU pushes from its memory, in relation to `gpu`: a push took as long as a pull at f = 0.44
         (docs/results/gpu.md, "A pushed edge").
+    push_cached : float
+        The same where the vertices' values stay in the GPU's cache.
+    cache : int
+        Bytes of values that do: the L2 cache of an H100 or H200.
     push_from_disk : float
         An active vertex's edge in a push of a GPU that works alone along lists on disk, in units of an edge of a pull
         from disk: so it pushes along up to 1/15 of the edges, as the CPU does. With more, nearly all sectors have lists
@@ -52,6 +56,8 @@ class Costs:
     cpu: float = 1.5e8
     gpu: float = 1e11
     push: float = 4.4e10
+    push_cached: float = 8e10
+    cache: int = 50_000_000
     push_from_disk: float = 15.0
     push_start: float = 0.05
     link: float = 5e10

@@ -16,7 +16,7 @@ M = 1 << 20
 
 def placed(
     resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw",
-    lists_width=4.0, from_disk=False,
+    lists_width=4.0, from_disk=False, values=EXPECTED.cache + 1,
 ):  # fmt: skip
     """A placement of four pages, with what the cost depends on."""
     lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=lists_width, encoding=lists_encoding))
@@ -24,6 +24,7 @@ def placed(
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
         pushes_from_disk=from_disk,
+        memory=types.SimpleNamespace(arrays={"values": values}),
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
         mapped=lists if mapped else None,
@@ -34,6 +35,19 @@ def placed(
 def test_all_edges_in_the_gpus_memory():
     assert push_cost(placed()) == pytest.approx(EXPECTED.push_edge)
     assert push_cost(placed(out=RESIDENT)) == pytest.approx(EXPECTED.push_edge)
+
+
+def test_values_that_stay_in_the_cache_make_pushes_cheaper():
+    cached, half_far = {"values": EXPECTED.cache}, {"resident": 2, "mapped": True}
+    assert push_cost(placed(**cached)) == pytest.approx(EXPECTED.gpu / EXPECTED.push_cached)
+    assert push_cost(placed(**cached)) < push_cost(placed())
+    saved = push_cost(placed(**half_far)) - push_cost(placed(**half_far, **cached))
+    # What lists in host memory take is the same.
+    assert saved == pytest.approx((1 / EXPECTED.push - 1 / EXPECTED.push_cached) / (1e-11 + 2 / 5e10))
+
+
+def test_out_edges_in_place_of_in_edges_are_always_pushed_along():
+    assert push_cost(placed(resident=0, out=RESIDENT, lists_width=8.0, width=8.0)) < 1
 
 
 def test_lists_in_host_memory_are_dear_beside_pages_that_are_near():

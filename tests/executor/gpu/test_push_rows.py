@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch import policy
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
 from garaph_py.program import bind
 from garaph_py.program.columns import joined, pushing_rows
@@ -42,7 +43,9 @@ def many(kind, graph, **how):
 
 @pytest.fixture
 def few_edges_pull_too(monkeypatch):
-    monkeypatch.setattr("garaph_py.dispatch.policy.DEVICE_FEW_EDGES", 0)
+    even_f = policy.even_f
+    monkeypatch.setattr(policy, "even_f", lambda seen: even_f(seen) / 2)
+    monkeypatch.setattr(policy, "DEVICE_FEW_EDGES", 0)
 
 
 @pytest.mark.usefixtures("few_edges_pull_too")
