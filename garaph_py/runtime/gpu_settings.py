@@ -35,6 +35,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
         chains=may_chain(options),
+        alone=executor != HYBRID,
         lists=lists_of(bound, options),
         fetch=options.fetch or executor != GPU,
     )

@@ -22,6 +22,7 @@ from ...program import BoundProgram
 from ...system.sizes import show_bytes
 from ..edge_list import edges_of_buffer
 from ..modes import RESIDENT
+from ..partitions import EDGE_BYTES
 from ..protocol import Notifier
 from .choice import Choice, as_given, choose, packed_lists_bytes, packed_on_cpu, packs_out_edges
 from .device import failing
@@ -225,6 +226,9 @@ class Placer:
         arrays, kept, left = self._graph._arrays, self._kept, memory.left
         measure = partial(kept.measure, arrays, self._launcher, memory.budget)
         if self._needs_out_edges(memory) and self._settings.part is None:
+            instead = self._instead_of_in_edges(memory, sources)
+            if instead is not None:
+                return instead
             each, threads = self._bound.edge_value_bytes, self._settings.threads
             within = partial(self._chosen, measure)
             packed = packed_lists_bytes(arrays, each, left, kept.far_runs, measure, within, threads)
@@ -232,6 +236,28 @@ class Placer:
             if found is not None and found.out_edges is not None and found.out_edges.way == RESIDENT:
                 return found
         return self._within(memory, sources, self._chosen(measure, left))
+
+    def _instead_of_in_edges(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement | None:
+        """The placement with all out-edges in the device's memory in place of the in-edges, which pulls would stream.
+
+        Where raw edges fit in one direction only, a relaxation takes less time if every iteration pushes than if most
+        of them push along lists in host memory (docs/results/gpu.md). What finds parents needs the in-edges in each
+        call, and what shares pages with the CPU in each iteration. None if any of this is not so.
+        """
+        bound, settings, arrays = self._bound, self._settings, self._graph._arrays
+        raw_bytes = arrays.m * (EDGE_BYTES + bound.edge_value_bytes)
+        fits_once = raw_bytes <= memory.left < 2 * raw_bytes
+        only_pushes = settings.alone and can_push(bound, self._graph) and not bound.finds_parents
+        if not (fits_once and only_pushes) or arrays.encoding != RAW or settings.gather == PACKED:
+            return None
+        out = OutEdges(bound, arrays.out_edges, self._kept, self._launcher, settings.threads)
+        edges = as_given(arrays, bound.edge_value_bytes > 0)
+        less = replace(memory, reserved=memory.reserved + out.nbytes)
+        with suppress(DeviceMemoryError):
+            found = self._residency(self._given, less, edges, sources, settings.streams)
+            # Pages are streamed only once, to order values: it does not matter that they may be small.
+            return Placement(self._given, less, edges, replace(found, is_short=False), out_edges=out)
+        return None
 
     def _chosen(self, measure: Callable[[], tuple[Array, float]], left: int) -> Choice:
         """The codec of in-edges that have `left` bytes (`choose`)."""

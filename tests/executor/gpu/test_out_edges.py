@@ -12,6 +12,7 @@ from garaph_py.dispatch import policy
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import choice, device_graph, header, staging
 from garaph_py.executor.gpu.memory_plan import can_push
+from garaph_py.executor.gpu.placement import Placer
 from garaph_py.executor.modes import PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
@@ -21,6 +22,7 @@ from tests.support.numpy_gpu import (
     FakePinned,
     Lengths,
     Quiet,
+    Trails,
     failing_once,
     held_after,
     memory_for,
@@ -197,12 +199,13 @@ def room_for(program, graph, share):
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("share", "maps"), [(2.6, False), (1.1, False), (0.5, False), (1.1, True), (0.5, True)])
 def test_little_memory(device_for, monkeypatch, device, program, share, maps):
-    """Without room for them beside all in-edges, out-edges stay in host memory, or the GPU pulls."""
+    """Without room for them beside all in-edges, out-edges take their place if the GPU works alone, stay in host
+    memory, or the GPU pulls."""
     graph, program = GRAPHS["skewed"](), PROGRAMS[program]
     driver = device_for(program, graph)
     even_f = policy.even_f
-    half = "even_f", lambda seen: even_f(seen) / 2
-    for place, name, few in (policy, *half), (policy, "DEVICE_FEW_EDGES", 1000), (header, "FEW_EDGES", 0.1):
+    less = "even_f", lambda seen: even_f(seen) / 4
+    for place, name, few in (policy, *less), (policy, "DEVICE_FEW_EDGES", 1000), (header, "FEW_EDGES", 0.1):
         monkeypatch.setattr(place, name, few)  # so that some iterations pull
     monkeypatch.setattr(FakePinned, "driver", driver if maps else None)
     memory = room_for(program, graph, share)
@@ -215,11 +218,45 @@ def test_little_memory(device_for, monkeypatch, device, program, share, maps):
         np.testing.assert_array_equal(found.values, expected(program, graph).values)
         on_gpu = {(group.mode, group.transfer) for row in found.stats.iterations for group in row.groups
                   if group.device == "gpu"}  # fmt: skip
-        way = RESIDENT if share > 2 else ZERO_COPY if maps else None
+        instead = 1 < share < 2 and device == "gpu"
+        way = RESIDENT if instead or share > 2 else ZERO_COPY if maps else None
         assert {transfer for mode, transfer in on_gpu if mode == PUSH} == ({way} if way else set())
-        assert PULL in {mode for mode, _ in on_gpu}
+        assert (PULL in {mode for mode, _ in on_gpu}) != instead
         assert driver.held <= memory
     assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_out_edges_take_the_place_of_in_edges(device_for, program):
+    """Where there is room for one direction, a relaxation that needs no in-edges afterwards only pushes."""
+    graph, program = GRAPHS["skewed"](), PROGRAMS[program]
+    driver, right = device_for(program, graph), expected(program, graph)
+    driver.refuses = memory = room_for(program, graph, 1.9)
+    copied = []
+    for iterations in None, 10_000, None:
+        found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000, iterations=iterations)
+        np.testing.assert_array_equal(found.values, right.values)
+        assert modes_of(found) == {PUSH}
+        assert pushes_of(found) == {RESIDENT}
+        copied.append(sum(row.to_device for row in found.stats.iterations))
+        assert driver.held <= memory
+    assert copied[0] >= 4 * graph.m
+    assert copied[1:] == [0, 0]
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("given", [{"device": "hybrid"}, {"mode": PULL}])
+def test_in_edges_stay_where_pulls_need_them(device_for, monkeypatch, given):
+    """The CPU takes pages of a hybrid run; and a run may be asked to pull."""
+    graph, program = GRAPHS["skewed"](), PROGRAMS["hops"]
+    driver = device_for(program, graph)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    memory = room_for(program, graph, 1.9)
+    for _ in range(2):
+        found = run_with(program, graph, **{"device": "gpu", "gpu_memory": memory, "page_edges": 3000} | given)
+        np.testing.assert_array_equal(found.values, expected(program, graph).values)
+        assert RESIDENT not in pushes_of(found)
+    assert sum(row.to_device for row in found.stats.iterations if row.mode == PULL) == 0
 
 
 def test_values_are_not_made_to_be_mapped(device_for, monkeypatch):
@@ -300,6 +337,7 @@ def test_packed_edges_have_room_where_raw_ones_have_not(device_for, both_packed,
     with ThreadPool(1) as pool:
         graph._arrays.valued_out_edges(pool)
     both_packed(graph, name == "lengths")
+    monkeypatch.setattr(Placer, "_instead_of_in_edges", lambda *_: None)  # as for programs that find parents
     driver.refuses = memory
     for _ in range(2):
         found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
@@ -312,7 +350,7 @@ def test_packed_edges_have_room_where_raw_ones_have_not(device_for, both_packed,
 
 def test_edges_are_packed_after_some_runs(device_for, monkeypatch):
     """At first, pushes read raw lists in host memory; the in-edges stay raw, because there is room for them."""
-    graph, program, measured = GRAPHS["skewed"](), PROGRAMS["hops"], []
+    graph, program, measured = GRAPHS["skewed"](), Trails(0), []
     driver = device_for(program, graph)
     memory = room_for(program, graph, 1.9)
     monkeypatch.setattr(FakePinned, "driver", driver)
