@@ -24,7 +24,8 @@ class Costs:
         Edges/s that the GPU pushes from its memory, in relation to `gpu`: a push took as long as a pull at f = 0.44
         (docs/results/gpu.md, "A pushed edge").
     push_cached : float
-        The same where the vertices' values stay in the GPU's cache.
+        The same where the vertices' values stay in the GPU's cache: SSSP and SSWP were fastest with pushes up to about
+        f = 0.8 (in the same place).
     cache : int
         Bytes of values that do: the L2 cache of an H100 or H200.
     push_from_disk : float
