@@ -75,5 +75,14 @@ class Costs:
         """An active vertex's edge in a push of a GPU that has all edges, in units of a pulled edge."""
         return self.gpu / self.push
 
+    def seconds_of(self, edges: int, values: int, streamed: float, far: float) -> tuple[float, float]:
+        """The time of a GPU's pull of all edges, for which so many bytes are streamed, and of a push along all of them,
+        of which so many bytes are in host memory.
+
+        Along lists in the GPU's memory, it pushes faster if the bytes of the `values` that change stay in the cache.
+        """
+        push = self.push_cached if values <= self.cache else self.push
+        return edges / self.gpu + streamed / self.link, edges / push + far / self.far
+
 
 EXPECTED = Costs()

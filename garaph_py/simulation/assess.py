@@ -14,6 +14,7 @@ from ..system.sizes import show_bytes
 from .calibrate import calibrate, room_of
 from .demand import CHAIN, PULL_ACTIVE
 from .executor import costs_of, engine_costs
+from .gpu_pushes import GPU_PUSHES
 from .machine import ANY, GARAPH, Machine, WorkCost
 from .recorded import RecordedRun
 from .simulate import Simulation, simulate
@@ -95,7 +96,7 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation, polic
     if all(work.measured is None for work in machine.work):
         return []
     used = dict.fromkeys(
-        (processor, row.mode if processor == CPU else PULL)
+        (processor, row.mode if processor == CPU or row.mode == PUSH else PULL)
         for row in done.iterations
         for processor in ((CPU, GPU) if row.device == BOTH else (row.device,))
     )
@@ -104,8 +105,9 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation, polic
         if processor == CPU:
             unlike, work = nearest_costs(machine, workload, policy, mode)
         else:
-            work = machine.work_of(processor, workload.traits.name, mode)
-            unlike = list(other_costs(work, workload.traits, (mode,), work.engine))
+            ways = GPU_PUSHES if mode == PUSH else (mode,)
+            work = machine.work_of(processor, workload.traits.name, *ways)
+            unlike = list(other_costs(work, workload.traits, ways, work.engine))
         what = f"{workload.traits.name} on the {processor.upper()}, {mode}: "
         found += [what + one for one in itertools.chain(unlike, beyond(work, workload))]
     return found

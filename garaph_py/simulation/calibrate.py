@@ -7,7 +7,7 @@ cache grow likewise, and otherwise those per edge.
 
 GPU: the time per edge is fitted to iterations that copy almost nothing, the link's rate to iterations that copy more.
 If all iterations copy, the time per edge is the estimate of `dispatch.rates`. The rest of an iteration's time is
-fitted as a constant plus a time per vertex.
+fitted as a constant plus a time per vertex. Pushes are fitted like iterations of the CPU.
 
 CPU and GPU together: the CPU's time beyond that for its edges is fitted as a time per stolen piece; the rest of the
 iteration's time as a constant plus a time per copied byte. Few iterations have both, so these costs are the same for
@@ -32,8 +32,9 @@ from ..events import Iteration
 from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..runtime.options import HYBRID, cpu_chains
-from .demand import CHAIN, Demand, demand_of, of_push, supersteps
+from .demand import CHAIN, PUSH_FEW, Demand, demand_of, of_push, supersteps
 from .executor import capabilities_of, engine_costs
+from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
 from .simulate import observe, scheduler_of, simulate, unfinished_edges
@@ -79,8 +80,8 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
         return machine
     memory = max(run.workload.fixed + room_of(run) for run in on_gpu)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
-    machine = replace(machine, work=machine.work + tuple(gpu_costs(on_gpu)))
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
+    machine = replace(machine, work=(*machine.work, *gpu_costs(on_gpu), *push_costs(alone)))
     machine = with_host_copy(with_first(with_copies(with_overheads(machine, alone), alone), alone), alone)
     return with_sharing(machine, together) if together else machine
 
@@ -144,7 +145,7 @@ def sizes(runs: Iterable[RecordedRun]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Sample:
-    """A recorded iteration of the CPU: its demand, and its time."""
+    """A recorded iteration of the CPU, or push of the GPU: its demand, and its time."""
 
     run: RecordedRun
     demand: Demand
@@ -154,10 +155,11 @@ class Sample:
 def samples(run: RecordedRun) -> Iterator[Sample]:
     """The iterations of a run that the CPU did alone; those of a chain too."""
     workload, rows, number = run.workload, run.rows, 0
-    chains, policy, seen = chains_of(run), run.options.policy, set[str]()
+    chains = chains_of(run) if run.options.device == CPU else {}
+    policy, seen = run.options.policy, set[str]()
     while number < len(rows):
         row, activity = rows[number], workload.activities[number]
-        count = chains[number]
+        count = chains.get(number, 0)
         for late in range(number + 1, number + count + 1):
             demand = of_push(workload, workload.activities[late - 1], CHAIN, 1)
             yield Sample(run, replace(demand, calls=int(late == number + count)), rows[late - 1]["seconds"])
@@ -168,17 +170,37 @@ def samples(run: RecordedRun) -> Iterator[Sample]:
         number += max(count, 1)
 
 
+def push_samples(run: RecordedRun) -> Iterator[Sample]:
+    """The pushes of a run on a GPU that worked alone."""
+    workload, rows, number, chains = run.workload, run.rows, 0, chains_of(run)
+    residency, first = workload.residency(room_of(run), run.options.policy.keep), 1
+    while number < len(rows):
+        count = max(chains[number], 1)
+        if rows[number]["mode"] == PUSH:
+            activities = workload.activities[number : number + count]
+            ways = ways_of_call(activities, workload.edges) if chains[number] else [PUSH]
+            for late, (way, activity) in enumerate(zip(ways, activities, strict=True), 1):
+                demand = of_gpu_push(workload, activity, residency, way)
+                demand = replace(demand, calls=int(late == count), first=first)
+                yield Sample(run, demand, rows[number + late - 1]["seconds"])
+                first = 0
+        number += count
+
+
 def chains_of(run: RecordedRun) -> dict[int, int]:
-    """For each iteration, how many supersteps the compiled call did that began with it; 0 if it was none.
+    """For each iteration, how many supersteps the call did that began with it; 0 if it was none.
 
     The policy decides again, because records do not say what its decisions allowed.
     """
     workload, options = run.workload, run.options
     counts = dict.fromkeys(range(len(run.rows)), 0)
-    if options.device != CPU or not (cpu_chains(options) and workload.traits.is_relaxation):
+    if options.device == HYBRID or not (cpu_chains(options) and workload.traits.is_relaxation):
         return counts
-    can, number, unfinished = capabilities_of(workload, run.threads), 0, unfinished_edges(workload)
-    scheduler = scheduler_of(workload, options, can, workload.pages())
+    can, pages = capabilities_of(workload, run.threads), workload.pages()
+    if options.device == GPU:
+        residency = workload.residency(room_of(run), options.policy.keep)
+        can, pages = capabilities_of_gpu(workload, residency, True), residency.pages
+    number, unfinished, scheduler = 0, unfinished_edges(workload), scheduler_of(workload, options, can, pages)
     while number < len(run.rows):
         scheduler.number, activity, row = number, workload.activities[number], run.rows[number]
         seen = observe(scheduler, activity, unfinished)
@@ -186,7 +208,11 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
         if row["mode"] == decision.mode == PUSH and decision.ahead is not None:
             pushes = itertools.takewhile(lambda later: later["mode"] == PUSH, run.rows[number:])
             seconds = [later["seconds"] for later in pushes]
-            counts[number] = supersteps(workload.activities[number:], decision.ahead.push_edges, seconds)
+            later = workload.activities[number : number + len(seconds)]
+            if options.device == GPU:
+                counts[number] = len(ways_of_call(later, workload.edges))
+            else:
+                counts[number] = supersteps(later, decision.ahead.push_edges, seconds)
         if row["mode"] == PULL and unfinished is not None:
             unfinished = row["edges"]
         if counts[number] <= 1:
@@ -219,6 +245,29 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             yield fitted(WorkCost(CPU, program, mode, engine=engine, sync=sync, values=values), found)
 
 
+def push_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+    """The costs of pushes on a GPU, for each program and way.
+
+    If all pushes by themselves are small, they show their fixed cost only; the others are those of the larger ones.
+    """
+    groups: dict[str, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        for sample in push_samples(run) if run.options.lists is None else ():
+            groups[run.workload.traits.name][sample.demand.mode].append(sample)
+    for program, ways in groups.items():
+        known = {way: fitted(WorkCost(GPU, program, way), found) for way, found in ways.items()}
+        if {CHAIN, PUSH} <= ways.keys() and all(sample.demand.edges <= SMALL_EDGES for sample in ways[PUSH]):
+            known[PUSH] = with_iteration(replace(known[CHAIN], mode=PUSH), ways[PUSH])
+        yield from known.values()
+
+
+def with_iteration(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
+    """`work` with the fixed cost that the samples have beyond its other costs, in the median."""
+    work = replace(work, iteration=0.0, call=0.0)
+    rests = [sample.seconds - work.of(sample.demand, sample.run.workload.vertex_data) for sample in found]
+    return replace(work, iteration=max(float(np.median(rests)), 0.0))
+
+
 def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     """`work` with the costs that fit best; those that the graphs are too few to show stay 0.
 
@@ -227,13 +276,13 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     """
     data = {sample.run.workload.vertex_data for sample in found}
     shapes = {sample.run.workload.shape for sample in found}
-    sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN)
+    sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW)
     steps = np.array([doublings(sample.run.workload.vertex_data) for sample in found])
     columns: dict[str, Array] = {}
 
     def add(name: str, counts: Array, grows: bool = False) -> None:
         columns[name] = counts
-        if grows and len(set(steps)) > 1:
+        if grows and work.processor == CPU and len(set(steps)) > 1:
             columns[f"{name} doubling"] = counts * steps
 
     def column(name: str) -> Array:
@@ -251,9 +300,9 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     # otherwise the fit cannot separate it from the unit costs
     if sparse or shaped or len(set(column("edge"))) > len(columns):
         columns["iteration"] = np.ones(len(found))
-    if work.mode == CHAIN:
+    if work.mode in (CHAIN, PUSH_FEW):
         columns["call"] = column("calls")
-    elif (firsts := column("first")).any() and not firsts.all():
+    if (firsts := column("first")).any() and not firsts.all():
         columns["first"] = firsts
     each, wholes = [sample.seconds for sample in found], [sample.run.seconds for sample in found]
     values: dict[str, Any] = dict(zip(columns, fit(list(columns.values()), each, wholes), strict=True))
@@ -333,8 +382,9 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     count only if a program has no others.
     """
     for mode in (PULL, PUSH):
-        rests = list(residuals(machine, runs, GPU, mode))
-        plain = [one for one in rests if one[1] is not one[0].rows[0] and not is_streaming(one[0], one[1])]
+        own_runs = runs if mode == PULL else [run for run in runs if run.options.lists is not None]
+        rests = list(residuals(machine, own_runs, GPU, mode))
+        plain = [one for one in rests if not is_first(one[0], one[1]) and not is_streaming(one[0], one[1])]
         known = {run.workload.traits.name for run, *_ in plain}
         found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run, _, rest in (*plain, *(one for one in rests if one[0].workload.traits.name not in known)):
@@ -349,12 +399,17 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     return machine
 
 
+def is_first(run: RecordedRun, row: Record) -> bool:
+    """Whether an iteration is the first of a run in its mode; a first pull also copies pages that stay on the GPU."""
+    return row is next(one for one in run.rows if one["mode"] == row["mode"])
+
+
 def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the time of each copy beside its bytes, fitted to iterations that copy pages."""
     assert machine.link is not None
     copies, rests = list[float](), list[float]()
     for run, row, rest in residuals(machine, runs, GPU):
-        if is_streaming(run, row) and row is not run.rows[0]:  # the first also counts what was copied before it
+        if is_streaming(run, row) and not is_first(run, row):  # which also counts what was copied before it
             pages = run.workload.residency(room_of(run)).pages
             copies.append(row["to_device"] / (run.workload.edges * run.workload.edge_bytes) * len(pages))
             rests.append(rest)
@@ -362,14 +417,14 @@ def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 
 
 def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with what the first iteration of a run on the GPU takes beyond any other: the median for a program."""
+    """`machine` with what the first pull of a run on the GPU takes beyond any other: the median for a program."""
     found: dict[str, list[float]] = defaultdict(list)
     for run, row, rest in residuals(machine, runs, GPU):
-        if row is run.rows[0]:
+        if is_first(run, row):
             found[run.workload.traits.name].append(rest)
     first = {program: float(np.median(rests)) for program, rests in found.items()}
     return replace(machine, work=tuple(
-        replace(one, first=first[one.program]) if one.processor == GPU and one.program in first else one
+        replace(one, first=first.get(one.program, 0.0)) if (one.processor, one.mode) == (GPU, PULL) else one
         for one in machine.work
     ))  # fmt: skip
 

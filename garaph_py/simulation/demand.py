@@ -1,6 +1,6 @@
-"""`Demand`: the work of an iteration of the CPU, as numbers from which its time is computed.
+"""`Demand`: the work of an iteration of the CPU, or of a push of the GPU, as numbers from which its time is computed.
 
-`machine.WorkCost` has the seconds for each of them; `calibrate` finds these, and `executor.SimulatedCpu` adds them up.
+`machine.WorkCost` has the seconds for each of them; `calibrate` finds these, and `executor` adds them up.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from ..executor.modes import NOTIFY_PULL, PULL, PUSH
 from ..graph.shape import Shape
 from .workload import Activity, Workload
 
-CHAIN, PULL_ACTIVE = "chain", "pull-active"
-"""Beside the directions, two ways of the CPU that have costs of their own: a superstep of several in one compiled call
-(executor/cpu/chain.py), and a pull from active vertices only (executor/cpu/pull_active.py)."""
+CHAIN, PULL_ACTIVE, PUSH_FEW = "chain", "pull-active", "push-few"
+"""Beside the directions, ways that have costs of their own: a superstep of several in one call (executor/cpu/chain.py,
+executor/gpu/chain.py), a pull of the CPU from active vertices only (executor/cpu/pull_active.py), and a superstep of
+several in one kernel of the GPU, over a small frontier (kernels/push_few.cu)."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,14 @@ class Demand:
     Attributes
     ----------
     mode : str
-        A direction, `CHAIN` for a superstep of several in one compiled call, or `PULL_ACTIVE`.
+        A direction, `CHAIN` for a superstep of several in one call, `PUSH_FEW`, or `PULL_ACTIVE`.
     edges : int
         All visited edges, not divided.
     edge : float
         Edges that are gathered in a pull, or followed to notify or to push.
     near, far : float
-        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`).
+        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`). In a
+        push of the GPU, `far` are the bytes that it reads in host memory.
     gathered, notified : float
         In notify-pull: edges that are gathered, and vertices that gather.
     fetched : float

@@ -19,6 +19,7 @@ from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
 from .demand import CHAIN, Demand, demand_of, of_push, supersteps
 from .gpu import BufferModel
+from .gpu_pushes import GPU_PUSHES, can_push, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
 from .machine import ANY, GARAPH, Machine, WorkCost
 from .workload import Activity, Workload
@@ -235,11 +236,11 @@ class SimulatedGpu:
     cpu : SimulatedCpu
     room : int or None
         Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
-    keep : bool
-        The policy lets pages stay on the GPU (`Policy.keep`).
+    chains : bool
+        One call may do several supersteps.
     """
 
-    def __init__(self, cpu: SimulatedCpu, room: int | None, keep: bool) -> None:
+    def __init__(self, cpu: SimulatedCpu, room: int | None, chains: bool = False) -> None:
         self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
         workload, machine = self.workload, self.machine
         assert machine.gpu_memory is not None
@@ -247,12 +248,13 @@ class SimulatedGpu:
         left = machine.gpu_memory - workload.fixed if room is None else room
         if left < 0:
             raise too_little(workload.fixed, 0, workload.fixed + left)
-        residency = workload.residency(left, keep)
+        self._chains = chains
+        self._residency = residency = workload.residency(left, cpu.policy.keep)
         self._keeps = residency.keeps
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in residency.here]
         self._free = deque(BufferModel() for _ in range(residency.streams))
-        self._has_begun = False
+        self._done = set[str]()  # the directions of the iterations so far
         self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
         if not workload.on_disks and self._keeps:
             for page, buffer in zip(residency.here, self._resident, strict=True):
@@ -262,7 +264,7 @@ class SimulatedGpu:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(GPU, (PULL, NOTIFY_PULL))
+        return capabilities_of_gpu(self.workload, self._residency, can_push(self.workload, self.machine))
 
     @property
     def load(self) -> tuple[int, int, float]:
@@ -270,8 +272,10 @@ class SimulatedGpu:
         return self.workload.edges, self._streamed_edges, self.workload.edge_bytes
 
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """One iteration."""
+        """One iteration, or the pushes of one call."""
         activity = activities[0]
+        if decision.mode == PUSH:
+            return self.push(activities, decision)
         if decision.mode == PULL:
             return [self.pull(self.pages, self.costs(), order=decision.order).step]
         pages = expected_pages(self.pages, activity.active_edges)
@@ -282,6 +286,29 @@ class SimulatedGpu:
             done, edges=activity.active_edges + done.edges, skipped=len(skipped),
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
         )]  # fmt: skip
+
+    def push(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
+        """Push in one superstep, or in those of one call."""
+        ahead, workload = decision.ahead if self._chains else None, self.workload
+        ways = [PUSH] if ahead is None else ways_of_call(activities, ahead.push_edges) or [PUSH]
+        done = list[SimulatedStep]()
+        for number, (activity, way) in enumerate(zip(activities, ways, strict=False), 1):
+            demand = of_gpu_push(workload, activity, self._residency, way)
+            demand = replace(demand, calls=int(number == len(ways)), first=int(PUSH not in self._done))
+            self._done.add(PUSH)
+            work = self.machine.work_of(GPU, workload.traits.name, way, *GPU_PUSHES)
+            seconds = work.of(demand, workload.vertex_data)
+            pages = dict.fromkeys(self.pages, GPU)
+            done.append(SimulatedStep(demand.edges, seconds, pages, to_device=demand.far + self._arrived()))
+        return done
+
+    def _arrived(self) -> float:
+        """Bytes that were copied before the first iteration, if these are all edges: pushes wait for no others."""
+        if self._residency.elsewhere:
+            return 0.0
+        edges = sum(page.edges for page in self._prefetched)
+        self._prefetched.clear()
+        return edges * self.workload.edge_bytes
 
     def costs(self, cpu: Callable[[Page], float] = lambda page: FOREVER) -> PageCosts:
         """The costs of pages that the CPU processes in ``cpu(page)`` seconds, or that are copied to the GPU."""
@@ -294,7 +321,7 @@ class SimulatedGpu:
 
     @property
     def work(self) -> WorkCost:
-        """The costs of the GPU's work."""
+        """The costs of the GPU's pulls."""
         return self.machine.work_of(GPU, self.workload.traits.name, PULL)
 
     def pull(
@@ -312,8 +339,8 @@ class SimulatedGpu:
         self._prefetched -= model.owners.keys()
         # the GPU's fixed cost does not delay the CPU, but it is part of the GPU's measured rate, as in a real run
         gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
-        gpu_seconds += 0.0 if self._has_begun else work.first
-        self._has_begun = True
+        gpu_seconds += 0.0 if PULL in self._done else work.first
+        self._done.add(PULL)
         copied = model.copied_edges + prefetched
         step = SimulatedStep(
             sum(model.edges.values()), max(model.cpu_seconds, gpu_seconds), model.owners,
@@ -345,14 +372,18 @@ class SimulatedHybrid:
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,))
+        gpu = self.gpu.capabilities
+        return replace(
+            self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,), devices_push=PUSH in gpu.modes,
+            push_cost=gpu.push_cost,
+        )  # fmt: skip
 
     @property
     def pages(self) -> Sequence[Page]:
         return self.gpu.pages
 
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """One iteration."""
+        """One iteration, or the pushes of one call of the GPU."""
         (sharing,), activity = decision.sharing, activities[0]
         if decision.device == CPU:
             self._gpu_has_values = False
@@ -362,6 +393,9 @@ class SimulatedHybrid:
             )
             return [replace(done, sharing=(sharing,))]
         before = self._send_values()
+        if decision.device == GPU and decision.mode == PUSH:
+            pushed = [replace(step, sharing=(sharing,)) for step in self.gpu.push(activities, decision)]
+            return [replace(pushed[0], seconds=before + pushed[0].seconds), *pushed[1:]]
         if decision.device == GPU:
             pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs(), order=decision.order)
         else:

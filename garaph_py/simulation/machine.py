@@ -13,7 +13,7 @@ from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
-from .demand import CHAIN, PULL_ACTIVE, Demand
+from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand
 
 HINT = '"Simulation" in the documentation describes the format'
 """End of the error message for a missing file."""
@@ -29,7 +29,7 @@ WORK_KEYS = (
     "fetched", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "page", "iteration", "first",
     "call", "measured", "locality", "like",
 )  # fmt: skip
-MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PULL_TILED)
+MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED)
 AMOUNTS = (
     "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "first",
     "call",
@@ -78,7 +78,7 @@ class WorkCost:
         Per visited edge; seconds of one core, or of the GPU.
     vertex : UnitCost
         Per vertex; seconds of one core, or of the GPU. Pull counts those with in-edges, notify-pull and push count the
-        active ones. On the GPU, this is the time of an iteration beyond its pages.
+        active ones. In a pull of the GPU, this is the time of an iteration beyond its pages.
     page, iteration : float
         Fixed seconds per page and per iteration.
     measured : tuple of float or None
@@ -93,7 +93,8 @@ class WorkCost:
         Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
         chain's last superstep.
     far : UnitCost
-        Likewise; with more vertex data, more of these lines are no longer in the last cache either.
+        Likewise; with more vertex data, more of these lines are no longer in the last cache either. In a push of the
+        GPU: per byte that it reads in host memory.
     gathered : float or None
         In notify-pull: seconds for an edge that is gathered; None if as much as `edge`.
     locality : tuple of float or None
@@ -131,7 +132,7 @@ class WorkCost:
     like: str | None = None
 
     def of(self, demand: Demand, vertex_data: float) -> float:
-        """Seconds for an iteration of the CPU, without `page`."""
+        """Seconds for an iteration of the CPU, or a push of the GPU, without `page`."""
         edge = self.edge.seconds(vertex_data)
         gathered = edge if self.gathered is None else self.gathered
         return (

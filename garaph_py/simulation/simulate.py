@@ -148,7 +148,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
     cpu = SimulatedCpu(workload, machine, cores, options.policy)
     check_gpu(device, machine)
-    gpu = SimulatedGpu(cpu, room, options.policy.keep)
+    gpu = SimulatedGpu(cpu, room, cpu_chains(options))
     if device == GPU:
         return gpu
     traits = workload.traits

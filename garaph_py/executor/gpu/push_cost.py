@@ -23,13 +23,8 @@ def seconds(placed: Placement) -> tuple[float, float]:
     """The time of a pull of all edges, and of a push along all of them."""
     residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
-    pull = m / EXPECTED.gpu + streamed * placed.edges.arrays.width / EXPECTED.link
-    return pull, m / push_rate(placed) + m * far_bytes(placed) / EXPECTED.far
-
-
-def push_rate(placed: Placement) -> float:
-    """Edges/s of pushes along lists in the GPU's memory: more if the values that they change stay in the cache."""
-    return EXPECTED.push_cached if placed.memory.arrays["values"] <= EXPECTED.cache else EXPECTED.push
+    values = placed.memory.arrays["values"]
+    return EXPECTED.seconds_of(m, values, streamed * placed.edges.arrays.width, m * far_bytes(placed))
 
 
 def far_edges(placed: Placement) -> int:

@@ -1,0 +1,62 @@
+"""Pushes of a simulated GPU that works alone: what they cost beside pulls, and the work of each superstep.
+
+As on a real GPU, one call does several supersteps (executor/gpu/chain.py): up to `CHAIN_LENGTH` launches, in each of
+which a kernel does one superstep, or several while the frontier is small. The lists of resident pages are in the GPU's
+memory; its kernels read all others in host memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from ..executor.costs import EXPECTED
+from ..executor.far_lists import FarLists
+from ..executor.gpu.header import CHAIN_LENGTH, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS
+from ..executor.gpu.residency import Residency
+from ..executor.modes import GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.protocol import Capabilities
+from .demand import CHAIN, PUSH_FEW, Demand
+from .machine import ANY, Machine
+from .workload import Activity, Workload
+
+GPU_PUSHES = CHAIN, PUSH, PUSH_FEW
+"""The modes of a push on the GPU in a `Demand`: one of several in a call, one by itself, and one of several in a
+kernel."""
+SMALL_ACTIVE, SMALL_EDGES = (FEW_BLOCKS * FEW_THREADS * each for each in (FEW_LISTS, FEW_EDGES))
+"""Active vertices, and their out-edges, up to which a frontier is small."""
+
+
+def can_push(workload: Workload, machine: Machine) -> bool:
+    """Whether the GPU pushes in a simulation: the program may, and the machine says what that costs."""
+    programs = workload.traits.name, ANY
+    known = any(one.processor == GPU and one.mode in GPU_PUSHES and one.program in programs for one in machine.work)
+    return known and workload.traits.is_relaxation and workload.pushes and not workload.on_disks
+
+
+def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) -> Capabilities:
+    """The capabilities of a GPU that works alone, with these pages; whether it pushes is given."""
+    far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
+    pull, push = EXPECTED.seconds_of(workload.edges, workload.vertex_data, far, far)
+    cost = push / pull if pull else EXPECTED.push_edge
+    return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost)
+
+
+def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:
+    """How one call does each of its supersteps, if at most `most` edges may lead from active vertices."""
+    ways, launches = list[str](), 0
+    for activity in itertools.islice(activities, MOST_SUPERSTEPS):
+        small = activity.active <= SMALL_ACTIVE and activity.active_edges <= SMALL_EDGES
+        launches += not (small and ways[-1:] == [PUSH_FEW])
+        if activity.active_edges > most or launches > CHAIN_LENGTH:
+            break
+        ways.append(PUSH_FEW if small else CHAIN)
+    return ways
+
+
+def of_gpu_push(workload: Workload, activity: Activity, residency: Residency, way: str) -> Demand:
+    """A push on the GPU. Its `far` are the bytes that kernels read in host memory."""
+    edges = activity.active_edges if activity.followed is None else activity.followed
+    share = sum(page.edges for page in residency.elsewhere) / max(workload.edges, 1)
+    far = FarLists(share, workload.edge_bytes, 0, 1).read_bytes(activity.active, edges)
+    return Demand(way, edges, edges, 0.0, far, vertex=activity.active, activated=activity.activated)
