@@ -1,6 +1,7 @@
 """How much of a table is in memory at once: the largest pages of a Parquet file, the largest batch of an Arrow one.
 
-Writers choose these sizes, and pyarrow tells them only after it has read the data. So this reads the headers.
+Writers choose these sizes, and pyarrow tells them only after it has read the data. So this reads the headers. It also
+reads the footers of Parquet files: if one is damaged, pyarrow may end the process when it is asked for a column.
 """
 
 from __future__ import annotations
@@ -13,19 +14,29 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from .format import malformed
-from .windows import varying
+from .thrift import struct_fields
 
 HEADER, LONGEST_HEADER = 1 << 12, 1 << 20
 """Bytes that are read for the header of a page, and for one that is longer; more is damage."""
-BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
-"""The types of values in Thrift's compact protocol, which headers of pages are written in."""
+FOOTER_END = 8
+"""Bytes behind the footer of a Parquet file: four of its length, and four that say that it is one."""
+ROW_GROUPS, COLUMNS, METADATA = 4, 1, 3
+"""The numbers of fields in a footer, in a row group of it, and in a column of that."""
+PATH, CODEC, CHUNK_BYTES, DATA_PAGE, DICTIONARY = 3, 4, 7, 9, 11
+"""The numbers of fields in the metadata of a column of a row group."""
+COLUMN = {PATH: [bytes], CODEC: int, CHUNK_BYTES: int, DATA_PAGE: int, DICTIONARY: int}
+FOOTER = {ROW_GROUPS: [{COLUMNS: [{METADATA: COLUMN}]}]}
+"""What is read of a footer, a shape of `thrift`."""
 PAGE_TYPE, UNCOMPRESSED, COMPRESSED = 1, 2, 3
 """The numbers of fields in the header of a page."""
 VALUES_OF = {0: 5, 2: 7, 3: 8}
 """By type of page, the field whose first field is how many values the page has."""
+PAGE = {PAGE_TYPE: int, UNCOMPRESSED: int, COMPRESSED: int} | {field: {1: int} for field in VALUES_OF.values()}
+"""What is read of the header of a page, a shape of `thrift`."""
 DICTIONARY_PAGE = 2
-CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd", "LZ4": "lz4_raw"}
-"""By compression in Parquet, the codec of Arrow. Of one that is not here, a dictionary is taken for one name."""
+NOT_COMPRESSED = 0
+CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
+"""By number of a codec in Parquet, that of Arrow. Of one that is not here, a dictionary is taken for one name."""
 CONTINUATION = b"\xff\xff\xff\xff"
 """The first bytes of a message of Arrow."""
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
@@ -37,22 +48,60 @@ LONGEST_METADATA = 1 << 24
 # Parquet
 
 
-def largest_pages(path: Path, metadata: Any, names: Sequence[str]) -> int:
+class Chunk(NamedTuple):
+    """A column of a row group: its name, the number of its codec, and where its pages are stored, the dictionary first.
+
+    If it has no dictionary, the place of that is None.
+    """
+
+    name: str
+    codec: int
+    stored: int
+    data_page: int
+    dictionary_page: int | None
+
+
+def largest_pages(path: Path, names: Sequence[str]) -> int:
     """Bytes for a page of each of the columns `names`, the largest of a row group, and for dictionaries.
 
-    `metadata` is what pyarrow says of the file. Damaged headers count as far as they go.
+    Damaged headers count as far as they go.
+
+    Raises
+    ------
+    FormatError
+        If the footer is damaged.
     """
     with malformed(path, "not readable"), open(path, "rb") as file:
-        groups = chunks_of(metadata, names)
+        groups = chunks_of(file, names)
         return max((sum(chunk_bytes(file, chunk) for chunk in chunks) for chunks in groups), default=0)
 
 
-def chunks_of(metadata: Any, names: Sequence[str]) -> Iterator[list[Any]]:
-    """For each row group, what pyarrow says of the columns `names`."""
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        chunks = (row_group.column(number) for number in range(metadata.num_columns))
-        yield [chunk for chunk in chunks if chunk.path_in_schema in names]
+def chunks_of(file: IO[bytes], names: Sequence[str]) -> Iterator[list[Chunk]]:
+    """For each row group, the columns `names`, as the footer says."""
+    for group in footer(file).get(ROW_GROUPS, []):
+        chunks = (chunk_in(column.get(METADATA, {})) for column in group.get(COLUMNS, []))
+        yield [chunk for chunk in chunks if chunk.name in names]
+
+
+def footer(file: IO[bytes]) -> dict[int, Any]:
+    """The part of a file's footer that `FOOTER` names."""
+    end = file.seek(0, os.SEEK_END) - FOOTER_END
+    file.seek(max(end, 0))
+    length = int.from_bytes(file.read(4), "little")
+    if length > end:
+        raise ValueError("its footer is longer than the file; fetch or make it again")
+    file.seek(end - length)
+    try:
+        return struct_fields(file.read(length), 0, FOOTER)[0]
+    except IndexError as error:
+        raise ValueError("its footer is damaged; fetch or make it again") from error
+
+
+def chunk_in(fields: dict[int, Any]) -> Chunk:
+    """What the footer says of a column of a row group."""
+    name = b".".join(fields.get(PATH, [])).decode(errors="replace")
+    codec, stored, data_page = (fields.get(field, -1) for field in (CODEC, CHUNK_BYTES, DATA_PAGE))
+    return Chunk(name, codec, stored, data_page, fields.get(DICTIONARY))
 
 
 class Page(NamedTuple):
@@ -65,7 +114,7 @@ class Page(NamedTuple):
     values: int
 
 
-def chunk_bytes(file: IO[bytes], chunk: Any) -> int:
+def chunk_bytes(file: IO[bytes], chunk: Chunk) -> int:
     """Bytes for the largest page of a column of a row group, as it is stored and decompressed, and its dictionary."""
     dictionary = largest = 0
     for page in chunk_pages(file, chunk):
@@ -75,19 +124,19 @@ def chunk_bytes(file: IO[bytes], chunk: Any) -> int:
     return largest + dictionary
 
 
-def chunk_pages(file: IO[bytes], chunk: Any) -> Iterator[Page]:
+def chunk_pages(file: IO[bytes], chunk: Chunk) -> Iterator[Page]:
     """The pages of a column of a row group, up to the first damaged header."""
-    place = int(chunk.data_page_offset)
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
-        place = min(place, int(chunk.dictionary_page_offset))
-    end = min(place + int(chunk.total_compressed_size), file.seek(0, os.SEEK_END))
+    place = chunk.data_page
+    if chunk.dictionary_page is not None and chunk.dictionary_page > 0:  # else there is none: so pyarrow reads it
+        place = min(place, chunk.dictionary_page)
+    end = min(place + chunk.stored, file.seek(0, os.SEEK_END))
     while 0 <= place < end:
         file.seek(place)
         fields, length = page_header(file)
         stored, kind = fields.get(COMPRESSED, -1), fields.get(PAGE_TYPE, -1)
         if stored < 0:
             return
-        values = fields.get(VALUES_OF.get(kind, -1), 0)
+        values = fields.get(VALUES_OF.get(kind, -1), {}).get(1, 0)
         yield Page(kind, place + length, stored, max(fields.get(UNCOMPRESSED, 0), 0), max(values, 0))
         place += length + stored
 
@@ -98,8 +147,6 @@ class Names:
     Parameters
     ----------
     path : Path
-    metadata
-        What pyarrow says of the file.
     name : str
         The column's.
     coded : bool
@@ -111,15 +158,15 @@ class Names:
         Bytes of the longest name in a dictionary; 0 if names stay there.
     """
 
-    def __init__(self, path: Path, metadata: Any, name: str, *, coded: bool) -> None:
+    def __init__(self, path: Path, name: str, *, coded: bool) -> None:
         self.longest = 0
         self._pages: list[Page] = []
         with malformed(path, "not readable"), open(path, "rb") as file:
-            for chunk in chain.from_iterable(chunks_of(metadata, [name])):
+            for chunk in chain.from_iterable(chunks_of(file, [name])):
                 pages = list(chunk_pages(file, chunk))
                 self._pages += (page for page in pages if page.kind != DICTIONARY_PAGE)
                 dictionaries = (page for page in pages if page.kind == DICTIONARY_PAGE and not coded)
-                lengths = (longest_name(file, page, chunk.compression) for page in dictionaries)
+                lengths = (longest_name(file, page, chunk.codec) for page in dictionaries)
                 self.longest = max(self.longest, *lengths, 0)
 
     def decoded_bytes(self, rows: int) -> int:
@@ -134,18 +181,18 @@ class Names:
         return rows * self.longest + most
 
 
-def longest_name(file: IO[bytes], page: Page, compression: str) -> int:
+def longest_name(file: IO[bytes], page: Page, codec: int) -> int:
     """Bytes of the longest name of a dictionary: each stands behind its length, which takes four bytes."""
     import pyarrow as pa
 
-    if compression != "UNCOMPRESSED" and compression not in CODECS:
+    if codec != NOT_COMPRESSED and codec not in CODECS:
         return page.nbytes
     file.seek(page.place)
     data = file.read(page.stored)
-    if compression != "UNCOMPRESSED":
+    if codec != NOT_COMPRESSED:
         try:
-            data = pa.Codec(CODECS[compression]).decompress(data, page.nbytes)
-        except (OSError, pa.ArrowException):  # damaged, or LZ4 as Hadoop wrote it, which has the same name
+            data = pa.Codec(CODECS[codec]).decompress(data, page.nbytes)
+        except (OSError, pa.ArrowException):  # damaged
             return page.nbytes
     length_at, place, longest, last = struct.Struct("<I").unpack_from, 0, 0, len(data) - 4
     while place <= last:
@@ -156,68 +203,15 @@ def longest_name(file: IO[bytes], page: Page, compression: str) -> int:
     return min(longest, page.nbytes)
 
 
-def page_header(file: IO[bytes]) -> tuple[dict[int, int], int]:
-    """The integers by field of the header that comes next in a file, and its length; none if it is damaged."""
+def page_header(file: IO[bytes]) -> tuple[dict[int, Any], int]:
+    """The fields of the header that comes next in a file, and its length; none if it is damaged."""
     data = file.read(HEADER)
     for more in (LONGEST_HEADER, 0):
         try:
-            return struct_fields(data, 0)
+            return struct_fields(data, 0, PAGE)
         except IndexError:
             data += file.read(more)
     return {}, 0
-
-
-def struct_fields(data: bytes, place: int) -> tuple[dict[int, int], int]:
-    """The integers by field of a structure at a place, and the place behind it.
-
-    A structure in it counts as its first field.
-    """
-    fields, field = {}, 0
-    while data[place]:
-        kind, step = data[place] & 15, data[place] >> 4
-        place += 1
-        if step:
-            field += step
-        else:
-            field, place = signed(data, place)
-        if kind in INTEGERS:
-            fields[field], place = signed(data, place)
-        elif kind == STRUCT:
-            inner, place = struct_fields(data, place)
-            fields[field] = inner.get(1, 0)
-        elif kind not in BOOLEANS:  # the type is the value
-            place = behind(data, place, kind)
-    return fields, place + 1
-
-
-def behind(data: bytes, place: int, kind: int) -> int:
-    """The place behind a value of a type of more than an integer."""
-    if kind == STRUCT:
-        return struct_fields(data, place)[1]
-    if kind == BINARY:
-        count, place = varying(data, place)
-        return place + count
-    if kind in LISTS:
-        count, of = data[place] >> 4, data[place] & 15
-        place += 1
-        if count == 15:
-            count, place = varying(data, place)
-        for _ in range(count):
-            if place >= len(data):  # a damaged count may be 2**63
-                raise IndexError
-            place = place + 1 if of in BOOLEANS else behind(data, place, of)
-        return place
-    if kind in INTEGERS:
-        return varying(data, place)[1]
-    return place + {BYTE: 1, DOUBLE: 8}.get(kind, len(data))
-
-
-def signed(data: bytes, place: int) -> tuple[int, int]:
-    """A signed integer, which is stored so that small ones are short; and the place behind it."""
-    if place >= len(data):
-        raise IndexError
-    number, place = varying(data, place)
-    return (number >> 1) ^ -(number & 1), place
 
 
 # Arrow

@@ -73,7 +73,7 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
-            rows_read = rows_at_a_time(path, file, names[:2], options)
+            rows_read = rows_at_a_time(path, file.schema_arrow, names[:2], options)
             batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0
         for part in checked(path, problem, batches, names):
@@ -85,7 +85,7 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     listener(events.Step("reading", rows, rows, "edges"))
 
 
-def rows_at_a_time(path: Path, file: Any, names: list[str], options: ReadOptions) -> int:
+def rows_at_a_time(path: Path, schema: Any, names: list[str], options: ReadOptions) -> int:
     """How many rows of the columns `names` may be decoded at a time.
 
     Raises
@@ -95,13 +95,11 @@ def rows_at_a_time(path: Path, file: Any, names: list[str], options: ReadOptions
     """
     import pyarrow as pa
 
-    kinds = {name: file.schema_arrow.field(name).type for name in names}
+    kinds = {name: schema.field(name).type for name in names}
     if all(map(pa.types.is_integer, kinds.values())):
         return ROWS
     columns = [
-        Names(path, file.metadata, name, coded=pa.types.is_dictionary(kind))
-        for name, kind in kinds.items()
-        if not is_numeric(kind)
+        Names(path, name, coded=pa.types.is_dictionary(kind)) for name, kind in kinds.items() if not is_numeric(kind)
     ]
     rows = NAME_ROWS
     while (nbytes := sum(column.decoded_bytes(rows) for column in columns)) > DECODED_BYTES and rows > 1:
@@ -117,7 +115,7 @@ def parquet_buffers(path: Path, options: ReadOptions) -> Buffers:
 
     with malformed(path, UNREADABLE.format("Parquet")), parquet.ParquetFile(path) as file:
         names = edge_columns(path, file.schema_arrow, options)
-        nbytes = largest_pages(path, file.metadata, names) + READ_AHEAD * len(names)
+        nbytes = largest_pages(path, names) + READ_AHEAD * len(names)
     return Buffers(nbytes, "its largest pages", "write it again with smaller pages or row groups")
 
 

@@ -2,7 +2,6 @@
 
 import io
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 from garaph_py.errors import FormatError
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
-from garaph_py.io.formats.pages import Names, largest_batch, largest_pages, page_header
+from garaph_py.io.formats.pages import Chunk, Names, chunk_bytes, chunks_of, largest_batch, largest_pages, page_header
 from garaph_py.io.load import LoadOptions, load
 
 MIB = 1 << 20
@@ -28,7 +27,118 @@ def write_arrow(path, table=TABLE, rows=None, compression=None, new=pa.ipc.new_f
 
 
 def pages_of(path, *names):
-    return largest_pages(path, pq.ParquetFile(path).metadata, names)
+    return largest_pages(path, names)
+
+
+CODEC_NAMES = {0: "UNCOMPRESSED", 1: "SNAPPY", 2: "GZIP", 4: "BROTLI", 5: "UNKNOWN", 6: "ZSTD", 7: "LZ4"}
+"""What pyarrow calls the codecs of Parquet; 5 is LZ4 as Hadoop wrote it."""
+
+
+def chunks_in(path, *names):
+    with open(path, "rb") as file:
+        return list(chunks_of(file, names))
+
+
+def assert_chunks_are_pyarrows(path):
+    metadata = pq.ParquetFile(path).metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    columns = [[group.column(number) for number in range(metadata.num_columns)] for group in groups]
+    names = {column.path_in_schema for group in columns for column in group}
+    for few in (names, set(list(names)[:1]), {"no column"}):
+        ours = [[each._replace(codec=CODEC_NAMES[each.codec]) for each in group] for group in chunks_in(path, *few)]
+        assert ours == [[pyarrows(each) for each in group if each.path_in_schema in few] for group in columns]
+
+
+def pyarrows(column):
+    return Chunk(
+        column.path_in_schema,
+        column.compression,
+        column.total_compressed_size,
+        column.data_page_offset,
+        column.dictionary_page_offset if column.has_dictionary_page else None,
+    )
+
+
+@pytest.mark.parametrize("dictionary", [False, True, ["target"]])
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_chunks_are_those_that_pyarrow_tells(tmp_path, compression, dictionary):
+    path = tmp_path / "edges.parquet"
+    options = {"compression": compression, "use_dictionary": dictionary}
+    pq.write_table(TABLE.slice(0, 100), path, row_group_size=9, **options)
+    assert_chunks_are_pyarrows(path)
+    pq.write_table(CODED, path, row_group_size=60, write_page_index=True, write_page_checksum=True, **options)
+    assert_chunks_are_pyarrows(path)
+    names = {f"column {number}": [b"\x00", b"\xff"] for number in range(40)} | {"a.b": [1, 2], "é": [0.5, None]}
+    nested = {"list": [[1], []], "deep": [{"a": {"b": [{"c": "x"}]}}, None], "map": [[("k", 1)], []]}
+    types = {"map": pa.map_(pa.string(), pa.int64())}
+    table = pa.table({name: pa.array(each, types.get(name)) for name, each in (names | nested).items()})
+    pq.write_table(table, path, compression=compression)  # the footer is long, and so are its lists
+    assert_chunks_are_pyarrows(path)
+    pq.write_table(table.slice(0, 0), path)
+    assert_chunks_are_pyarrows(path)
+
+
+def changed(path, was, now):
+    contents = path.read_bytes()
+    assert contents.count(was) == 1
+    path.write_bytes(contents.replace(was, now))
+
+
+def test_lz4_as_hadoop_wrote_it_and_no_dictionary_at_0(tmp_path):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(CODED, path, compression="lz4")
+    pages = pages_of(path, "source")
+    changed(path, b"source\x15\x0e", b"source\x15\x0a")
+    assert [chunk.codec for chunk in chunks_in(path, "source")[0]] == [5]
+    assert_chunks_are_pyarrows(path)
+    assert pages_of(path, "source") == pages
+    assert names_of(path).longest == 4 + 0 + 4 + 1000 + 4 + 2
+    pq.write_table(TABLE.slice(0, 100), path, use_dictionary=False)
+    ((chunk,),), pages = chunks_in(path, "source"), pages_of(path, "source")
+    assert chunk.dictionary_page is None
+    with open(path, "rb") as file:
+        for nowhere in (0, -1):
+            assert chunk_bytes(file, chunk._replace(dictionary_page=nowhere)) == pages > 0
+
+
+def test_a_footer_that_pyarrow_does_not_survive(tmp_path):
+    path, names = tmp_path / "edges.parquet", ["a", "b"]
+    pq.write_table(pa.table({"source": names, "target": names}), path)
+    pages = pages_of(path, "source", "target")
+    changed(path, b"\x25\x02\x18\x06target", b"\x25\x00\x18\x06target")  # required, with statistics of an optional one
+    assert pages_of(path, "source", "target") == pages
+    with pytest.raises(FormatError):
+        load(path, LoadOptions(memory=100 * MIB))
+    with pytest.raises(FormatError):
+        import_file(path, tmp_path / "graph", ImportOptions(), memory=100 * MIB)
+
+
+def test_a_damaged_footer_is_an_error_or_counts(tmp_path):
+    rng, path = random.Random(1), tmp_path / "edges"
+    pq.write_table(CODED, path, row_group_size=50)
+    contents, outcomes = path.read_bytes(), set()
+    begin = len(contents) - 8 - int.from_bytes(contents[-8:-4], "little")
+    for _ in range(1000):
+        damaged = bytearray(contents)
+        for _ in range(3):
+            damaged[rng.randrange(begin, len(damaged))] = rng.choice((0x19, 0x1C, 0xF9, 0xFC, 0xFF, rng.randrange(256)))
+        path.write_bytes(damaged)
+        try:
+            outcomes.add(largest_pages(path, ["source", "target"]) >= 0)
+            Names(path, "source", coded=False)
+        except FormatError as error:
+            outcomes.add(str(error).partition("fetch or make")[1])
+    assert outcomes == {True, "fetch or make"}
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"PAR1", b"\xff" * 8, b"\x1c" * 1000 + (1000).to_bytes(4, "little") + b"PAR1"]
+)
+def test_what_is_no_footer(tmp_path, contents):
+    path = tmp_path / "edges"
+    path.write_bytes(contents)
+    with pytest.raises(FormatError, match="footer is"):
+        largest_pages(path, ["source"])
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -67,7 +177,7 @@ PLAIN = {"store_schema": False, "use_dictionary": False}
 
 
 def names_of(path, name="source", coded=False):
-    return Names(path, pq.ParquetFile(path).metadata, name, coded=coded)
+    return Names(path, name, coded=coded)
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
@@ -81,7 +191,7 @@ def test_the_longest_name_of_a_dictionary(tmp_path, compression):
     assert names_of(path).longest == 0
 
 
-@pytest.mark.parametrize("codecs", [{}, {"ZSTD": "lz4_raw"}])
+@pytest.mark.parametrize("codecs", [{}, {6: "lz4_raw"}])
 def test_a_dictionary_of_another_codec_counts_as_one_name(tmp_path, codecs, monkeypatch):
     path = tmp_path / "edges.parquet"
     pq.write_table(CODED, path, compression="zstd")
@@ -120,31 +230,26 @@ def test_damaged_headers_count_as_far_as_they_go(tmp_path):
     rng, path = random.Random(1), tmp_path / "edges"
     few = TABLE.slice(0, 100)
     pq.write_table(few, path)
-    metadata, parquet = pq.ParquetFile(path).metadata, path.read_bytes()
-    whole = [(parquet, lambda: largest_pages(path, metadata, ["source", "target"]))]
+    contents = path.read_bytes()
+    begin = len(contents) - 8 - int.from_bytes(contents[-8:-4], "little")
+    whole = [(contents[:begin], contents[begin:], lambda: largest_pages(path, ["source", "target"]))]
     for compression in (None, "zstd"):
         write_arrow(path, few, compression=compression)
-        whole.append((path.read_bytes(), lambda: largest_batch(path, 8)))
-    for contents, look in whole:
+        whole.append((path.read_bytes(), b"", lambda: largest_batch(path, 8)))
+    for contents, footer, look in whole:
         for _ in range(1000):
             damaged = bytearray(contents)
             for _ in range(5):
                 damaged[rng.randrange(min(len(damaged), 1000))] = rng.randrange(256)
-            path.write_bytes(damaged[: rng.randrange(1, len(damaged) + 1)])
+            path.write_bytes(damaged[: rng.randrange(1, len(damaged) + 1)] + footer)
             assert look() >= 0
     path.write_bytes(b"")
     assert largest_batch(path, 8) == 0
 
 
-def test_chunks_that_lie_outside_the_file_count_nothing(tmp_path):
-    path = tmp_path / "edges"
-    path.write_bytes(bytes(100))
-    places = {"data_page_offset": 1 << 62, "dictionary_page_offset": None, "total_compressed_size": 1 << 62}
-    chunk = SimpleNamespace(path_in_schema="source", has_dictionary_page=False, **places)
-    groups = SimpleNamespace(
-        num_row_groups=1, num_columns=1, row_group=lambda _: SimpleNamespace(column=lambda _: chunk)
-    )
-    assert largest_pages(path, groups, ["source"]) == 0
+@pytest.mark.parametrize("place", [-1, 1 << 62])
+def test_chunks_that_lie_outside_the_file_count_nothing(place):
+    assert chunk_bytes(io.BytesIO(bytes(100)), Chunk("source", 0, 1 << 62, place, None)) == 0
 
 
 LARGE = 1 << 23
