@@ -95,11 +95,10 @@ class RunArrays:
     ) -> None:
         """Fill the array of the program's parameters; those that are on the device already do not leave it."""
         names = data.dtype.names or ()
+        answers = {name: each for name, each in self._bound.elsewhere.items() if isinstance(each, DeviceAnswer)}
+        in_order = sorted(answers, key=lambda name: id(answers[name]))  # two threads with the same answers take turns
         with ExitStack() as lent:
-            places = {
-                name: lent.enter_context(answer.lent(kept.device))
-                for name, answer in self._bound.elsewhere.items() if isinstance(answer, DeviceAnswer)
-            }  # fmt: skip
+            places = {name: lent.enter_context(answers[name].lent(kept.device)) for name in in_order}
             there = {name: place for name, place in places.items() if place is not None}
             for name in self._bound.elsewhere.keys() - there.keys():
                 data[name] = self._bound.elsewhere[name].fetch()

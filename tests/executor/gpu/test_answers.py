@@ -1,8 +1,10 @@
 """Answers that stay on a device simulated with NumPy: the next run finds them there; the host copies what it reads."""
 
+import contextlib
 import copy
 import gc
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -277,6 +279,46 @@ def test_other_runs_have_their_answer_on_the_host(device_for, graph_of, tmp_path
     given = PlainBlend(on_cpu(PlainBlend(WEIGHTS), graph).values)
     expected = on_cpu(given, graph, iterations=how.get("iterations", 3))
     np.testing.assert_array_equal(result.values, expected.values)
+
+
+def test_two_threads_that_take_the_same_answers(device_for, graph_of, monkeypatch):
+    """Neither waits for an answer that the other has while that waits for the other answer."""
+    graph = graph_of(GRAPH)
+    device_for(Two(WEIGHTS, WEIGHTS), graph)
+    one, other = (run_on_gpu(PlainBlend(k * WEIGHTS), graph) for k in (1, 2))
+    lent, both = DeviceAnswer.lent, threading.Barrier(2)
+
+    @contextlib.contextmanager
+    def waiting(answer, device):
+        with lent(answer, device) as place:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.2)  # so that each thread has one before either asks for another
+            yield place
+
+    def start(*given):
+        bound = bind(Two(*given), graph, fetches=False)
+        with GpuExecutor(bound, graph, devices.find(), Settings()) as made:
+            made.initialize(True)
+
+    monkeypatch.setattr(DeviceAnswer, "lent", waiting)
+    threads = [threading.Thread(target=start, args=each, daemon=True) for each in ((one, other), (other, one))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_other_gpus_take_an_answer_from_the_host(devices_for, graph_of):
+    graph = graph_of(GRAPH)
+    devices_for(PlainBlend(WEIGHTS), graph, 2)
+    expected = on_cpu(PlainBlend(on_cpu(PlainBlend(WEIGHTS), graph).values), graph)
+    for first, second in ([0], [0, 1]), ([1], [0]):
+        given = run_on_gpu(PlainBlend(WEIGHTS), graph, gpus=first)
+        assert is_left(given)
+        result = run_on_gpu(PlainBlend(given), graph, gpus=second)
+        assert is_left(result) == (len(second) == 1)
+        np.testing.assert_array_equal(result.values, expected.values)
 
 
 def test_many_programs_make_a_table_on_the_host(graph_of):
