@@ -246,6 +246,13 @@ class DeviceGraph:
         make_room(self.device, self, budget - used - others)
         self.memory.budget = budget
 
+    def has_room(self, nbytes: int) -> bool:
+        """Whether the run may take so many bytes more of its budget, beside what others keep. Frees spare allocations
+        if it must."""
+        room = self.memory.budget - kept_bytes(self.device, self) - nbytes
+        self.memory.trim(max(room - self.memory.used, 0))
+        return self.memory.held <= room
+
     def retain(self, wanted: Mapping[str, Hashable], room: int = 0) -> int:
         """Free all allocations except those that hold what is `wanted`, and other parts of the graph within `room`.
 

@@ -255,6 +255,8 @@ class DeviceState:
         driver, pool = self._device.driver, self._pool if isinstance(self._pool, PinnedPool) else None
         with self._device, failing(driver):
             self._end_copy()
+            if self._settings.memory is not None and not self._kept.has_room(self._n * self._bound.reports.itemsize):
+                return None
             try:
                 answer = DeviceAnswer(self._device, self._n, self._bound.reports, pool)
             except driver.MemoryError:

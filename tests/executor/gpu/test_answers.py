@@ -12,6 +12,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceError, ParameterError
 from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu import device_state, memory_plan
 from garaph_py.executor.gpu.answers import DeviceAnswer
 from garaph_py.executor.gpu.device_graph import kept_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
@@ -161,6 +162,19 @@ def test_another_run_that_needs_the_memory_has_the_host_fetch_it(device_for, gra
     expected = on_cpu(PlainBlend(WEIGHTS), graph)
     np.testing.assert_array_equal(second.values, on_cpu(PlainBlend(expected.values), graph).values)
     np.testing.assert_array_equal(first.values, expected.values)
+
+
+def test_an_answer_stays_within_the_memory_that_the_user_allows(device_for, graph_of, monkeypatch):
+    for module in memory_plan, device_state:
+        monkeypatch.setattr(module, "REPORT_VERTICES", 1024)  # buffers so small that answers cannot take their place
+    graph, found = graph_of(GRAPH), set()
+    driver = device_for(Trails(HUB), graph)
+    least = memory_for(Trails(HUB), graph, 0)
+    for memory in range(least + 49152, least + 400000, 65536):
+        result = run_on_gpu(Trails(HUB), graph, gpu_memory=memory, iterations=None)
+        assert driver.held <= memory
+        found.add(is_left(result))
+    assert found == {True, False}
 
 
 def test_without_room_the_host_has_the_answer_at_once(device_for, graph_of, monkeypatch):
