@@ -33,6 +33,7 @@ from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.carry import carrying, may_carry
 from ..program.columns import pushing_rows
+from ..program.elsewhere import Elsewhere
 from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
@@ -244,7 +245,8 @@ def carry_out(
             values = runner.run()
         result = result_of(bound, graph.ids, values, runner.stats)
         seconds = ready - started, time.perf_counter() - started
-        if not runner.has_lost_gpus:  # else the run is no example of its plan
+        # One that has lost a GPU, or whose answer is not on the host yet, is no example of its plan.
+        if not (runner.has_lost_gpus or isinstance(values, Elsewhere)):
             remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
         if record.spans is not None:
             facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
@@ -286,12 +288,12 @@ def remember(
     """Learn from a run how long such calls take, so that ``device="auto"`` and `plan` reckon better with the next one.
 
     `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
-    answer, or left that on the GPU, or that the GPU left to the CPU, is no example. One that read edges from disk
-    teaches how fast they come. Whoever has chosen the device, the graph remembers what the run took there.
+    answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
+    Whoever has chosen the device, the graph remembers what the run took there.
     """
     planning, whole = seconds
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
-    if writes or options.deterministic or not options.fetch or (chosen.executor == CPU) != (stats.device == CPU):
+    if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
         return
     if graph.on_disk:
         learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)

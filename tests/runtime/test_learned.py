@@ -318,6 +318,18 @@ def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
     monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
     gp.run(program, graph, iterations=2, device="cpu")
     assert ways == [ON_CPU] * 2
+    gp.run(program, graph, iterations=2, options=gp.Options(fetch=False))  # the CPU's answer is on the host
+    assert ways == [ON_CPU] * 3
+
+
+def test_a_run_that_leaves_its_answer_on_the_gpu_is_no_example(monkeypatch, folder, large, device_for, graph_of):
+    graph, program, ways = graph_of(GRAPH), Hops(HUB), list[object]()
+    device_for(program, graph)
+    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(History, "add", lambda self, called, way, *more: ways.append(way))
+    for fetch in (False, True):
+        gp.run(program, graph, device="gpu", options=gp.Options(fetch=fetch))
+    assert ways == [ON_GPU]
 
 
 def test_what_was_measured_on_one_device_counts_whoever_chose_it(monkeypatch, folder, large, device_for, graph_of):
