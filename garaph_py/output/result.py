@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
 LEFT = "_left"
-"""Where a result has values that only a device has."""
+"""The name of the attribute in which a result has values that only a device has."""
 SHOWN_CHARACTERS = 60
 """Characters of an id or a value that a notebook shows."""
 

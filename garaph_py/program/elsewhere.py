@@ -40,7 +40,7 @@ class HasNumbers(Protocol):
     """The result of a run, which another program may take as a `PerVertex` parameter."""
 
     def numbers_of(self, ids: VertexIds) -> Array | Elsewhere | None:
-        """The numbers in the order of `ids`; None if its vertices are others, or a vertex has not one number."""
+        """The numbers in the order of `ids`; None if it has other vertices, or not one number for each."""
 
 
 def numbers_elsewhere(given: Any, ids: VertexIds, dtype: DType) -> Elsewhere | None:
