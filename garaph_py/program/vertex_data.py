@@ -82,7 +82,11 @@ def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Gra
     if column.shape not in ((), (graph.n,)):
         raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
     if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
-        raise ParameterError(f"{where} has type {type_name(column.dtype)}, but the program computes in {dtype}")
+        advice = "; give one number for each vertex, such as a field of a result: result.column('level')"
+        raise ParameterError(
+            f"{where} has type {type_name(column.dtype)}, but the program computes in {dtype}"
+            + advice * (column.dtype.kind == "O")
+        )
     return column
 
 

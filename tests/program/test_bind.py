@@ -154,6 +154,13 @@ def test_unusable_per_vertex_parameters_are_refused(given, message):
         bind(Heated(heat=given), RING)
 
 
+def test_a_result_with_several_fields_is_no_number_for_each_vertex():
+    result = gp.run(gp.apps.BFS(0), RING)
+    with pytest.raises(ParameterError, match=r"type object, .*; give one number for each vertex, .*result\.column"):
+        bind(Heated(heat=result), RING)
+    assert bind(Heated(heat=result.column("level")), RING).vertex_data["heat"].tolist() == [0, 1, 2]
+
+
 def test_per_vertex_parameters_fit_the_type_of_the_program():
     with pytest.raises(ParameterError, match=r"a number does not fit float32"):
         bind(gp.apps.HeatSimulation(initial=[0, 1e39, 0], dtype=np.float32), RING)
