@@ -242,12 +242,13 @@ class Placer:
 
         Where raw edges fit in one direction only, a relaxation takes less time if every iteration pushes than if most
         of them push along lists in host memory (docs/results/gpu.md). What finds parents needs the in-edges in each
-        call, and what shares pages with the CPU in each iteration. None if any of this is not so.
+        call; what shares pages with the CPU, in each iteration; policies of users, where they pull. None if any of this
+        is not so.
         """
         bound, settings, arrays = self._bound, self._settings, self._graph._arrays
         raw_bytes = arrays.m * (EDGE_BYTES + bound.edge_value_bytes)
         fits_once = raw_bytes <= memory.left < 2 * raw_bytes
-        only_pushes = settings.alone and can_push(bound, self._graph) and not bound.finds_parents
+        only_pushes = settings.pushes_if_cheaper and can_push(bound, self._graph) and not bound.finds_parents
         if not (fits_once and only_pushes) or arrays.encoding != RAW or settings.gather == PACKED:
             return None
         out = OutEdges(bound, arrays.out_edges, self._kept, self._launcher, settings.threads)

@@ -157,8 +157,8 @@ class Settings:
         Iterations may push, so a directed graph's out-edges are worth room, and so are sums to push deltas to.
     chains : bool
         The GPU may do several supersteps without the host: nobody looks at the state in between.
-    alone : bool
-        No CPU takes pages in iterations in which GPUs work.
+    pushes_if_cheaper : bool
+        A relaxation that may push does so wherever a pull costs more; no CPU takes pages of pulls.
     lists : ListPush or None
         Every iteration pushes along lists of out-edges, in this way.
     part : Part or None
@@ -188,7 +188,7 @@ class Settings:
     components: bool = False
     pushes: bool = False
     chains: bool = False
-    alone: bool = False
+    pushes_if_cheaper: bool = False
     lists: ListPush | None = None
     part: Part | None = None
     gpus: int = 1

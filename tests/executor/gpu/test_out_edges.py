@@ -245,9 +245,22 @@ def test_out_edges_take_the_place_of_in_edges(device_for, program):
     assert held_after(driver, graph) == 0
 
 
-@pytest.mark.parametrize("given", [{"device": "hybrid"}, {"mode": PULL}])
+class InTurns(gp.Policy):
+    """Pulls, and pushes, in turns."""
+
+    def start(self):
+        return PULL
+
+    def decide(self, seen):
+        return gp.Decision(seen.own, "in turns", seen.device)
+
+    def observe(self, own, seen, decision, done):
+        return PUSH if own == PULL else PULL
+
+
+@pytest.mark.parametrize("given", [{"device": "hybrid"}, {"mode": PULL}, {"engine": InTurns()}])
 def test_in_edges_stay_where_pulls_need_them(device_for, monkeypatch, given):
-    """The CPU takes pages of a hybrid run; and a run may be asked to pull."""
+    """The CPU takes pages of a hybrid run; a run may be asked to pull; and policies of users pull when they like to."""
     graph, program = GRAPHS["skewed"](), PROGRAMS["hops"]
     driver = device_for(program, graph)
     monkeypatch.setattr(FakePinned, "driver", driver)
