@@ -40,7 +40,8 @@ class DeviceAnswer(Elsewhere):
 
     def __init__(self, device: Device, n: int, dtype: np.dtype[Any], pool: PinnedPool | None) -> None:
         self.device, self.dtype, self._n, self._pool = device, dtype, n, pool
-        self._memory = device.driver.mem_alloc(max(n * dtype.itemsize, 16))
+        self._nbytes = max(n * dtype.itemsize, 16)
+        self._memory = device.driver.mem_alloc(self._nbytes)
         self._free = weakref.finalize(self, free, device, self._memory)
         self._free.atexit = False
         self.handles, self._lock = Handles(device.driver), threading.RLock()
@@ -50,7 +51,7 @@ class DeviceAnswer(Elsewhere):
     @property
     def held(self) -> int:
         """Bytes of the device's memory."""
-        return max(self._n * self.dtype.itemsize, 16) if self._free.alive else 0
+        return self._nbytes if self._free.alive else 0
 
     def give_up(self) -> None:
         """Have the host take the answer, so that the memory is free."""
