@@ -121,7 +121,8 @@ UNDIRECTED_PROGRAMS = (
     "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "shortest_path_tree",
     "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
 )  # fmt: skip
-"""The functions that run a vertex program, by `garaph_py.run`, which chooses the device."""
+"""The functions that run a vertex program, by `garaph_py.run`, which chooses the device. The two for paths do so only
+over packed edges, over edges on disk, by length, or for far targets."""
 
 
 @cache
