@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..apps.checks import in_sums
 from ..codec.arrays import RAW
+from ..errors import VerificationError
 from ..events import Iteration
 from ..graph import Graph
 from ..native import Kernel, prepare
@@ -70,6 +72,12 @@ class SumIn(VertexProgram):
 
     def apply(self, acc):
         return acc
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` unless these are the sums."""
+        sums = in_sums(graph, np.asarray(self.given, np.float64), isinstance(self, WeightedIn))
+        if not np.allclose(result.values, sums, rtol=1e-9):
+            raise VerificationError(f"{type(self).__name__}: the values are not the sums over edges")
 
 
 class SumOut(SumIn):

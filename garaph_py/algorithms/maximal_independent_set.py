@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphError
+from ..errors import GraphError, VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
+from ..pages.passes import listed
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import max as maximum
 from ..runtime.run import run
@@ -47,6 +48,17 @@ class IndependentSet(VertexProgram):
         if old >= acc:  # a self-loop gives the vertex its own rank
             return INSIDE
         return OUTSIDE if acc == INSIDE else old
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` unless the set is independent, and every other vertex has a neighbour in it."""
+        inside = result.values == INSIDE
+        near = np.zeros(graph.n, bool)
+        for edges in listed(graph, values=False):
+            near[edges.targets[inside[edges.sources] & (edges.sources != edges.targets)]] = True
+        if (wrong := inside == near).any():
+            place = int(wrong.argmax())
+            problem = "is in the set beside a neighbour" if inside[place] else "could be added to the set"
+            raise VerificationError(f"maximal_independent_set: {graph.ids[place]} {problem}")
 
 
 @explained

@@ -1,13 +1,16 @@
 """Maximal independent sets: by their properties, and beside the greedy set."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.algorithms.maximal_independent_set import IndependentSet
-from tests.support.networkx_graphs import FIRST, on_disk, pairs, random_pair
+from garaph_py.algorithms.maximal_independent_set import INSIDE, OUTSIDE, IndependentSet
+from garaph_py.errors import VerificationError
+from tests.support.networkx_graphs import FIRST, on_disk, pair, pairs, random_pair
 
 
 def assert_maximal(theirs, found):
@@ -46,6 +49,34 @@ def test_edges_may_be_packed_or_on_disk(tmp_path):
     for graph in (both.ours, both.ours.packed(), on_disk(both.ours, tmp_path / "g")):
         assert gp.algorithms.maximal_independent_set(graph, seed=7) == expected
     assert gp.algorithms.maximal_independent_set(both.ours, seed=8) != expected
+
+
+@pytest.mark.parametrize("kept", ["memory", "packed", "disk"])
+def test_the_program_verifies_its_answer(kept, tmp_path):
+    ours = random_pair(5, 400, 3000, directed=False).ours
+    graph = {"memory": lambda: ours, "packed": ours.packed, "disk": lambda: on_disk(ours, tmp_path / "g")}[kept]()
+    gp.run(IndependentSet(rank=np.random.default_rng(7).permutation(graph.n) + 1), graph, verify=True)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "problem"),
+    [
+        ([0, 2, 4], None),
+        ([0, 3, 4], None),
+        ([0, 1, 3, 4], "10 is in the set beside a neighbour"),
+        ([1, 4], "13 could be added"),
+        ([0, 2], "14 could be added"),
+    ],
+)
+def test_the_verifier_refuses_wrong_answers(chosen, problem):
+    """Of the path 10, 11, 12, 13, and of 14, which has a self-loop."""
+    graph = pair(5, [(0, 1), (1, 2), (2, 3), (4, 4)], directed=False).ours
+    program = IndependentSet(rank=np.arange(1, 6))
+    result = gp.run(program, graph)
+    result.values[:] = OUTSIDE
+    result.values[chosen] = INSIDE
+    with pytest.raises(VerificationError, match=problem) if problem else nullcontext():
+        gp.check(program, graph, result)
 
 
 @pytest.mark.gpu
