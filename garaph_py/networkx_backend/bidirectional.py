@@ -12,108 +12,138 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms.bidirectional import joined
-from ..native import Kernel
+from ..native import Kernel, struct_array
 from .searches import TYPES, Rows
 
 Array = npt.NDArray[Any]
 
 
-# wide: a compiled function takes its arrays one by one.
-def push(keys, turns, heap, count, key, turn, v):
-    """Add `v` with this key to a heap of `count` vertices; `turn` is greater than all that are there."""
+def push(heap, count, distance, turn, v):
+    """Add `v` at this distance to a heap of `count` vertices; `turn` is greater than all that are there."""
     at = count
     while at > 0:
         above = (at - 1) >> 1
-        if keys[above] <= key:
+        if heap[above].distance <= distance:
             break
-        keys[at], turns[at], heap[at] = keys[above], turns[above], heap[above]
+        move(heap, above, at)
         at = above
-    keys[at], turns[at], heap[at] = key, turn, v
+    put(heap, at, distance, turn, v)
     return count + 1
 
 
-def pop(keys, turns, heap, count):
+def pop(heap, count):
     """Take the first vertex from a heap of `count`."""
     count -= 1
-    key, turn, v = keys[count], turns[count], heap[count]
+    distance, turn, v = heap[count].distance, heap[count].turn, heap[count].vertex
     at = np.int64(0)
     while 2 * at + 1 < count:
         below = 2 * at + 1
-        other = below + 1
-        if other < count and (
-            keys[other] < keys[below] or (keys[other] == keys[below] and turns[other] < turns[below])
-        ):  # fmt: skip
-            below = other
-        if key < keys[below] or (key == keys[below] and turn < turns[below]):
+        if below + 1 < count and precedes(heap[below + 1], heap[below].distance, heap[below].turn):
+            below += 1
+        if not precedes(heap[below], distance, turn):
             break
-        keys[at], turns[at], heap[at] = keys[below], turns[below], heap[below]
+        move(heap, below, at)
         at = below
-    keys[at], turns[at], heap[at] = key, turn, v
+    put(heap, at, distance, turn, v)
     return count
 
 
-# wide: a compiled function takes its arrays one by one.
-def settle_next(
-    offsets, others, lengths, keys, turns, heap, count, seen, settled, steps, far_seen, far_settled, best, turn, middle
-):  # fmt: skip
+def precedes(entry, distance, turn):
+    """Whether an entry comes before one of this distance and turn."""
+    return entry.distance < distance or (entry.distance == distance and entry.turn < turn)
+
+
+def move(heap, at, to):
+    """Copy an entry."""
+    put(heap, to, heap[at].distance, heap[at].turn, heap[at].vertex)
+
+
+def put(heap, at, distance, turn, v):
+    """Write an entry."""
+    heap[at].distance, heap[at].turn, heap[at].vertex = distance, turn, v
+
+
+def settle_next(lists, heap, count, side, known, meeting):
     """Settle the first vertex of the heap, unless it is settled. Returns how many vertices are in the heap then.
 
-    ``seen[v]`` is the distance of v, below 0 if it is not known; ``far_seen[v]`` that from the other end. The shortest
-    path so far leads through `middle` and has the length `best`. Returns -1 if the vertex is settled from both ends.
+    `lists` are offsets, neighbours and lengths. Side 0 searches from the source, and side 1 to the target; what side s
+    knows of vertex v is at ``2 * v + s``. Returns -1 if the vertex is settled from both ends.
     """
-    v, distance = np.int64(heap[0]), keys[0]
-    count = pop(keys, turns, heap, count)
-    if settled[v]:
+    offsets, others, lengths = lists
+    far = 1 - side
+    v, distance = np.int64(heap[0].vertex), heap[0].distance
+    count = pop(heap, count)
+    if known[2 * v + side].settled:
         return count
-    settled[v] = 1
-    if far_settled[v]:
+    known[2 * v + side].settled = 1
+    if known[2 * v + far].settled:
         return np.int64(-1)
     for e in range(offsets[v], offsets[v + 1]):
         w = np.int64(others[e])
-        through = distance + lengths[e]
-        if not settled[w] and (seen[w] < 0 or through < seen[w]):
-            seen[w], steps[w] = through, v + 1
-            count = push(keys, turns, heap, count, through, turn[0], w)
-            turn[0] += 1
-            if far_seen[w] >= 0 and (middle[0] < 0 or through + far_seen[w] < best[0]):
-                best[0], middle[0] = through + far_seen[w], w
+        near, through = 2 * w + side, distance + lengths[e]
+        if not known[near].settled and (known[near].step == 0 or through < known[near].distance):
+            known[near].distance, known[near].step = through, v + 1
+            count = push(heap, count, through, meeting[0].turn, w)
+            meeting[0].turn += 1
+            whole = through + known[2 * w + far].distance
+            if known[2 * w + far].step != 0 and (meeting[0].middle < 0 or whole < meeting[0].length):
+                meeting[0].length, meeting[0].middle = whole, w
     return count
 
 
-# wide: a compiled function takes its arrays one by one.
-def meet_by_length(
-    source, target, offsets, others, lengths, back_offsets, back_others, back_lengths, keys, turns, heap,
-    back_keys, back_turns, back_heap, seen, back_seen, settled, back_settled, before, after, best, turn, middle,
-):  # fmt: skip
-    """Settle one vertex from `source` and one to `target` in turns. Returns 1 if there is a path, through `middle`."""
-    count = push(keys, turns, heap, np.int64(0), 0, np.int64(0), source)
-    back_count = push(back_keys, back_turns, back_heap, np.int64(0), 0, np.int64(1), target)
-    before[source], after[target] = source + 1, target + 1
-    seen[source], back_seen[target], turn[0] = 0, 0, 2
-    forward = True
-    while count > 0 and back_count > 0:
-        if forward:
-            count = settle_next(
-                offsets, others, lengths, keys, turns, heap, count, seen, settled, before, back_seen, back_settled,
-                best, turn, middle,
-            )  # fmt: skip
-        else:
-            back_count = settle_next(
-                back_offsets, back_others, back_lengths, back_keys, back_turns, back_heap, back_count, back_seen,
-                back_settled, after, seen, settled, best, turn, middle,
-            )  # fmt: skip
-        forward = not forward
-    return np.int64(count < 0 or back_count < 0)
+def settle_in_turns(lists, far_lists, heap, far_heap, known, meeting):
+    """Settle one vertex from either end in turns. Returns 1 if there is a path."""
+    side, count, far_count = np.int64(0), np.int64(1), np.int64(1)
+    while count > 0 and far_count > 0:
+        count = settle_next(lists, heap, count, side, known, meeting)
+        lists, far_lists, heap, far_heap = far_lists, lists, far_heap, heap
+        side, count, far_count = 1 - side, far_count, count
+    return np.int64(count < 0 or far_count < 0)
 
 
-MEET_BY_LENGTH = {
-    dtype: Kernel(
-        f"i64 i64 i64* u32* {name} i64* u32* {name} {name} i64* u32* {name} i64* u32* {name} {name} u8* u8* i64* i64* "
-        f"{name} i64* i64*",
-        meet_by_length,
+def records(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
+    """The types of a heap's entries, of what a search knows of a vertex, and of where both meet.
+
+    Turns have 32 bits, because there is at most one for each edge that a search follows, and a NetworkX graph of 2^31
+    edges takes hundreds of gigabytes. So an entry has 16 bytes, and never lies in two cache lines.
+    """
+    return (
+        np.dtype([("distance", dtype), ("turn", np.uint32), ("vertex", np.uint32)]),
+        np.dtype([("distance", dtype), ("step", np.uint32), ("settled", np.uint32)]),
+        np.dtype([("length", dtype), ("middle", np.int64), ("turn", np.int64)]),
     )
-    for dtype, name in TYPES.items()
-}
+
+
+def begun(dtype: np.dtype[Any], n: int, m: int, source: int, target: int) -> tuple[Array, Array, Array, Array]:
+    """Both heaps, what the searches know, and where they meet: at the beginning, with both ends in their heaps."""
+    entry, vertex, both = records(dtype)
+    heap, back_heap, known, meeting = (
+        np.empty(m + 1, entry), np.empty(m + 1, entry), np.zeros(2 * n, vertex), np.zeros(1, both)
+    )  # fmt: skip
+    heap[0], back_heap[0], meeting[0] = (0, 0, source), (0, 1, target), (0, -1, 2)
+    known["step"][[2 * source, 2 * target + 1]] = source + 1, target + 1
+    return heap, back_heap, known, meeting
+
+
+def meeting_kernel(dtype: np.dtype[Any]) -> Kernel:
+    """The kernel for distances of this type: `settle_in_turns`, over arrays that `begun` makes."""
+    entry, vertex, both = records(dtype)
+    lists = f"i64* u32* {TYPES[dtype]}"
+
+    # wide: a compiled function takes its arrays one by one.
+    def meet_by_length(
+        offsets, others, lengths, back_offsets, back_others, back_lengths, heap, back_heap, known, meeting
+    ):  # fmt: skip
+        return settle_in_turns(
+            (offsets, others, lengths), (back_offsets, back_others, back_lengths),
+            struct_array(heap, entry), struct_array(back_heap, entry),
+            struct_array(known, vertex), struct_array(meeting, both),
+        )  # fmt: skip
+
+    return Kernel(f"{lists} {lists} void* void* void* void*", meet_by_length)
+
+
+MEET_BY_LENGTH = {dtype: meeting_kernel(dtype) for dtype in TYPES}
 
 
 # wide: both directions with their lengths.
@@ -125,13 +155,10 @@ def shortest_between(
     `lengths` are those of the edges of `rows`, and `back_lengths` those of `back`, which lead to each vertex; all are 0
     or more.
     """
-    n, m, dtype = len(rows.offsets) - 1, len(rows.neighbours) + 1, lengths.dtype
-    heaps = [np.empty(m, kind) for _ in range(2) for kind in (dtype, np.int64, np.uint32)]
-    seen, settled = np.full((2, n), -1, dtype), np.zeros((2, n), np.uint8)
-    before, after = np.zeros((2, n), np.int64)
-    middle = np.full(1, -1, np.int64)
-    found = MEET_BY_LENGTH[dtype](
-        source, target, rows.offsets, rows.neighbours, lengths, back.offsets, back.neighbours, back_lengths, *heaps,
-        *seen, *settled, before, after, np.zeros(1, dtype), np.zeros(1, np.int64), middle,
-    )  # fmt: skip
-    return joined(before, after, int(middle[0])) if found else None
+    search = begun(lengths.dtype, len(rows.offsets) - 1, len(rows.neighbours), source, target)
+    found = MEET_BY_LENGTH[lengths.dtype](
+        rows.offsets, rows.neighbours, lengths, back.offsets, back.neighbours, back_lengths, *search
+    )
+    *_, known, meeting = search
+    steps = known["step"]
+    return joined(steps[::2], steps[1::2], int(meeting["middle"][0])) if found else None

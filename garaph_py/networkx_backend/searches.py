@@ -123,7 +123,11 @@ def remove(n, offsets, others, waiting, queue, bounds):
 
 SEARCH = Kernel("i64* u32* u32* i64 i64 i32* i64*", search)
 REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
-TYPES = {np.dtype(np.int64): "i64*", np.dtype(np.float32): "f32*", np.dtype(np.float64): "f64*"}
+TYPES: dict[np.dtype[Any], str] = {
+    np.dtype(np.int64): "i64*",
+    np.dtype(np.float32): "f32*",
+    np.dtype(np.float64): "f64*",
+}
 """The types of distances."""
 CLAIM = {
     dtype: Kernel(f"i64 i64* u32* {name} {name} i64* i64* u32* i64*", claim) for dtype, name in TYPES.items()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.networkx_backend.bidirectional import MEET_BY_LENGTH
+from garaph_py.networkx_backend.bidirectional import MEET_BY_LENGTH, begun
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
@@ -16,12 +16,9 @@ def test_compiled_search_does_what_its_python_does(dtype, target):
     edges, dtype = graph._arrays.in_edges, np.dtype(dtype)
     lists = edges.offsets, edges.neighbours, edges.values.astype(dtype)
     for call in (MEET_BY_LENGTH[dtype], MEET_BY_LENGTH[dtype].function):
-        heaps = [np.zeros(graph.m + 1, kind) for _ in range(2) for kind in (dtype, np.int64, np.uint32)]
-        seen, settled = np.full((2, graph.n), -1, dtype), np.zeros((2, graph.n), np.uint8)
-        ways, best = np.zeros((2, graph.n), np.int64), [np.zeros(1, kind) for kind in (dtype, np.int64, np.int64)]
-        best[2][0] = -1
-        met = call(0, target, *lists, *lists, *heaps, *seen, *settled, *ways, *best)
-        found.append([met, *(each.tolist() for each in (seen, settled, ways, *best))])
+        search = begun(dtype, graph.n, graph.m, 0, target)
+        met = call(*lists, *lists, *[each.view(np.recarray) for each in search])
+        found.append([met, *(each.tolist() for each in search[2:])])
     assert found[0] == found[1]
 
 
