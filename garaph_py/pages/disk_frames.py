@@ -17,6 +17,7 @@ from ..storage.aio import Scatter
 from ..storage.disks import Batch, Request
 from ..storage.reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from ..system.memory import on_own_pages
+from .layout import Page
 
 Array = npt.NDArray[Any]
 
@@ -189,6 +190,8 @@ class PageFrame:
         Whether the page is resident and has been read completely.
     spent : int
         What reading parts of a resident page has cost, in edges that the disk reads in sequence in the same time.
+    holds : Page or None
+        The page that is not resident, but that it still holds: read completely, and checked.
     """
 
     buffers: list[PageBuffer]
@@ -199,3 +202,9 @@ class PageFrame:
     begun: bool = False
     loaded: bool = False
     spent: int = 0
+    holds: Page | None = None
+
+    def has(self, page: Page) -> bool:
+        """Whether it holds all edges of `page`."""
+        held = self.holds
+        return held is not None and held.first_edge <= page.first_edge and page.last_edge <= held.last_edge

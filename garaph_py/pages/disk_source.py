@@ -1,11 +1,11 @@
 """Pages of a graph whose edges are on disk: prefetched for the thread that works on them, within a memory budget.
 
 A fixed set of pages is resident: they stay in memory once they have been read. The other pages are read into a few
-frames, again in each iteration. (A least-recently-used cache would not help: every iteration passes over the pages in
-the same order, so each page would be evicted just before it is needed again.) While little of a resident page is
-wanted, only that is read; once this has cost as much as reading the page, the page is read. Two pages share the block
-in which one ends and the other begins: the later page copies it from the frame of the earlier one, which may be its
-own.
+frames, again in each iteration. Afterwards the frames hold the last of them, so the next iteration begins with these
+(`held_first`). (In ascending order each page would be overwritten just before it is needed again, as in a
+least-recently-used cache.) While little of a resident page is wanted, only that is read; once this has cost as much as
+reading the page, the page is read. Two pages share the block in which one ends and the other begins: the later page
+copies it from the frame of the earlier one, which may be its own.
 """
 
 from __future__ import annotations
@@ -198,6 +198,18 @@ class DiskPageSource:
         records = 2 + (ends - firsts) // RUN * RECORD.itemsize // PAGESIZE  # they may begin and end within a page
         return WIDEST * (ends - firsts) + 2 * SECTOR * blocks, records
 
+    def held_first(self, pages: Iterable[Page]) -> list[Page]:
+        """See `PageSource`. Then come the pages behind these, which copy the blocks that they share, and then those
+        before."""
+        held = [self.number_at(frame.holds.first_vertex) for frame in self._free if frame.holds is not None]
+        first = held[0] if held else 0  # of the frame that has been free for longest
+
+        def turn_of(page: Page) -> tuple[bool, bool]:
+            number = self.number_at(page.first_vertex)
+            return number not in held, number < first
+
+        return sorted(pages, key=turn_of)
+
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         chosen = list(pages)
         if wanted is None and self._begun == (chosen, values):  # what an earlier call has begun goes on
@@ -240,7 +252,10 @@ class DiskPageSource:
         if not frame.loaded:
             for buffer in frame.buffers:
                 buffer.blocks.check_joints(buffer.plan.first, buffer.plan.last)
-            frame.loaded = frame.stays and all(buffer.whole for buffer in frame.buffers)
+            is_whole = all(buffer.whole for buffer in frame.buffers)
+            frame.loaded = frame.stays and is_whole
+            if is_whole and not frame.stays and frame.holds is None:
+                frame.holds = page
         return self.part(page, False)
 
     def part(self, page: Page, alone: bool) -> PageEdges:
@@ -339,8 +354,9 @@ class DiskPageSource:
 
     def _frame_for(self, page: Page) -> PageFrame:
         if not self._stays(page):
-            frame = self._free.popleft()
-            frame.begun = False
+            frame = min(self._free, key=lambda each: (not each.has(page), each.holds is not None))
+            self._free.remove(frame)
+            frame.begun = frame.has(page)
             return frame
         with self._lock:
             if page.number not in self._staying:
@@ -349,7 +365,7 @@ class DiskPageSource:
 
     def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
         """Put the requests for a page, or for its wanted parts, in the disks' queues."""
-        page = self.pages[page.number] if frame.stays else page
+        page, frame.holds = self.pages[page.number] if frame.stays else page, None
         ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
         plans = list[tuple[PageBuffer, Plan]]()
         for k, buffer in enumerate(frame.buffers):
@@ -432,7 +448,8 @@ class DiskPageSource:
         self._drop([frame for frame in self._coming.values() if not (frame.stays and self._shared)])
         self._coming.clear()
         self._given.clear()
-        self._latest, self._free = None, deque(self._frames)
+        self._latest = None
+        self._free.extend(frame for frame in self._frames if frame not in self._free)
         with self._lock:
             for frame in (*self._frames, *self._staying.values()):
                 frame.before, frame.users = None, 0

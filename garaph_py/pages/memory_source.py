@@ -50,6 +50,9 @@ class MemoryPageSource:
     def pages_for(self, ranges: Array) -> Sequence[Page]:
         return self._pages
 
+    def held_first(self, pages: Iterable[Page]) -> list[Page]:
+        return list(pages)
+
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         pass
 

@@ -46,6 +46,10 @@ class PartSource:
         """See `PageSource`. These pages are not merged: their parts would be in several pages of `whole`."""
         return self.pages
 
+    def held_first(self, pages: Iterable[Page]) -> list[Page]:
+        """See `PageSource`. Parts of one page of `whole` stay together."""
+        return self.whole.held_first(pages)
+
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._read, self._left, self._given, self._is_whole = {}, Counter(), set(), wanted is None
         for page in pages:

@@ -96,6 +96,11 @@ class PageQueue(Generic[Slot]):
         with self.lock:
             self.copying -= page.edges
 
+    def arrange(self, order: Callable[[Iterable[Page]], list[Page]]) -> None:
+        """Bring the pages to copy into another order."""
+        with self.lock:
+            self.streamed = deque(order(self.streamed))
+
     def streamed_pages(self) -> list[Page]:
         """The pages to copy, in order."""
         with self.lock:

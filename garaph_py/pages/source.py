@@ -67,6 +67,9 @@ class PageSource(Protocol):
         Consecutive pages of which few edges are needed may be merged.
         """
 
+    def held_first(self, pages: Iterable[Page]) -> list[Page]:
+        """An order of these pages in which the fewest are read: it begins with those that are still in memory."""
+
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         """Start to read these pages, in the order in which the thread will call `edges`.
 

@@ -88,7 +88,8 @@ def test_damage_in_a_run_is_found_where_it_is_read(saved, pages):
     graph, _, _ = saved
     offsets = graph._arrays.in_edges.offsets
     stored = pages._arrays[0]
-    block = stored.array.blocks // 2
+    held = min(frame.holds.first_edge for frame in pages._frames if frame.holds is not None)
+    block = held // stored.block_elements // 2  # of a page that is read again
     data, start = stored.reader.paths[stored._disks[block]], int(stored._words[block])
     whole, element = data.read_bytes(), block * stored.block_elements
     try:

@@ -328,7 +328,11 @@ class CpuExecutor(StepByParts):
         results = {page: PageResult(0, 0, 0, 0, None, skipped=True) for page in pages}
         tasks = {page: task for page in results if (task := self._pull.task(page, state, mode)) is not None}
         wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode != PULL else None
-        due = list(tasks) if self.order is None else in_order(tasks, self.order)
+        due = list(tasks)
+        if self.order is not None:
+            due = in_order(tasks, self.order)
+        elif self.after_pull is None:  # it is told of pages in ascending order
+            due = source.held_first(tasks)
         source.prefetch(due, wanted)
         for page in due:
             self.pool.about = {"page": page.number, "edges": page.edges}

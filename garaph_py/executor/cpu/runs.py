@@ -149,6 +149,8 @@ class Runs:
     def active_pages(self, active: VertexSet, source: PageSource, merges: bool = False) -> dict[Page, Array]:
         """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`).
 
+        First come those that are still in memory.
+
         If `merges`, pages of which few edges are needed may be merged (`PageSource.pages_for`).
         """
         pages = source.pages
@@ -158,10 +160,9 @@ class Runs:
             if merges and before[-1] <= FEW_BLOCKS:
                 every = Page(0, 0, self._arrays.n, 0, self._arrays.m)
                 pages = source.pages_for(edge_ranges(active, self._arrays.out_edges.offsets, every))
-            pages = [
-                page for page in pages
-                if before[page.first_vertex // BLOCK] < before[-(-page.last_vertex // BLOCK)]
-            ]  # fmt: skip
+            pages = source.held_first(
+                page for page in pages if before[page.first_vertex // BLOCK] < before[-(-page.last_vertex // BLOCK)]
+            )
         found: dict[Page, Array] = {}
         for page in pages:
             count, prefix = self.prefix_of(active, self._arrays.out_edges.offsets, page.first_vertex, page.last_vertex)

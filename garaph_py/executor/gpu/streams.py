@@ -395,6 +395,7 @@ class Streams:
         closes the generator, and then calls `stop`.
         """
         try:
+            queue.arrange(source.held_first)
             source.prefetch(queue.streamed_pages())
             yield from self._drive(queue, source, work)
             if self.timeline is not None:
