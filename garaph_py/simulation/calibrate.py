@@ -33,7 +33,7 @@ from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..runtime.options import HYBRID, cpu_chains
 from .demand import CHAIN, PUSH_FEW, Demand, demand_of, of_push, supersteps
-from .executor import capabilities_of, engine_costs
+from .executor import SimulatedCpu, capabilities_of, engine_costs
 from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun
@@ -450,13 +450,13 @@ def stolen(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, floa
 
     Assumes that both processors finish at about the same time.
     """
-    work, program = run.workload, run.workload.traits.name
-    cpu, gpu = (machine.work_of(device, program, PULL) for device in (CPU, GPU))
+    work = run.workload
+    cpu = SimulatedCpu(work, machine, run.threads, run.options.policy)
+    gpu = machine.work_of(GPU, work.traits.name, PULL)
     gpu_share = row["from_device"] / (work.vertices * work.back_bytes)  # of vertices; about that of edges
     pieces = row["pages"] - gpu_share * len(work.residency(room_of(run)).pages)
     left = row["seconds"] - gpu.iteration - gpu.seconds(0, work.vertices, work.vertex_data)
-    edges, vertices = (1 - gpu_share) * work.edges, (1 - gpu_share) * work.vertices
-    left -= cpu.seconds(edges, vertices, work.vertex_data, run.threads)
+    left -= (1 - gpu_share) * work.edges * cpu.edge_seconds(work.activities[row["number"]], PULL)
     return max(pieces, 0.0), max(left, 0.0)
 
 

@@ -178,13 +178,17 @@ class SimulatedCpu:
 
     def page_costs(self, activity: Activity, mode: str) -> Callable[[Page], float]:
         """The seconds of a page in an iteration that is shared with a GPU, in which the CPU pulls, or has notified."""
+        seconds, page_seconds = self.edge_seconds(activity, mode), self.costs_of(mode).page
+        return lambda page: seconds * page.edges + page_seconds
+
+    def edge_seconds(self, activity: Activity, mode: str) -> float:
+        """The seconds of an edge in such an iteration, all cores working, with its part of the vertices' time."""
         work, data = self.costs_of(mode), self.workload.vertex_data
         demand = demand_of(self.workload, activity, mode, self.policy, self.cores)
         if mode == NOTIFY_PULL:
             shape, gathered = self.workload.shape, demand.gathered
             demand = Demand(mode, 0, 0.0, gathered * shape.near, gathered * shape.far, gathered)
-        seconds = (work.of(demand, data) - work.iteration - work.call) / max(self.workload.edges, 1)
-        return lambda page: seconds * page.edges + work.page
+        return (work.of(demand, data) - work.iteration - work.call) / max(self.workload.edges, 1)
 
     def _list_seconds(self, edges: int) -> float:
         """Seconds to read the lists of single vertices from random places on the disks."""

@@ -144,9 +144,9 @@ class WorkCost:
             + self.waited * demand.waited + self.first * demand.first + self.call * demand.calls + self.iteration
         )  # fmt: skip
 
-    def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
-        """Seconds for the given numbers of edges and vertices on `cores` cores, without `page` and `iteration`."""
-        return (self.edge.seconds(vertex_data) * edges + self.vertex.seconds(vertex_data) * vertices) / cores
+    def seconds(self, edges: float, vertices: float, vertex_data: float) -> float:
+        """Seconds of the GPU for the given numbers of edges and vertices, without `page` and `iteration`."""
+        return self.edge.seconds(vertex_data) * edges + self.vertex.seconds(vertex_data) * vertices
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..dispatch.observation import Observation
+from ..dispatch.policy import Policy
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
@@ -76,7 +77,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     """
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
-    speeds = speeds_of(workload, machine) if options.device == HYBRID and options.policy.hardware else None
+    policy = options.policy
+    speeds = speeds_of(workload, machine, policy) if options.device == HYBRID and policy.hardware else None
     scheduler = scheduler_of(workload, options, executor.capabilities, executor.pages, k, speeds)
     done, activities = Simulation(), workload.activities
     unfinished = unfinished_edges(workload)
@@ -125,15 +127,13 @@ def scheduler_of(
     return scheduler
 
 
-def speeds_of(workload: Workload, machine: Machine) -> Speeds:
+def speeds_of(workload: Workload, machine: Machine, policy: Policy) -> Speeds:
     """What `runtime.speeds` would measure on the modelled machine, if its gathers were those of this program."""
     assert machine.link is not None
-    cpu, gpu = (
-        machine.work_of(processor, workload.traits.name, PULL).seconds(1, 0, workload.vertex_data)
-        for processor in (CPU, GPU)
-    )
-    cores = cores_beside_gpu(machine.cores)
-    return Speeds(cores / max(cpu, LEAST_SECONDS), 1 / max(gpu, LEAST_SECONDS), machine.link.to_device)
+    cpu = SimulatedCpu(workload, machine, cores_beside_gpu(machine.cores), policy)
+    cpu_seconds = cpu.edge_seconds(workload.activities[0], PULL)
+    gpu_seconds = machine.work_of(GPU, workload.traits.name, PULL).seconds(1, 0, workload.vertex_data)
+    return Speeds(1 / max(cpu_seconds, LEAST_SECONDS), 1 / max(gpu_seconds, LEAST_SECONDS), machine.link.to_device)
 
 
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:

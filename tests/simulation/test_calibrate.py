@@ -11,9 +11,10 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import FormatError, ParameterError
-from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
+from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
-from garaph_py.simulation.calibrate import calibrate, fit
+from garaph_py.simulation.calibrate import calibrate, fit, with_sharing
+from garaph_py.simulation.machine import UnitCost, WorkCost
 from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
 from tests.support.command import garaph
@@ -46,6 +47,15 @@ def test_calibration_finds_the_machine_again():
                     run = recorded(scale, traits, device, share)
                     again = simulate(run.workload, machine, run.options, run.room)
                     assert again.seconds == pytest.approx(run.seconds, rel=0.1), (scale, traits.name, device, share)
+
+
+def test_costs_of_sharing_leave_out_what_the_cpu_s_edges_take():
+    pull = WorkCost(CPU, "PageRank", PULL, UnitCost(0.0), near=1e-8, iteration=2e-4)
+    known = replace(KNOWN, work=(pull, *KNOWN.work[1:]))
+    runs = [recorded(scale, SUMS, "hybrid", 0.25, known) for scale in (20, 21)]
+    assert {row["device"] for run in runs for row in run.rows} == {GPU, BOTH}
+    found = with_sharing(replace(known, work=known.work[:-1]), runs).overhead("PageRank")
+    assert found.page == pytest.approx(2e-4, rel=0.4)  # the edges of a page take the CPU 0.05 s
 
 
 def test_copies_and_the_first_iteration_have_costs_of_their_own():

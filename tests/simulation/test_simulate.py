@@ -122,6 +122,16 @@ def test_the_modelled_machine_s_speeds_are_what_rates_begin_with():
     assert done.iterations[0].device == CPU
 
 
+def test_the_modelled_machine_s_speeds_count_all_that_an_edge_costs():
+    """A calibrated CPU has no cost of an edge: it is in those of near and far sources, and of vertices."""
+    work = workload(LABELS, [Activity(8, 256)])
+    near = 0.5 / 128 / work.shape.near
+    vertex = 0.5 / 128 * work.edges / work.shape.lists
+    cpu = WorkCost(CPU, "any", PULL, UnitCost(0.0), UnitCost(vertex), near=near)
+    done = simulate(work, replace(SMALL, work=(cpu, *SMALL.work[1:])), how("hybrid", "garaph"), room=2048)
+    assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 8 / 6)  # as above
+
+
 def test_handing_a_page_to_the_cpu_takes_time():
     machine = replace(SMALL, work=(*SMALL.work, WorkCost(BOTH, "any", PULL, page=1.0, iteration=0.25)))
     done = simulate(workload(), machine, how("hybrid", "garaph"), room=2048)
