@@ -130,8 +130,13 @@ def test_a_neighbour_that_is_no_node_is_for_python():
     assert reader([{0: {}, 1: {}}, {}]).neighbours([0, 2], table_of([0, 2])) is None
 
 
-def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
-    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+@pytest.mark.parametrize("lacks", ["its lock", "types where kernels read them"])
+def test_a_python_without_these_reads_dictionaries_itself(lacks, monkeypatch):
+    if lacks == "its lock":
+        monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    else:
+        monkeypatch.setattr(dictionaries, "TYPE_WORD", 0)
+        monkeypatch.setattr(dictionaries, "has_types", dictionaries.has_types.__wrapped__)
     assert reader([{0: {"w": 1}}]).neighbours([0], table_of([0])) is None
     assert reader([{0: {0: {}}}], several=True).sizes() is None
     assert reader([{0: {"w": 1}}]).numbers(1, "w", 1) is None
