@@ -23,21 +23,21 @@ def make_init(f: Functions) -> RecordKernel:
 
     def initialize(t):
         """Values, first frontier and first total of the vertices [first_vertex, last_vertex)."""
-        tally, word = zero(), np.uint64(0)
-        for v in range(t.first_vertex, t.last_vertex):
-            data = load_data(t.vertex_data, v)
-            in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-            out_edges = t.degree_offsets[v + 1] - t.degree_offsets[v]
-            value = init(t.parameters, v, count(t.n), in_degree, count(out_edges), data)
-            store(t.values, v, value)
-            part = aggregate(t.parameters, value, value, v, count(t.n), in_degree, count(out_edges), data)
-            is_active = frontier(t.parameters, value, v, count(t.n), in_degree, count(out_edges), data)
-            tally = add(tally, (is_active, not done(t.parameters, identity(t.parameters), value), out_edges, part))
-            if is_active:
-                word |= bit_of(v)
-            if v & 63 == 63 or v + 1 == t.last_vertex:
-                insert_word(t.frontier, t.frontier_blocks, v >> 6, word)
-                word = np.uint64(0)
+        tally = zero()
+        for w in range(t.first_vertex >> 6, ((t.last_vertex - 1) >> 6) + 1):
+            word = np.uint64(0)
+            for v in range(max(t.first_vertex, w << 6), min(t.last_vertex, (w + 1) << 6)):
+                data = load_data(t.vertex_data, v)
+                in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
+                out_edges = t.degree_offsets[v + 1] - t.degree_offsets[v]
+                value = init(t.parameters, v, count(t.n), in_degree, count(out_edges), data)
+                store(t.values, v, value)
+                part = aggregate(t.parameters, value, value, v, count(t.n), in_degree, count(out_edges), data)
+                is_active = frontier(t.parameters, value, v, count(t.n), in_degree, count(out_edges), data)
+                changes = not done(t.parameters, identity(t.parameters), value)
+                tally = add(tally, (is_active, changes, out_edges, part))
+                word |= np.uint64(is_active) << np.uint64(v & 63)
+            insert_word(t.frontier, t.frontier_blocks, w, word)
         leave(t, 0, tally)
         return 0
 
