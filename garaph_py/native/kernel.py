@@ -125,6 +125,29 @@ class From:
     starts: Array
 
 
+MOST_KNOWN = 64
+"""Arrays of which `Addresses` keeps the addresses: a run has some thirty, besides those that it uses only once."""
+
+
+class Addresses:
+    """The addresses of arrays that kernels took before; to find one takes Python most of a microsecond. The arrays stay
+    in memory as long as they are known."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Array, str, int]] = {}  # by `id`, which no other array gets meanwhile
+
+    def of(self, kind: str, array: Array) -> int:
+        """The address of `array`; raise `TypeError` if it does not fit an argument of type `kind`."""
+        known = self._known.get(id(array))
+        if known is not None and known[1] == kind:
+            return known[2]
+        address = checked_address(kind, array)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[id(array)] = array, kind, address
+        return address
+
+
 NOTHING = object()
 """What an `ArgumentTable` holds for an argument that may differ from call to call, or has not been set."""
 
@@ -132,9 +155,7 @@ NOTHING = object()
 class ArgumentTable:
     """The arguments of `count` calls of one kernel: a row of 64-bit words for each call.
 
-    A table that is used often is kept and filled again. Finding the address of an array takes Python most of a
-    microsecond; `put` skips that if the argument is still the same array, or the one before, as two that are exchanged
-    in each iteration are.
+    A table that is used often is kept and filled again.
 
     Attributes
     ----------
@@ -148,15 +169,14 @@ class ArgumentTable:
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
         self.held: list[Any] = [NOTHING] * len(kernel.signature)
-        self._before: dict[int, tuple[Array, int]] = {}  # the array before, by argument, and its address
-        self._takes_array = kernel.takes_array
+        self._signature, self._takes_array = kernel.signature, kernel.takes_array
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def put(self, k: int, value: Any) -> None:
+    def put(self, k: int, value: Any, known: Addresses | None = None) -> None:
         """Set argument `k` of every call.
 
         Parameters
@@ -165,35 +185,28 @@ class ArgumentTable:
         value : number, array, PerCall, From or None
             A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` or `From`
             for an array argument that differs. None is a null pointer.
+        known : Addresses, optional
+            Keeps the address of an array.
         """
         held = self.held[k]
         if value is held:
             return
+        kind, given = self._signature[k], type(value)
         if not self._takes_array[k]:
             self._put_number(k, value)
-        elif isinstance(value, From):
-            begins = value.starts * value.array.itemsize
-            self.words[:, k] = checked_address(self.kernel.signature[k], value.array) + begins
-            self.held[k] = (value,)  # `starts` may change
-        elif isinstance(value, PerCall):
-            if not (isinstance(held, PerCall) and held.array is value.array):
-                address = checked_address(self.kernel.signature[k], value.array)
+        elif given is PerCall:
+            if not (type(held) is PerCall and held.array is value.array):
+                address = checked_address(kind, value.array)
                 self.words[:, k] = address + np.arange(len(self)) * value.array.strides[0]
             self.held[k] = value
+        elif given is From:
+            begins = value.starts * value.array.itemsize
+            self.words[:, k] = checked_address(kind, value.array) + begins
+            self.held[k] = (value,)  # `starts` may change
         else:
-            self.words[:, k] = 0 if value is None else self._address(k, value)
+            find = checked_address if known is None else known.of
+            self.words[:, k] = 0 if value is None else find(kind, value)
             self.held[k] = value
-
-    def _address(self, k: int, array: Array) -> int:
-        """The address of an array that becomes argument `k` of all calls."""
-        before = self._before.get(k)
-        if before is not None and before[0] is array:
-            address = before[1]
-        else:
-            address = checked_address(self.kernel.signature[k], array)
-        if isinstance(held := self.held[k], np.ndarray):
-            self._before[k] = held, int(self.words[0, k])
-        return address
 
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
@@ -204,7 +217,7 @@ class ArgumentTable:
         else:
             self.held[k] = NOTHING
         column = self.words[:, k]
-        (column.view(np.float64) if self.kernel.signature[k] == "f64" else column)[:] = value
+        (column.view(np.float64) if self._signature[k] == "f64" else column)[:] = value
 
     def fill(self, *arguments: Any) -> ArgumentTable:
         """Set all arguments; return this table."""

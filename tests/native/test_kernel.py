@@ -4,6 +4,7 @@ import ctypes
 import math
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -51,6 +52,20 @@ def test_a_table_that_is_filled_again_reads_what_was_put_last():
     assert written(by_start, numbers) == [[5, 6], [0, 0], [0, 0]]
     starts[:] = 1, 0
     assert written(by_start, numbers) == [[6, 5], [0, 0], [0, 0]]
+
+
+def test_a_known_address_is_that_of_the_same_array_and_fits_the_type():
+    known, array = kernel.Addresses(), np.zeros(4)
+    for _ in range(2):
+        assert known.of("f64*", array) == kernel.address_of(array)
+        with pytest.raises(TypeError, match="float64"):
+            known.of("i64*", array)
+    for _ in range(2 * kernel.MOST_KNOWN):
+        array = np.zeros(2)
+        left = weakref.ref(array)
+        assert known.of("f64*", array) == kernel.address_of(array)
+        del array
+        assert left() is not None  # else another array could get its `id`
 
 
 def read_clock(out):

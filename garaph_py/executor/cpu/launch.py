@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ... import events
 from ...graph.arrays import GraphArrays
 from ...native import Kernel, prepare
+from ...native.kernel import Addresses
 from ...native.threads import ThreadPool
 from ...pages.source import PageEdges
 from ...program import BoundProgram
@@ -36,6 +37,7 @@ class Launcher:
         self.bound, self.pool, self._listener = bound, pool, listener
         self._prepared: set[Kernel] = set()
         self._tables: dict[tuple[str, int], RecordTable] = {}
+        self._known = Addresses()
         self._constants = {
             "n": arrays.n, "in_offsets": arrays.in_edges.offsets, "out_offsets": arrays.out_edges.offsets,
             "degree_offsets": arrays.degree_offsets, "parameters": bound.parameters, "vertex_data": bound.vertex_data,
@@ -68,7 +70,7 @@ class Launcher:
         key = kernel.key, calls
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = RecordTable(kernel, calls, self._constants)
+            table = self._tables[key] = RecordTable(kernel, calls, self._constants, self._known)
         return self.pool.launch(table.fill(state, edges, others))
 
     def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:

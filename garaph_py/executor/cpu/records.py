@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from ...native import ArgumentTable, Kernel
+from ...native.kernel import Addresses
 from ...program.bind import record_class
 from ...program.define import define
 from ..arguments import arguments
@@ -27,7 +28,8 @@ STATE = {
     }.items()
 }  # fmt: skip
 """Arguments that are read from the `State`, and how to read them."""
-
+CONSTANTS = "n", "in_offsets", "out_offsets", "degree_offsets", "parameters", "vertex_data"
+"""Arguments that are the same in every launch of a run."""
 
 ACCESS = {
     "Value": "value", "Accumulator": "accumulator", "VertexData": "data", "Parameters": "parameters", "Total": "total",
@@ -52,6 +54,15 @@ class RecordKernel(Kernel):
         The program's functions, if the kernel belongs to a program.
     reader : Reader, optional
         Reads the kernel's edges; the reader's own arguments come first.
+
+    Attributes
+    ----------
+    constants : list of (int, str)
+        The places of its `CONSTANTS` among the arguments.
+    of_state : list of (int, callable)
+        The places of the arguments that are read from the state, and how to read them.
+    places : dict of str to int
+        The places of all others.
     """
 
     def __init__(
@@ -87,6 +98,14 @@ class RecordKernel(Kernel):
         )  # fmt: skip
         super().__init__(" ".join(signature), entry, functions is not None and bool(functions.columns))
         self.edges = len(edges)
+        self.constants, self.of_state, self.places = [], [], {}
+        for place, name in enumerate(self.names, self.edges):
+            if name in CONSTANTS:
+                self.constants.append((place, name))
+            elif name in STATE:
+                self.of_state.append((place, STATE[name]))
+            else:
+                self.places[name] = place
 
 
 class RecordTable:
@@ -97,33 +116,29 @@ class RecordTable:
     kernel : RecordKernel
     calls : int
     constants : mapping
-        Arguments that are the same in every launch, by name; names that the kernel does not take are ignored.
+        `CONSTANTS` by name.
+    known : Addresses
+        Keeps the addresses of arrays for all tables of a run.
     """
 
-    def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any]) -> None:
-        self._table, self._places = ArgumentTable(kernel, calls), {}
-        self._of_state = []
-        for place, name in enumerate(kernel.names, kernel.edges):
-            if name in constants:
-                self._table.put(place, constants[name])
-            elif name in STATE:
-                self._of_state.append((place, STATE[name]))
-            else:
-                self._places[name] = place
+    def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any], known: Addresses) -> None:
+        self._table, self._kernel, self._known = ArgumentTable(kernel, calls), kernel, known
+        for place, name in kernel.constants:
+            self._table.put(place, constants[name], known)
 
     def fill(self, state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any]) -> ArgumentTable:
         """Fill the table with the arguments from the state, the reader's arguments, and all others by name."""
-        if len(others) != len(self._places):
-            raise TypeError(f"{self._table.kernel.name} takes {sorted(self._places)}, not {sorted(others)}")
-        table, places = self._table, self._places
-        held, put = table.held, table.put
+        table, kernel, known = self._table, self._kernel, self._known
+        places, held, put = kernel.places, table.held, table.put
+        if len(others) != len(places):
+            raise TypeError(f"{kernel.name} takes {sorted(places)}, not {sorted(others)}")
         for place, value in enumerate(edges):
             if held[place] is not value:  # most arguments are the same as in the last launch, and `put` is a call
-                put(place, value)
-        for place, of in self._of_state:
+                put(place, value)  # buffers of pages come and go, so nobody keeps their addresses
+        for place, of in kernel.of_state:
             if held[place] is not (array := of(state)):
-                put(place, array)
+                put(place, array, known)
         for name, value in others.items():
             if held[place := places[name]] is not value:
-                put(place, value)
+                put(place, value, known)
         return table
