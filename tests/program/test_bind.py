@@ -95,6 +95,15 @@ def test_annotations_are_understood_as_text_and_in_functions():
     assert seen(Dotted()) == {"start": 2, "rate": 1.0, "other": 0, "unknown": 3}
 
 
+def test_an_annotation_is_evaluated_again_until_its_name_is_known(monkeypatch):
+    class Early(Sum):
+        later: DefinedLater = 1  # noqa: F821
+
+    assert hints(Early) == {"later": Any}
+    monkeypatch.setitem(globals(), "DefinedLater", float)
+    assert hints(Early) == {"later": float}
+
+
 class FromSource(Sum):
     source: int = 6
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +47,7 @@ from .push import Push
 from .push_deltas import DeltaPush
 from .reentry import Reentry
 from .runs import Runs, edge_ranges
-from .sets import COUNT_EDGES
+from .sets import COPY, COUNT_EDGES, copy_words
 
 Array = npt.NDArray[Any]
 
@@ -367,8 +366,8 @@ class CpuExecutor(StepByParts):
 
     def sync_buffers(self, state: State, everywhere: bool = False) -> None:
         if everywhere:
-            bounds = split(self._arrays.n, self.pool.size)
-            self.pool.run(np.copyto, [(state.next_values[a:b], state.values[a:b]) for a, b in pairwise(bounds)])
+            self._launch.prepare(COPY)
+            copy_words(state.values, state.next_values, self.pool)
         else:
             self._copy_active(state)
 

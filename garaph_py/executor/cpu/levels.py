@@ -9,7 +9,6 @@ a word or two of a vertex, whatever the number of sources. The table is made onc
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...native import Kernel, reuse, trailing_zeros
 from ...native.threads import ThreadPool, split
 from ..levels import NARROW, bit_of, table_of
 from ..state import State
+from .sets import copy_words
 
 Array = npt.NDArray[Any]
 
@@ -38,9 +38,15 @@ MINUS_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 # wide: the arguments of a kernel
-def note(frontier, values, left, planes, live, n, level, part, first_word, last_word):
+def note(frontier, values, left, planes, live, n, level, clear, depth, part, first_word, last_word):
     """For the vertices of `frontier` in a range of words, note `level` for each bit that is in `left`, but no longer in
-    the vertex's value; then make `left` the value. ``live[part]`` gets the bits that have been noted."""
+    the vertex's value; then make `left` the value. ``live[part]`` gets the bits that have been noted.
+
+    The planes from `clear` up to `depth` are new, so the range's words there are set to 0 first.
+    """
+    for j in range(clear, depth):
+        for v in range(first_word << 6, min(last_word << 6, n)):
+            planes[j * n + v] = NOTHING
     noted = NOTHING
     for w in range(first_word, last_word):
         vertices = frontier[w]
@@ -98,7 +104,7 @@ def spread(planes, left, words, n, count, depth, first, last, everyone):
     return 0
 
 
-NOTE = Kernel("u64* i64* i64* u64* u64* i64 i64 i64 i64 i64", note)
+NOTE = Kernel("u64* i64* i64* u64* u64* i64 i64 i64 i64 i64 i64 i64", note)
 SPREAD = Kernel("u64* i64* u64* i64 i64 i64 i64 i64 i64", spread)
 
 
@@ -110,12 +116,6 @@ def planes_of(depth: int, n: int) -> Array:
     ndarray of uint64, shape (depth, n)
     """
     return reuse.empty(depth * n, np.uint64).reshape(depth, n)
-
-
-def fill(array: Array, value: int, pool: ThreadPool) -> None:
-    """Set all items of an array of one dimension."""
-    bounds = split(len(array), pool.size)
-    pool.run(np.ndarray.fill, [(array[begin:end], value) for begin, end in pairwise(bounds)])
 
 
 class Levels:
@@ -144,8 +144,7 @@ class Levels:
             frontier.bits[source // WORD] |= np.uint64(1 << source % WORD)
         frontier.mark()
         self._planes, self._depth, self._left = planes_of(NARROW, n), 0, reuse.empty(n, np.int64)
-        parts = [slice(*bounds) for bounds in pairwise(split(n, pool.size))]
-        pool.run(np.copyto, [(self._left[part], values[part]) for part in parts])
+        copy_words(values, self._left, pool)
 
     def after(self, state: State, iterations: int, pool: ThreadPool) -> int:
         """Record the levels of the vertices that the last of these `iterations` has reached; return the bits of the
@@ -154,16 +153,14 @@ class Levels:
         if iterations >> len(self._planes):
             narrow, self._planes = self._planes, planes_of(WIDE, n)
             self._planes[: self._depth] = narrow[: self._depth]
-        while iterations >> self._depth:
-            fill(self._planes[self._depth], 0, pool)
-            self._depth += 1
+        clear, self._depth = self._depth, max(self._depth, iterations.bit_length())
         bounds = np.array(split(-(-n // WORD), PARTS * pool.size))
         planes, parts = self._planes.reshape(-1), len(bounds) - 1
         live = np.zeros(parts, np.uint64)
         pool.launch(
             NOTE.rows(
                 parts, state.frontier.bits, state.values, self._left, planes, live, n, iterations,
-                np.arange(parts), bounds[:-1], bounds[1:],
+                clear, self._depth, np.arange(parts), bounds[:-1], bounds[1:],
             )
         )  # fmt: skip
         return int(np.bitwise_or.reduce(live).view(np.int64))

@@ -1,7 +1,14 @@
-"""Kernels over a set of vertices that do not depend on the program: counting its edges, copying its values."""
+"""Kernels over vertices that do not depend on the program: counting the edges of a set, copying values."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...native import Kernel
+from ...native.threads import ThreadPool, shares
 from .records import RecordKernel
 from .walk import NOTHING, make_for_each
 
@@ -47,3 +54,18 @@ def make_commit(width: int) -> RecordKernel:
 
     names = ("vertices", "vertices_blocks", "first_vertex", "last_vertex", "new_words", "old_words")
     return RecordKernel("commit", commit, names)
+
+
+def copy(source, to, first, last):
+    for k in range(first, last):
+        to[k] = source[k]
+    return 0
+
+
+COPY = Kernel("u32* u32* i64 i64", copy)
+
+
+def copy_words(source: npt.NDArray[Any], to: npt.NDArray[Any], pool: ThreadPool) -> None:
+    """Copy an array, whose items have 32 bits or a multiple, to another one of the same type."""
+    words = source.view(np.uint32)
+    pool.launch(COPY.rows(pool.size, words, to.view(np.uint32), *shares(len(words), pool.size)))

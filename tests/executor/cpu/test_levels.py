@@ -27,15 +27,16 @@ def test_note_does_what_its_function_does():
     outcomes = []
     for run in (levels.NOTE, reference):
         planes, after, live = before.copy(), left.copy(), np.zeros(3, np.uint64)
-        run(frontier, values, after, planes, live, n, level, 1, 0, len(frontier))
+        run(frontier, values, after, planes, live, n, level, 2, 4, 1, 0, len(frontier))  # planes 2 and 3 are new
         outcomes.append((planes, after, live))
     for compiled, expected in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(compiled, expected)
     assert (outcomes[0][0] != before).any()
 
 
-def reference(frontier, values, left, planes, live, n, level, part, first_word, last_word):
+def reference(frontier, values, left, planes, live, n, level, clear, depth, part, first_word, last_word):
     """The same in plain Python, a bit at a time."""
+    planes.reshape(-1, n)[clear:depth, first_word * 64 : last_word * 64] = 0
     for v in range(first_word * 64, min(last_word * 64, len(values))):
         if int(frontier[v // 64]) >> v % 64 & 1:
             gone = int(left[v]) & ~int(values[v])
