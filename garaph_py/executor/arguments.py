@@ -69,6 +69,7 @@ TREES = (
 )
 CPU = (
     Argument("early", "i64", "1 in synchronous runs: a gather ends as soon as `done` holds"),
+    Argument("shared", "i64", "an active vertex whose value all active vertices have, or -1"),
     Argument("nearby", "i64", "1 if sources have ids near those of their destinations"),
     Argument("in_place", "i64", "1 in asynchronous runs"),
     Argument("is_first", "i64", "1 in the first call for a page with reentry"),

@@ -50,6 +50,12 @@ class VertexSet:
         self.blocks[:] = 0
         self.is_summary_loose = False
 
+    def first(self) -> int:
+        """The smallest vertex of the set, which must not be empty."""
+        w = int((self.bits != 0).argmax())
+        word = int(self.bits[w])
+        return w * WORD + (word & -word).bit_length() - 1
+
     @property
     def is_wide(self) -> bool:
         """Whether more than a quarter of the blocks are not 0, so that threads should share a pass over the set."""

@@ -22,6 +22,8 @@ from .elsewhere import Elsewhere, numbers_elsewhere
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .methods import call_method
+from .monoids import max as maximum
+from .monoids import min as minimum
 from .orientation import check_gathers
 from .vertex_data import Made, vertex_data
 from .vertex_program import VertexProgram
@@ -184,6 +186,15 @@ class BoundProgram:
         """Whether a pull's gather ends, where `done` holds, after several active in-neighbours: a value is bits, of
         which each may bring some. If one is enough, a pull visits few edges as soon as many vertices are active."""
         return "done" in self.arguments and self.program.sum.is_bitwise
+
+    @property
+    def spreads_one_value(self) -> bool:
+        """Whether all active vertices of a superstep have the same value, as in a BFS, if those of the one before had:
+        `gather` depends on the source's value alone, and a value that changes becomes what is contributed. Floats that
+        are equal may differ in the sign of zero."""
+        is_choice = self.program.sum is minimum or self.program.sum is maximum
+        is_whole = self.value.kind in "iu" and not self.columns
+        return self.is_relaxation and is_choice and is_whole and self.arguments["gather"] == ("src",)
 
     @property
     def is_monotone(self) -> bool:

@@ -40,3 +40,12 @@ def test_clearing_a_few_blocks_among_many() -> None:
     assert np.flatnonzero(some.mask(n)).tolist() == [0, 5 * BLOCK + 3, n - 1]
     some.clear()
     assert not some.bits.any()
+
+
+@pytest.mark.parametrize("v", [0, 63, 64, BLOCK + 77])
+def test_the_first_vertex(v: int) -> None:
+    found = VertexSet.empty(2 * BLOCK)
+    found.put(2 * BLOCK - 64, 2 * BLOCK)
+    assert found.first() == 2 * BLOCK - 64
+    found.bits[v // 64] |= np.uint64(1 << v % 64)
+    assert found.first() == v

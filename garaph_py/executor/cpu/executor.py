@@ -176,6 +176,9 @@ class CpuExecutor(StepByParts):
         state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
         counts, partials = self._first_values(state, *self._first_runs())
         _, state.active_count, state.active_edges, state.changeable = map(int, counts.sum(axis=0))
+        self._pull.one_value = (
+            state.active_count == 1 and self.bound.spreads_one_value and synchronous and self._arrays.place is None
+        )
         if self.bound.total is not None:
             self.first_partials = partials
             state.total = sum_partials([partials], partials.dtype).astype(self.bound.total)
@@ -224,7 +227,7 @@ class CpuExecutor(StepByParts):
         self.invalidate_cache()
         own_array = state.synchronous and not self.is_relaxation
         state.next_values = np.empty_like(state.values) if own_array else state.values
-        state.has_sums = self._trails = False
+        state.has_sums = self._trails = self._pull.one_value = False
         state.frontier.loosen()
         state.next_frontier = VertexSet.empty(self._arrays.n)
 
@@ -312,6 +315,7 @@ class CpuExecutor(StepByParts):
             return [self._push_deltas(state, self.out_source, self._copy_active)]
         if mode == PUSH and self._reenters:
             self._push.forget_frontier()
+            self._pull.one_value = False
             return [self._reentry(state, self.out_source)]
         if mode == PUSH:
             self._keep_apart(state, state.changeable > 0)

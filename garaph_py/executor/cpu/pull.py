@@ -53,7 +53,8 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
     If `filtered`, only active sources contribute: contributions of inactive sources are already in the value. If the
     kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, which need not stay in
     the caches, and the values of these sources, whose loads take most of the time unless sources are `nearby`. If it
-    visits `few` edges, most gathers end after the first.
+    visits `few` edges, most gathers end after the first; then it reads the value of ``t.shared`` for all, if that is a
+    vertex.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
@@ -75,7 +76,8 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
                     return acc, e - begin
                 source = source_of(sources, e - base, before)
                 if not filtered or active[source >> 6] & bit_of(source) != np.uint64(0):
-                    value, weight = load(t.values, source), edge(edge_values, e - values_base)
+                    at = t.shared if few and t.shared >= 0 else source
+                    value, weight = load(t.values, at), edge(edge_values, e - values_base)
                     acc = add(acc, gather(t.parameters, value, weight, old, source))
             return acc, end - begin
 
@@ -329,6 +331,8 @@ def make_merge_partial_sums(f: Functions, keeps_sums: bool = False) -> RecordKer
     return RecordKernel("merge_partial_sums", merge_partial_sums, names + SUMS * keeps_sums, f)
 
 
+VARIOUS = -1
+"""The argument `shared` if the values of active vertices may differ."""
 UNFINISHED = "unfinished"
 """Name of a pull for the vertices in `State.notified` only, because all others are `done`."""
 UNFINISHED_SHARE = 0.75
@@ -375,6 +379,9 @@ class Pull:
     ----------
     sums : ndarray of the accumulators' dtype, shape (n,), or None
         Where a pull stores the vertices' sums; None if it does not keep them.
+    one_value : bool
+        In each superstep, all active vertices have the same value. Then a pull whose gathers mostly end at the first
+        active source reads that value once, and not at each source's random address.
     """
 
     def __init__(
@@ -389,6 +396,7 @@ class Pull:
         self._launch, self._runs, self._arrays, self._reader, self._kernels = launcher, runs, arrays, reader, kernels
         self._only_active_contribute = only_active_contribute
         self.sums: Array | None = None
+        self.one_value, self._shared = False, VARIOUS
 
     def reads_active_only(self, state: State) -> bool:
         """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, if one
@@ -425,8 +433,15 @@ class Pull:
         return bool(read <= UNFINISHED_SHARE * arrays.m)
 
     def prepare(self, state: State, mode: str) -> None:
-        """Compile the kernels of this iteration."""
+        """Compile the kernels of this iteration, and choose the vertex whose value all active vertices have."""
         self._launch.prepare(*self._kernels_for(state, mode))
+        is_one = self.one_value and self._ends_early(state)
+        self._shared = state.frontier.first() if is_one else VARIOUS
+
+    def _ends_early(self, state: State) -> bool:
+        """Whether a gather ends where `done` says so: in a synchronous run, but not with one run per thread, as in the
+        paper."""
+        return state.synchronous and not self._runs.one_per_thread
 
     def task(self, page: Page, state: State, mode: str) -> Task | None:
         """How to pull a page; None if no vertex of the page was notified."""
@@ -437,6 +452,8 @@ class Pull:
                 "first_edge": first_edge, "last_edge": last_edge, "first_vertex": first_vertex,
                 "last_vertex": last_vertex,
             }  # fmt: skip
+            if "shared" in kernels[0].places:
+                span["shared"] = self._shared
             if not self.reads_active_only(state):
                 span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
                 span["nearby"] = int(has_nearby_sources(self._arrays))
@@ -455,12 +472,9 @@ class Pull:
         return Task(*kernels, len(start), run)
 
     def run(self, edges: PageEdges, state: State, task: Task) -> PageResult:
-        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut.
-
-        In a synchronous run a gather ends where `done` says so, but not with one run per thread, as in the paper.
-        """
+        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
         calls, launch = task.calls, self._launch
-        own, ends_early = launch.partitions(calls), state.synchronous and not self._runs.one_per_thread
+        own, ends_early = launch.partitions(calls), self._ends_early(state)
         kept: dict[str, Any] = {"sums": self.sums} if task.kernel is self._kernels.pull_keeping else {}
         launch(
             task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(ends_early),

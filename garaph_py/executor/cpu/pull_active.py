@@ -3,7 +3,8 @@
 Partitions and partial sums are as in `pull`. The kernel skips vertices that have no in-edges or are done. A branch on
 that is hard to predict, and each gather begins with a cache miss. So the kernel inspects the vertices two words ahead,
 and prefetches their first sources; of packed ones the records, and a word later the packed words. Where gathers may end
-early, it then prefetches the values of those that are active, before the first gather of the word waits for one.
+early, it then prefetches the values of those that are active, before the first gather of the word waits for one, unless
+all active vertices have the same value (`shared`).
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def make_pull_active(f: Functions, reader: Reader, ends_early: bool) -> RecordKe
         for w in range((earliest >> 6) - 2, ((last - 1) >> 6) + 1):  # the first two rounds only look ahead
             remaining, following, later = following, later, due(w + 2, earliest, last, edges, t)
             fetch_words(NOTHING, following, w + 1, (edges, t))
-            if t.early:
+            if t.early and not (ends_early and t.shared >= 0):
                 fetch_values(NOTHING, remaining, w, (edges, t))
             visits, tally, word = for_each_bit((visits, tally, np.uint64(0)), remaining, w, (edges, t))
             insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
@@ -115,4 +116,4 @@ def make_pull_active(f: Functions, reader: Reader, ends_early: bool) -> RecordKe
         return 0
 
     names = (*CONTEXT, *PARTITION, "frontier", "first_edge", "last_edge", "first_vertex", "last_vertex")
-    return RecordKernel("pull_active", pull_active, names, f, reader)
+    return RecordKernel("pull_active", pull_active, names + ("shared",) * ends_early, f, reader)
