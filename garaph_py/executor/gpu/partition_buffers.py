@@ -141,7 +141,7 @@ class PartitionBuffers:
         size = self.buffer_bytes
         first = kept.memory.allocate("partition buffers", self.count * size) if self.count else 0
         self._slots = [self._slot(first + k * size) for k in range(self.count)]
-        self._staged = list[Slot]()
+        self._staged, self._listed = list[Slot](), np.empty(0, np.uint32)
         self._next = self._next_staged = 0
         self._places = self._kept_places(kept)
         self.template = np.zeros(self.partitions.count, layouts.partition)
@@ -180,6 +180,12 @@ class PartitionBuffers:
         self._next_staged += 1
         slot.arrived.synchronize()
         return slot
+
+    def listed(self, count: int) -> Array:
+        """Pinned memory for the numbers of so many vertices, whose lists the CPU compacts in this superstep."""
+        if len(self._listed) < count:
+            self._listed = self._pool.empty(max(count, 2 * len(self._listed)), self._listed.dtype)
+        return self._listed[:count]
 
     def groups(self, task: TransferTask, compacted: Array) -> list[list[int]]:
         """The partitions of a task by what is copied at once: in order, as many as a buffer has room for.

@@ -182,7 +182,7 @@ class Superstep:
         if not compacted:
             return {}
         before, last = compacted[0].places[0], compacted[-1].places[1]
-        queue = np.empty(last - before, np.uint32)
+        queue = self.buffers.listed(last - before)
         self.driver.memcpy_dtoh(queue.view(np.uint8), self.arrays.address("queue") + queue.itemsize * before)
         return {part.number: queue[part.places[0] - before : part.places[1] - before] for part in compacted}
 
