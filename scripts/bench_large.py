@@ -1,16 +1,17 @@
-"""How large a graph fits a small GPU? Runs over billions of packed edges, within a budget of device memory.
+"""How large a graph fits a small GPU? Runs over billions of edges, within a budget of device memory.
 
     python scripts/bench_large.py --scale 25 --edge-factor 82 --gpu-memory 11GiB [--gpus 1 2] [--programs PageRank ...]
-        [--dir DIR]
+        [--encoding packed] [--iterations 10] [--verify] [--dir DIR]
 
 The graph is a symmetric R-MAT graph with its vertices in degree order. It is generated out of core into a graph
-directory in `--dir`, which is removed at the end: 5.5 billion stored edges take about 8 GB there. Prints a Markdown
-table with a row for each number of GPUs, each of which may use so much memory. BFS begins at the vertex with the most
-edges, and so does SSSP. The lengths of SSSP are made in memory, from 1 to 255, by a hash of both ends; they are packed,
-to a byte. "iterations, ms" is the sum of all
-iterations of the median of five warm calls, with the mode of each if there are few; "call, ms" is such a call as a
-whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers of all rows of a program are
-compared.
+directory in `--dir`, which is removed once the graph is in memory: 5.5 billion stored edges take about 8 GB there if
+they are packed, and 22 GB if raw. Prints a Markdown table with a row for each number of GPUs, each of which may use so
+much memory. BFS begins at the vertex with the most edges, and so does SSSP. The lengths of SSSP are made in memory,
+from 1 to 255, by a hash of both ends; packed, they take a byte, and raw four. PageRank does so many `--iterations`.
+"iterations, ms" is the sum of all iterations of the median of five warm calls, with the mode of each if there are few;
+"call, ms" is such a call as a whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers
+of all rows of a program are compared. With --verify, those of the first rows are then checked along all edges
+(scale_checks.py), which takes all programs but SSSP.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from graphs import hub
+from scale_checks import DAMPING, verify
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
@@ -38,6 +40,8 @@ from garaph_py.program import bind
 from garaph_py.system.sizes import parse_bytes
 
 REPEATS = 5
+GATHERS = {"packed": "packed", "raw": "segmented"}
+"""How the GPU sums over edges of an encoding."""
 PROGRAMS = "PageRank", "BFS", "ConnectedComponents", "SSSP"
 LENGTHS = 255
 """How many lengths there are, from 1 on."""
@@ -54,32 +58,47 @@ def main() -> None:
     parser.add_argument("--gpu-memory", default="11GiB")
     parser.add_argument("--gpus", nargs="+", type=int, default=[1])
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
+    parser.add_argument("--encoding", choices=GATHERS, default="packed")
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--verify", action="store_true")
     parser.add_argument("--dir", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.dir) as folder:
         edges = random_rmat(options.scale, options.edge_factor)
-        how = ImportOptions(False, order="degree", encoding="packed")
+        how = ImportOptions(False, order="degree", encoding=options.encoding)
         write_random(edges, Path(folder, "graph"), how)
-        graph = gp.open(Path(folder, "graph"), encoding="packed")
+        graph = gp.open(Path(folder, "graph"), encoding=options.encoding)
     print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n")
     heads = "GPUs | bytes per edge | edges that stay | iterations | iterations, ms | call, ms | first, s"
     print(f"| program | {heads} |\n{'|---' * 8}|")
     source = hub(graph)
+    ranks = gp.apps.PageRank(damping=DAMPING, dtype=np.float32, stop="never", weighted=False)
     programs: dict[str, tuple[gp.VertexProgram, int | None]] = {
-        "PageRank": (gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10),
+        "PageRank": (ranks, options.iterations),
         "BFS": (gp.apps.BFS(source), None),
         "ConnectedComponents": (gp.apps.ConnectedComponents(), None),
         "SSSP": (gp.apps.SSSP(source), None),
     }
+    answers = dict[str, gp.Result]()
     for name in options.programs:
         if name == "SSSP":
             graph = with_lengths(graph)
-        first = None
         for count in options.gpus:
             result = run(graph, *programs[name], options.gpu_memory, count)
-            check(result, first or result)
-            first = first or result
+            check(result, answers.setdefault(name, result))
+    if options.verify:
+        print(f"\nright: {verified(graph, answers, options.iterations)}")
+
+
+def verified(graph: gp.Graph, answers: dict[str, gp.Result], iterations: int) -> dict[str, bool]:
+    """Whether the answer of each program is right."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, answer in answers.items():
+            for column in answer.values.dtype.names or ("value",):
+                one = answer.values[column] if answer.values.dtype.names else answer.values
+                np.save(Path(folder, f"{name}-{column}.npy"), one)
+        return verify(graph, Path(folder), iterations, {})
 
 
 def with_lengths(graph: gp.Graph) -> gp.Graph:
@@ -101,7 +120,8 @@ def with_lengths(graph: gp.Graph) -> gp.Graph:
 
 def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str, count: int) -> gp.Result:
     """Print the row of one program on so many GPUs."""
-    settings, bound = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed"), bind(program, graph)
+    settings = Settings(parse_bytes(memory, "--gpu-memory"), gather=GATHERS[graph.encoding])
+    bound = bind(program, graph)
     with (
         GpuExecutor(bound, graph, devices.find(), settings) as executor,
         SourceFactory(graph, bound.reads_edge_values) as sources,
@@ -126,7 +146,8 @@ def timed(
     graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str, count: int
 ) -> tuple[float, gp.Result]:
     """The seconds of a call, and its result."""
-    options, started = gp.Options(gpu_memory=memory, gather="packed", gpu_order="given"), time.perf_counter()
+    options = gp.Options(gpu_memory=memory, gather=GATHERS[graph.encoding], gpu_order="given")
+    started = time.perf_counter()
     result = gp.run(program, graph, iterations=iterations, device="gpu", gpus=count, options=options)
     return time.perf_counter() - started, result
 
