@@ -59,7 +59,7 @@ def test_what_fits_exactly_stays():
 
 
 @pytest.mark.parametrize(("edges", "left", "streams", "page_edges", "resident"), [
-    (1 << 28, 512 * MIB, 4, 1 << 23, 12),  # the buffers take a fourth
+    (1 << 29, 1024 * MIB, 4, 1 << 23, 28),  # the buffers take an eighth
     (1 << 28, 128 * MIB, 4, 1 << 22, 4),  # more, lest pages be small
     (1 << 26, 192 * MIB, 8, 1 << 21, 16),  # four pages for each stream
     (1 << 30, 2048 * MIB, 2, 1 << 24, 30),  # none is larger than 2 ** 24
