@@ -1,7 +1,8 @@
 """How much of a table is in memory at once: the largest pages of a Parquet file, the largest batch of an Arrow one.
 
 Writers choose these sizes, and pyarrow tells them only after it has read the data. So this reads the headers. It also
-reads the footers of Parquet files: if one is damaged, pyarrow may end the process when it is asked for a column.
+reads the footers of Parquet files: if one is damaged, pyarrow may end the process when it is asked for a column. And it
+refuses pages that are longer than their file, for which pyarrow would take memory first.
 """
 
 from __future__ import annotations
@@ -74,6 +75,15 @@ def largest_pages(path: Path, names: Sequence[str]) -> int:
     with malformed(path, "not readable"), open(path, "rb") as file:
         groups = chunks_of(file, names)
         return max((sum(chunk_bytes(file, chunk) for chunk in chunks) for chunks in groups), default=0)
+
+
+def check_pages(path: Path, names: Sequence[str]) -> None:
+    """Raise `FormatError` if a page of the columns `names` is longer than the file, or if the footer is damaged."""
+    with malformed(path, "not readable"), open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        for chunk in chain.from_iterable(chunks_of(file, names)):
+            if any(page.place + page.stored > size for page in chunk_pages(file, chunk)):
+                raise ValueError(f"a page of {chunk.name!r} is longer than the file; fetch or make it again")
 
 
 def chunks_of(file: IO[bytes], names: Sequence[str]) -> Iterator[list[Chunk]]:

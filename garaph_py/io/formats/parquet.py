@@ -28,7 +28,7 @@ from .format import (
     malformed,
     narrowed,
 )
-from .pages import Names, largest_batch, largest_pages
+from .pages import Names, check_pages, largest_batch, largest_pages
 
 ROWS, NAME_ROWS = 1 << 18, 1 << 14
 """Rows of a batch, and most of one with names, which may be long."""
@@ -73,6 +73,7 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
+            check_pages(path, names)
             rows_read = rows_at_a_time(path, file.schema_arrow, names[:2], options)
             batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0

@@ -247,6 +247,18 @@ def test_damaged_headers_count_as_far_as_they_go(tmp_path):
     assert largest_batch(path, 8) == 0
 
 
+def test_a_page_that_claims_more_than_the_file_has_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(TABLE.slice(0, 1000), path, use_dictionary=False, compression="none")
+    contents, ((chunk,),) = path.read_bytes(), chunks_in(path, "target")
+    size = chunk.data_page + 6  # behind the type and the decompressed size, and what says which fields these are
+    assert contents[size - 3 : size - 1] == contents[size : size + 2]  # not compressed
+    path.write_bytes(contents[:size] + b"\xfe\xff\xff\xff\x0f" + contents[size + 2 :])  # 2 GiB
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
+    with pytest.raises(FormatError, match="a page of 'target' is longer than the file; fetch or make it again"):
+        load(path, LoadOptions(weights=False))
+
+
 @pytest.mark.parametrize("place", [-1, 1 << 62])
 def test_chunks_that_lie_outside_the_file_count_nothing(place):
     assert chunk_bytes(io.BytesIO(bytes(100)), Chunk("source", 0, 1 << 62, place, None)) == 0
