@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ..errors import PolicyError
 from ..events import Iteration
-from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
+from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
 from ..pages.layout import Page
 from .far_pushes import FarPushes
@@ -146,7 +146,8 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
-        self.disk_pushes, self.push_cost = DiskPushes(schedule.pass_bytes), PushCost(can.push_cost)
+        self.disk_pushes = DiskPushes(schedule.pass_bytes)
+        self.push_cost = PushCost(can.push_cost, from_disk=can.reads_disk)
         self.far_pushes = FarPushes(can.far_lists)
         try:
             self.own = schedule.policy.start()
@@ -233,6 +234,8 @@ class Scheduler:
     def done(self, seen: Observation, decision: Decision, record: Iteration) -> None:
         """Learn from the record of an iteration, and let the policy do so."""
         policy = self.schedule.policy
+        if decision.mode == PULL and GPU in (self.can.name, decision.device):
+            self.push_cost = self.push_cost.copied()
         if self.can.name == GPU:
             self.push_cost = self.push_cost.after(decision.mode, seen.active_edges, record.seconds)
             if decision.mode == PUSH:

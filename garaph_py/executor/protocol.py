@@ -276,7 +276,7 @@ class Capabilities:
     loads : tuple of (int, int, float)
         For each device that shares pages with the host: edges, edges copied in every iteration, and bytes per edge.
     reads_disk : bool
-        The pages that are copied to devices come from disk: sharing iterations makes them no shorter.
+        The pages copied to devices come from disk: sharing iterations makes none shorter, and a push reads lists there.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
     push_cost : float

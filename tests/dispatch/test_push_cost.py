@@ -3,6 +3,7 @@
 import pytest
 
 from garaph_py.dispatch.push_cost import LEAST_EDGES, PushCost
+from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
 EDGES = 100 * LEAST_EDGES
@@ -44,3 +45,10 @@ def test_an_iteration_that_has_only_compiled_says_nothing(seconds):
 @pytest.mark.parametrize("mode", [NOTIFY_PULL, PULL_TILED, COMPONENTS])
 def test_neither_do_other_modes(mode):
     assert PushCost(7.0).after(mode, EDGES, 0.1) == PushCost(7.0)
+
+
+def test_a_push_reads_from_disk_until_a_pull_has_copied_the_edges():
+    """However cheap it is later, and although some have been measured."""
+    cost = PushCost(1.25, from_disk=True).after(PUSH, EDGES, 0.01)
+    assert cost.ratio(EDGES) == EXPECTED.push_from_disk
+    assert cost.copied().ratio(EDGES) == 1.25

@@ -125,6 +125,18 @@ def test_a_gpu_that_notified_in_vain_is_told(name, mode, bound):
     assert alone.notify_bound == alone.observe(1, 1).notify_bound == bound
 
 
+@pytest.mark.parametrize(("name", "device"), [(GPU, CPU), (CPU, GPU)])
+def test_a_pull_of_a_device_ends_reading_lists_from_disk(name, device):
+    """A run on a GPU alone, and one on both: the price then is that of lists in the GPU's memory."""
+    found = scheduler(name=name, reads_disk=True)
+    assert found.observe(1, 1).device_push_cost == EXPECTED.push_from_disk
+    record = SimpleNamespace(seconds=0.5)
+    found.done(found.observe(1, 1000), Decision(PUSH, "", device), record)
+    assert found.observe(1, 1).device_push_cost == EXPECTED.push_from_disk
+    found.done(found.observe(1, 1000), Decision(PULL, "", device), record)
+    assert found.observe(1, 1).device_push_cost == EXPECTED.push_edge
+
+
 @pytest.mark.parametrize("name", [CPU, GPU])
 def test_the_times_of_a_gpu_are_learned(name):
     alone = scheduler(name=name)

@@ -12,7 +12,10 @@ from .placed import Placement
 
 def push_cost(*placed: Placement) -> float:
     """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges; of
-    several GPUs, each of which has the edges of a part, and waits for the slowest."""
+    several GPUs, each of which has the edges of a part, and waits for the slowest.
+
+    Resident pages count as if they were there; see `dispatch.push_cost`.
+    """
     if any(each.pushes_from_disk for each in placed):
         return EXPECTED.push_from_disk
     pulls, pushes = zip(*map(seconds, placed), strict=True)
@@ -23,9 +26,8 @@ def seconds(placed: Placement) -> tuple[float, float]:
     """The time of a pull of all edges, and of a push along all of them."""
     residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
-    # A push reads edges on disk from there until a pull has copied them, so that a cache does not help it before.
-    values = EXPECTED.cache + 1 if placed.on_disk else placed.memory.arrays["values"]
-    return EXPECTED.seconds_of(m, values, streamed * placed.edges.arrays.width, m * far_bytes(placed))
+    values, width = placed.memory.arrays["values"], placed.edges.arrays.width
+    return EXPECTED.seconds_of(m, values, streamed * width, m * far_bytes(placed))
 
 
 def far_edges(placed: Placement) -> int:

@@ -16,14 +16,14 @@ M = 1 << 20
 
 def placed(
     resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw",
-    lists_width=4.0, from_disk=False, values=EXPECTED.cache + 1, on_disk=False,
+    lists_width=4.0, from_disk=False, values=EXPECTED.cache + 1,
 ):  # fmt: skip
     """A placement of four pages, with what the cost depends on."""
     lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=lists_width, encoding=lists_encoding))
     pages = [Page(k, 0, 0, k * M // 4, (k + 1) * M // 4) for k in range(4)]
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
-        pushes_from_disk=from_disk, on_disk=on_disk,
+        pushes_from_disk=from_disk,
         memory=types.SimpleNamespace(arrays={"values": values}),
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
@@ -35,10 +35,6 @@ def placed(
 def test_all_edges_in_the_gpus_memory():
     assert push_cost(placed()) == pytest.approx(EXPECTED.push_edge)
     assert push_cost(placed(out=RESIDENT)) == pytest.approx(EXPECTED.push_edge)
-
-
-def test_the_cache_does_not_help_while_edges_are_on_disk():
-    assert push_cost(placed(values=EXPECTED.cache, on_disk=True)) == pytest.approx(EXPECTED.push_edge)
 
 
 def test_values_that_stay_in_the_cache_make_pushes_cheaper():
