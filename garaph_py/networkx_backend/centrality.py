@@ -12,10 +12,8 @@ from ..algorithms.betweenness_centrality import betweenness_from
 from ..errors import NumberError
 from ..output.result import Result
 from .cluster import with_whole_zeros
-from .distance_measures import bunch_of
 from .functions import implements
-from .graph import BackendGraph
-from .unweighted import source_of
+from .graph import BackendGraph, bunch_of, vertex_of
 from .weighted import callable_weight, start_of
 
 
@@ -61,7 +59,7 @@ def closeness_centrality(G: BackendGraph, u: Any = None, distance: Any = None, w
     if u is None:
         every: Any = algorithms.closeness_centrality(G.weighted(distance), **how)
         return G.keyed(every.values)
-    vertex = source_of(G, u) if distance is None else start_of(G, u)
+    vertex = vertex_of(G, u) if distance is None else start_of(G, u)
     return algorithms.closeness_centrality(G.weighted(distance), u=G.id_of(vertex), **how)
 
 
@@ -72,7 +70,7 @@ def harmonic_centrality(
     """The sum of 1 / distance over all nodes, or some sources, that reach a node; of some nodes, or of each."""
     starts = None
     if sources is not None:
-        starts = [G.id_of(source_of(G, node)) for node in ([sources] if sources in G else bunch_of(G, sources))]
+        starts = [G.id_of(vertex_of(G, node)) for node in ([sources] if sources in G else bunch_of(G, sources))]
     how: dict[str, Any] = {"distance": distance is not None, "sources": starts}
     found = with_whole_zeros(G.keyed(algorithms.harmonic_centrality(G.weighted(distance), **how).values))
     wanted = G if nbunch is None else [nbunch] if nbunch in G else bunch_of(G, nbunch)

@@ -7,9 +7,8 @@ from typing import Any
 import networkx as nx
 
 from .. import algorithms
-from .distance_measures import bunch_of
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, bunch_of
 
 
 def given_weight(weight: Any, **others: Any) -> str | None:

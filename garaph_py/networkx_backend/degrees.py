@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from ..graph.edges import edge_batches
 from ..graph.graph import ROWS
-from .distance_measures import bunch_of
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, bunch_of
 
 Array = npt.NDArray[Any]
 

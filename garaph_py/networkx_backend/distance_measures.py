@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, bunch_of
 from .sweeps import distances_from_each, sweep
 from .weighted import callable_weight, graph_of, reached_by
 
@@ -75,20 +75,6 @@ def eccentricity(G: BackendGraph, v: Any = None, sp: Any = None, weight: str | N
     nodes = list(G) if v is None else list(dict.fromkeys(bunch_of(G, v)))
     vertices = np.array([G.find(node) for node in nodes], np.int64)
     return dict(zip(nodes, eccentricities(G, vertices, weight), strict=True))
-
-
-def bunch_of(G: BackendGraph, bunch: Any) -> list[Any]:
-    """Those of several nodes that are in the graph, with the exceptions of ``Graph.nbunch_iter``."""
-    try:
-        nodes = list(bunch)
-    except TypeError as error:
-        raise nx.NetworkXError(f"Node {bunch} is not in the graph.") from error
-    for node in nodes:
-        try:
-            hash(node)
-        except TypeError as error:
-            raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.") from error
-    return [node for node in nodes if node in G]
 
 
 def nodes_at(G: BackendGraph, which: Callable[[list[Any]], Any], weight: str | None, usebounds: bool) -> list[Any]:

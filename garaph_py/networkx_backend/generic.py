@@ -9,7 +9,7 @@ import numpy as np
 
 from .bidirectional import shortest_between
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, vertex_of
 from .unweighted import (
     all_pairs_shortest_path,
     all_pairs_shortest_path_length,
@@ -17,7 +17,6 @@ from .unweighted import (
     single_source_shortest_path,
     single_source_shortest_path_length,
     single_target_shortest_path,
-    source_of,
 )
 from .weighted import (
     all_pairs_dijkstra_path,
@@ -52,7 +51,7 @@ def shortest_path(
         return all_pairs_shortest_path(G) if weight is None else all_pairs_dijkstra_path(G, weight=weight)
     if weight is None:
         if source is None:
-            source_of(G, target, "Source {} not in G")  # NetworkX turns the graph round, and searches from the target
+            vertex_of(G, target, "Source {} not in G")  # NetworkX turns the graph round, and searches from the target
             return single_target_shortest_path(G, target)
         return (
             single_source_shortest_path(G, source) if target is None else bidirectional_shortest_path(G, source, target)
@@ -67,7 +66,7 @@ def shortest_path(
 
 def path_by_weight(G: BackendGraph, source: Any, target: Any, weight: str) -> Any:
     """A shortest path between two nodes, with the exceptions of NetworkX's search from both."""
-    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
+    start, end = vertex_of(G, source), vertex_of(G, target, "Target {} is not in G")
     graph = graph_of(G, weight)
     if G.rows is None or graph.edge_dtype is None or start == end:
         try:

@@ -179,3 +179,27 @@ class BackendGraph:
 def backend_graph(graph: Graph | BackendGraph) -> BackendGraph:
     """What a function of this backend works with, whichever of the two the user gave."""
     return BackendGraph(graph) if isinstance(graph, Graph) else graph
+
+
+def vertex_of(
+    G: BackendGraph, node: Any, message: str = "Source {} is not in G", error: type[Exception] = nx.NodeNotFound
+) -> int:
+    """The vertex that a node is; raise NetworkX's exception if it is not in the graph."""
+    vertex = G.find(node)
+    if vertex is None:
+        raise error(message.format(node))
+    return vertex
+
+
+def bunch_of(G: BackendGraph, bunch: Any) -> list[Any]:
+    """Those of several nodes that are in the graph, with the exceptions of ``Graph.nbunch_iter``."""
+    try:
+        nodes = list(bunch)
+    except TypeError as error:
+        raise nx.NetworkXError(f"Node {bunch} is not in the graph.") from error
+    for node in nodes:
+        try:
+            hash(node)
+        except TypeError as error:
+            raise nx.NetworkXError(f"Node {node} in sequence nbunch is not a valid node.") from error
+    return [node for node in nodes if node in G]

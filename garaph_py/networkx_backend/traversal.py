@@ -10,27 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, vertex_of
 from .searches import search_from
 from .unweighted import in_order, searched
 from .weighted import measured, reached_by
 
 Array = npt.NDArray[Any]
 
-
-def vertex_of(G: BackendGraph, node: Any, message: str = "The node {} is not in the graph.") -> int:
-    """The vertex that a node is; raise NetworkX's exception if it is not in the graph."""
-    vertex = G.find(node)
-    if vertex is None:
-        raise nx.NetworkXError(message.format(node))
-    return vertex
+ABSENT = "The node {} is not in the graph."
 
 
 def others(G: BackendGraph, source: Any, backwards: bool) -> set[Any]:
     """All nodes but the source that it reaches, or that reach it."""
     hash(source)  # a list is a TypeError, as in NetworkX
     kind = "digraph" if G.is_directed() else "graph"
-    found = searched(G, vertex_of(G, source, f"The node {{}} is not in the {kind}."), backwards=backwards)
+    found = searched(
+        G, vertex_of(G, source, f"The node {{}} is not in the {kind}.", nx.NetworkXError), backwards=backwards
+    )
     return set(G.named(found.order[1:]))
 
 
@@ -49,14 +45,14 @@ def ancestors(G: BackendGraph, source: Any) -> set[Any]:
 @implements()
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
     """The nodes to which a shortest path from the source has so many edges."""
-    level = searched(G, vertex_of(G, source)).level
+    level = searched(G, vertex_of(G, source, ABSENT, nx.NetworkXError)).level
     return next((set(G.named(np.flatnonzero(level == k))) for k in range(level.max() + 1) if k == distance), set())
 
 
 @implements()
 def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
     """The sources, the nodes one edge from them, and so on."""
-    starts = [vertex_of(G, node) for node in ([sources] if sources in G else set(sources))]
+    starts = [vertex_of(G, node, ABSENT, nx.NetworkXError) for node in ([sources] if sources in G else set(sources))]
     if not starts:
         return
     if G.rows is not None:

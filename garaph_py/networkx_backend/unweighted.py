@@ -14,19 +14,11 @@ from ..algorithms.bidirectional import path_between
 from ..apps import BFS
 from ..system.garbage import uncollected
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, vertex_of
 from .runs import run_on
 from .searches import Rows, Search, search_from
 
 Array = npt.NDArray[Any]
-
-
-def source_of(G: BackendGraph, node: Any, message: str = "Source {} is not in G") -> int:
-    """The vertex that a node is; raise NetworkX's exception if it is not in the graph."""
-    vertex = G.find(node)
-    if vertex is None:
-        raise nx.NodeNotFound(message.format(node))
-    return vertex
 
 
 def searched(G: BackendGraph, source: int, cutoff: float | None = None, backwards: bool = False) -> Search:
@@ -75,13 +67,13 @@ def lengths_of(G: BackendGraph, found: Search) -> dict[Any, int]:
 @implements()
 def single_source_shortest_path_length(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
     """The number of edges on a shortest path from the source to each node that it reaches."""
-    return lengths_of(G, searched(G, source_of(G, source), cutoff))
+    return lengths_of(G, searched(G, vertex_of(G, source), cutoff))
 
 
 @implements()
 def single_target_shortest_path_length(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
     """The number of edges on a shortest path to the target from each node that reaches it."""
-    return lengths_of(G, searched(G, source_of(G, target, "Target {} is not in G"), cutoff, backwards=True))
+    return lengths_of(G, searched(G, vertex_of(G, target, "Target {} is not in G"), cutoff, backwards=True))
 
 
 @implements()
@@ -107,7 +99,7 @@ def paths_of(G: BackendGraph, found: Search, backwards: bool = False) -> dict[An
 @implements()
 def single_source_shortest_path(G: BackendGraph, source: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
     """A shortest path from the source to each node that it reaches."""
-    return paths_of(G, searched(G, source_of(G, source, "Source {} not in G"), cutoff))
+    return paths_of(G, searched(G, vertex_of(G, source, "Source {} not in G"), cutoff))
 
 
 @implements()
@@ -120,7 +112,7 @@ def all_pairs_shortest_path(G: BackendGraph, cutoff: float | None = None) -> Ite
 @implements()
 def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
     """A shortest path to the target from each node that reaches it."""
-    return paths_of(G, searched(G, source_of(G, target, "Target {} not in G"), cutoff, backwards=True), backwards=True)
+    return paths_of(G, searched(G, vertex_of(G, target, "Target {} not in G"), cutoff, backwards=True), backwards=True)
 
 
 def walked(G: BackendGraph, parent: Array, source: int, target: int) -> list[Any]:
@@ -134,7 +126,7 @@ def walked(G: BackendGraph, parent: Array, source: int, target: int) -> list[Any
 @implements()
 def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> list[Any]:
     """A shortest path from the source to the target."""
-    start, end = source_of(G, source), source_of(G, target, "Target {} is not in G")
+    start, end = vertex_of(G, source), vertex_of(G, target, "Target {} is not in G")
     if G.rows is not None and G.back_rows is not None:  # searches from both
         path = path_between(G.rows, G.back_rows, start, end)
         if path is not None:

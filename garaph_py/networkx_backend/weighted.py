@@ -20,11 +20,11 @@ from ..apps.sssp import has_distance
 from ..graph import Graph
 from ..system.garbage import uncollected
 from .functions import implements
-from .graph import BackendGraph
+from .graph import BackendGraph, vertex_of
 from .runs import run_on
 from .searches import search_from, settled_in_order
 from .sweeps import distances_from_each
-from .unweighted import source_of, walked
+from .unweighted import walked
 
 Array = npt.NDArray[Any]
 
@@ -58,7 +58,7 @@ def measured(graph: Graph, G: BackendGraph, sources: list[int]) -> Array:
 def start_of(G: BackendGraph, node: Any, message: str = NOT_FOUND) -> int:
     """The vertex that a source is; NetworkX's exceptions if it is none, or a list or the like, which no node can be."""
     hash(node)
-    return source_of(G, node, message)
+    return vertex_of(G, node, message)
 
 
 def reached_by(distance: Array, cutoff: float | None = None) -> Array:
@@ -124,7 +124,7 @@ def multi_source_dijkstra_path_length(
     """The distance of each node from the nearest of the sources."""
     if not sources:
         raise ValueError("sources must not be empty")
-    starts = list(dict.fromkeys(source_of(G, node, NOT_FOUND) for node in sources))
+    starts = list(dict.fromkeys(vertex_of(G, node, NOT_FOUND) for node in sources))
     graph = graph_of(G, weight)
     return distances_of(G, graph, measured(graph, G, starts), starts, cutoff)
 
@@ -225,7 +225,7 @@ def dijkstra_path(G: BackendGraph, source: Any, target: Any, weight: str | None 
 @implements(callable_weight)
 def dijkstra_path_length(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
     """The distance of the target from the source."""
-    start = source_of(G, source, NOT_FOUND)
+    start = vertex_of(G, source, NOT_FOUND)
     return distance_to(G, start, source, target, weight, "Node")
 
 
@@ -244,7 +244,7 @@ def distance_to(G: BackendGraph, start: int, source: Any, target: Any, weight: s
 @implements(callable_weight)
 def bellman_ford_path_length(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
     """The distance of the target from the source."""
-    start = source_of(G, source, NOT_FOUND) if source == target else start_of(G, source, "Source {} not in G")
+    start = vertex_of(G, source, NOT_FOUND) if source == target else start_of(G, source, "Source {} not in G")
     return distance_to(G, start, source, target, weight, "node")
 
 
@@ -279,7 +279,7 @@ def single_source_bellman_ford(
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
     if source == target:
-        source_of(G, source, "Node {} is not found in the graph")
+        vertex_of(G, source, "Node {} is not found in the graph")
     start_of(G, source, "Source {} not in G")
     try:
         return single_source_dijkstra(G, source, target, weight=weight)
