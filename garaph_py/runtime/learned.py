@@ -4,8 +4,9 @@ The rates are kept on disk in the cache of compiled code, so they are read only 
 and their checksum is right; a rate must also be in the range that `reckoning` believes. What is damaged is ignored, and
 written anew at the next lesson. Two processes that learn at the same time overwrite one another's lessons, no more.
 
-A rate that has changed is written at once. On a busy machine most calls raise doubts or settle them, so these are
-written when the process ends.
+A rate that has changed is written at once, but at most once a second: to replace a file takes up to 5 ms, and on a busy
+machine every fifth call changes a rate. Whatever else has changed is written when the process ends, and so are doubts,
+which most calls raise or settle there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import atexit
 import json
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field, fields, replace
@@ -40,6 +42,8 @@ CALLS = 3
 """Calls whose median is the expected time of the next one."""
 LEAST_ON_GPU = 2
 """Calls on the GPU before their time counts: after a single slow one, the CPU would be chosen for good."""
+PAUSE = 1.0
+"""Least seconds between two writes of a process. See above."""
 MOST_KINDS = 64
 """Kinds of calls that a graph remembers, and of each kind the ways to compute; the oldest is forgotten first."""
 HISTORY = "times of calls"
@@ -119,7 +123,8 @@ def is_recent(day: object, today: date) -> bool:
 
 _lock = threading.Lock()
 _known: dict[str, Learned] = {}  # by the cache's folder; what this process has read or learned
-_unwritten: set[str] = set()  # the folders whose file has other doubts
+_synced: dict[str, Learned] = {}  # by the folder: what was known when the file was last read or written
+_written: dict[str, float] = {}  # by the folder: when this process last wrote the file, by the monotonic clock
 
 
 def key() -> str:
@@ -132,7 +137,7 @@ def known() -> Learned:
     with _lock:
         name = str(cache.folder())
         if name not in _known:
-            _known[name] = read()
+            _known[name] = _synced[name] = read()
         return _known[name]
 
 
@@ -147,32 +152,40 @@ def rates() -> Rates:
 
 
 def teach(learned: dict[str, float], architecture: str | None) -> None:
-    """Revise the rates by these lessons, and write them to the file if they have changed."""
-    mine, name = known(), str(cache.folder())
-    after = mine.after(learned, architecture, date.today())
-    if after == mine or cache.folder() is None:
+    """Revise the rates by these lessons, and write them to the file if they have changed and it is time."""
+    if cache.folder() is None:
         return
+    known()
     with _lock:
-        if (after.rates, after.architecture) == (mine.rates, mine.architecture):
-            _known[name] = after
-            _unwritten.add(name)
-            return
-        before = replace(read(), doubts=mine.doubts)  # another process may have learned meanwhile
-        _known[name] = after = before.after(learned, architecture, date.today())
-        _unwritten.discard(name)
-        cache.overwrite(key(), text_of(after))
+        name = str(cache.folder())
+        synced, after = _synced[name], _known[name].after(learned, architecture, date.today())
+        _known[name] = after
+        has_changed = (after.rates, after.architecture) != (synced.rates, synced.architecture)
+        if has_changed and time.monotonic() >= _written.get(name, -PAUSE) + PAUSE:
+            _write(name)
+
+
+def _write(name: str) -> None:
+    """Write what this process has learned since it last read or wrote the file, in which another may have learned."""
+    mine, synced = _known[name], _synced[name]
+    own = {rate: value for rate, value in mine.rates.items() if synced.rates.get(rate) != value}
+    found = read().after({}, mine.architecture, date.today())
+    dates = found.dates | {rate: mine.dates[rate] for rate in own}
+    _known[name] = _synced[name] = replace(found, rates=found.rates | own, doubts=mine.doubts, dates=dates)
+    _written[name] = time.monotonic()
+    cache.overwrite(key(), text_of(_known[name]))
 
 
 @atexit.register
-def write_doubts() -> None:
-    """Write the doubts that are not in the file."""
+def write_rest() -> None:
+    """Write what is not in the file."""
     with _lock:
-        if (name := str(cache.folder())) not in _unwritten:
+        name = str(cache.folder())
+        if name not in _known or _known[name] == _synced[name]:
             return
-        _unwritten.discard(name)
-        written, mine = read(), _known[name]
-        if written.architecture == mine.architecture:  # else they are about another GPU
-            cache.store(key(), text_of(replace(written, doubts=mine.doubts)))
+        mine, synced = _known[name], _synced[name]
+        if mine.rates != synced.rates or read().architecture == synced.architecture:  # else doubts about another GPU
+            _write(name)
 
 
 def text_of(known: Learned) -> bytes:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -31,8 +32,32 @@ def folder(tmp_path, monkeypatch):
 
 
 def read_anew():
-    learned._known.clear()
+    """What another process knows. It has not written anything."""
+    for what in learned._known, learned._synced, learned._written:
+        what.clear()
     return learned.known()
+
+
+@pytest.fixture
+def another_process():
+    """Calls a function in another process, so to speak."""
+
+    def call(function, *arguments):
+        state = learned._known, learned._synced, learned._written
+        mine = [dict(what) for what in state]
+        read_anew()
+        function(*arguments)
+        for what, before in zip(state, mine, strict=True):
+            what.clear()
+            what.update(before)
+
+    return call
+
+
+def wait(monkeypatch):
+    """Let the time pass after which a process writes again."""
+    later = time.monotonic() + learned.PAUSE
+    monkeypatch.setattr(learned.time, "monotonic", lambda: later)
 
 
 # The file.
@@ -43,6 +68,7 @@ def test_lessons_outlive_the_process(folder):
     teach({"call": 0.01}, "sm_90")
     assert learned.rates() == Rates()
     teach({"call": 0.01}, "sm_90")
+    learned.write_rest()
     assert learned.rates() == read_anew_rates() == Rates(call=pytest.approx(0.01))
     assert learned.known().dates == {"call": date.today().isoformat()}
     assert learned.known().architecture == "sm_90"
@@ -63,12 +89,29 @@ def test_nothing_is_written_if_nothing_was_wrong(folder):
 def test_doubts_are_written_when_the_process_ends(folder, monkeypatch):
     teach({"call": 0.01}, None)
     assert not folder.exists()
-    learned.write_doubts()
+    learned.write_rest()
     assert read_anew().doubts == {"call": 0.01}
     written = []
-    monkeypatch.setattr(learned.cache, "store", lambda *how: written.append(how))
-    learned.write_doubts()
+    monkeypatch.setattr(learned.cache, "overwrite", lambda *how: written.append(how))
+    learned.write_rest()
     assert written == []
+
+
+def test_a_process_writes_once_a_second_and_the_rest_at_its_end(folder, monkeypatch):
+    texts, overwrite = [], learned.cache.overwrite
+    monkeypatch.setattr(learned.cache, "overwrite", lambda key, text: (texts.append(text), overwrite(key, text)))
+    for seconds in (0.01, 0.02, 0.04):
+        for _ in range(2):
+            teach({"call": seconds}, None)
+    assert len(texts) == 1
+    wait(monkeypatch)
+    teach({}, None)
+    assert len(texts) == 2  # although the last lesson has changed nothing
+    for _ in range(2):
+        teach({"start": 2.0}, None)
+    learned.write_rest()
+    assert len(texts) == 3
+    assert read_anew_rates() == Rates(call=pytest.approx(0.04), start=pytest.approx(2.0))
 
 
 def test_the_end_of_a_process_writes_them(folder):
@@ -78,28 +121,29 @@ def test_the_end_of_a_process_writes_them(folder):
     assert read_anew_rates() == Rates(call=pytest.approx(0.01))
 
 
-def test_a_rate_is_revised_from_what_another_process_has_written(folder):
+def twice(lesson):
     for _ in range(2):
-        teach({"call": 0.01}, None)
-    mine = dict(learned._known)
-    read_anew()
-    for _ in range(2):
-        teach({"start": 2.0}, None)
-    learned._known.update(mine)
-    for _ in range(2):
-        teach({"compile": 20.0}, None)
+        teach(lesson, None)
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_a_rate_is_revised_from_what_another_process_has_written(folder, monkeypatch, another_process, at_the_end):
+    twice({"call": 0.01})
+    another_process(twice, {"start": 2.0})
+    if not at_the_end:
+        wait(monkeypatch)
+    twice({"compile": 20.0})
+    if at_the_end:
+        learned.write_rest()
     expected = Rates(call=pytest.approx(0.01), start=pytest.approx(2.0), compile=pytest.approx(20.0))
     assert learned.rates() == read_anew_rates() == expected
 
 
-def test_doubts_about_another_gpu_are_not_written(folder):
+def test_doubts_about_another_gpu_are_not_written(folder, another_process):
     teach({}, "sm_80")
     teach({"call": 0.01}, "sm_80")
-    mine = dict(learned._known)
-    read_anew()
-    teach({}, "sm_90")
-    learned._known.update(mine)
-    learned.write_doubts()
+    another_process(teach, {}, "sm_90")
+    learned.write_rest()
     assert read_anew() == Learned(architecture="sm_90")
 
 
