@@ -74,7 +74,7 @@ def gpu_fixed(program: VertexProgram, graph: gp.Graph) -> int:
     """Bytes of the GPU's memory that everything but pages takes."""
     bound = bind(program, graph)
     with SourceFactory(graph, bound.reads_edge_values) as sources:
-        sources.divide(MemoryPlan.of(bound, graph, True, False, False).pulling().gpu)
+        sources.divide(MemoryPlan(bound, graph, True, False, False, follows_out=False).gpu)
         with GpuExecutor(bound, graph, devices.find(), Settings()) as made:
             made.initialize(True, sources)
             there, layout = made.residency, made.edges.arrays
@@ -87,7 +87,7 @@ def memories(program: VertexProgram, graph: gp.Graph, budget: Fraction, on_gpu: 
     bound = bind(program, graph)
     arrays = arrays_on_disk(graph._arrays.in_edges, bound.reads_edge_values)
     nbytes = sum(array.stored_bytes for array in arrays)
-    plan = MemoryPlan.of(bound, graph, True, bound.is_relaxation, False)
+    plan = MemoryPlan(bound, graph, True, bound.is_relaxation, False)
     taken = EdgeMemory(graph._arrays, bound.reads_edge_values, plan.both).taken
     of_gpu = gpu_fixed(program, graph) + BUFFERS + int(nbytes * on_gpu)
     return graph._replace(memory=taken + int(nbytes * budget)), of_gpu

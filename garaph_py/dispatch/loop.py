@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import events
 from ..executor.partials import sum_partials
@@ -30,7 +31,9 @@ from ..system.watchdog import Heartbeat
 from .buckets import Buckets
 from .convergence import Convergence
 from .observation import Observation
-from .scheduler import Schedule, Scheduler
+from .scheduler import Schedule, Scheduler, before_each
+
+Array = npt.NDArray[Any]
 
 IN_ORDER = "; vertices of the least priority first"
 """Suffix of the reason, in the record of a superstep in which active vertices had to wait."""
@@ -140,7 +143,8 @@ class Loop:
         result = executor.step(state, decision)
         pages = result.pages
         active, changeable = sum(page.active for page in pages), sum(page.changeable for page in pages)
-        state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
+        edges = sum(page.edges for page in pages)
+        state.visited(decision.mode, edges, active, changeable)
         state.advance(active, sum(page.active_edges for page in pages), changeable)
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
@@ -148,19 +152,16 @@ class Loop:
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
-        scheduler.read(decision, from_disk, sum(page.edges for page in pages))
+        scheduler.read(decision, from_disk, edges)
         record = self._record(number, seen, decision, result, skipped, started, from_disk)
         scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
             return seen, decision, record
-        before, edges = np.append(seen.active, steps.active[:-1]), np.append(seen.active_edges, steps.active_edges[:-1])
-        longest = int(np.argmax(np.where(steps.pulled, 0, steps.seconds)))
-        if not steps.pulled[longest]:
-            scheduler.pushed(False, int(before[longest]), int(edges[longest]), float(steps.seconds[longest]))
+        scheduler.pushed_several(seen, steps)
         make = partial(several, record, seen, decision, steps)
-        return seen, decision, Unmade(before, edges / seen.edges, make)
+        return seen, decision, Unmade(len(steps), partial(column_of, seen, steps), make)
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
@@ -174,6 +175,13 @@ class Loop:
             started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
             partitions=pages[0].counts if pages else None,
         )  # fmt: skip
+
+
+def column_of(seen: Observation, steps: Supersteps, name: str) -> Array:
+    """The field ``"active"`` or ``"f"`` of the records that `several` makes."""
+    if name == "active":
+        return before_each(seen.active, steps.active)
+    return before_each(seen.active_edges, steps.active_edges) / seen.edges
 
 
 def several(last: events.Iteration, seen: Observation, decision: Decision, steps: Supersteps) -> list[events.Iteration]:

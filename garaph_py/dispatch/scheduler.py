@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import PolicyError
 from ..events import Iteration
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing
+from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing, Supersteps
 from ..pages.layout import Page
 from .far_pushes import FarPushes
 from .observation import NOTIFY_BOUND, Observation
@@ -18,6 +21,8 @@ from .push_cost import PushCost
 from .rates import Speeds
 from .reentry import DiskPushes
 from .refusal import refusal
+
+Array = npt.NDArray[Any]
 
 COPIES_TO_HOST = 3
 """Copies of the values if the host does some iterations: to its two arrays, and later back to the device."""
@@ -249,6 +254,15 @@ class Scheduler:
         """Learn from a push of a GPU that works alone."""
         self.far_pushes = self.far_pushes.after(compacted, active, edges, seconds)
 
+    def pushed_several(self, seen: Observation, steps: Supersteps) -> None:
+        """Learn from supersteps that a GPU that works alone has done at once: from the one that took longest."""
+        if self.far_pushes.lists is None:
+            return
+        active, edges = before_each(seen.active, steps.active), before_each(seen.active_edges, steps.active_edges)
+        longest = int(np.argmax(np.where(steps.pulled, 0, steps.seconds)))
+        if not steps.pulled[longest]:
+            self.pushed(False, int(active[longest]), int(edges[longest]), float(steps.seconds[longest]))
+
     def read(self, decision: Decision, nbytes: int, followed: int) -> None:
         """Learn from an iteration that read this many bytes from disk, and followed this many edges."""
         if decision.mode == PUSH:
@@ -263,6 +277,11 @@ class Scheduler:
             self.missed = self.missed + abs(alpha - 1) if slower else 0.0
         if self.can.name == GPU and decision.mode == NOTIFY_PULL:
             self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)
+
+
+def before_each(first: int, after: Array) -> Array:
+    """A number at the beginning of each superstep, from that of the first one and those `after` each."""
+    return np.append(first, after[:-1])
 
 
 def failed(name: str, iteration: int | None, error: Exception) -> PolicyError:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from ..graph import Graph
 from ..graph.arrays import OUT_WEIGHTS
@@ -29,62 +30,71 @@ while tiles are made."""
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The host memory that a run needs in addition to the edges, by executor.
+    """The host memory that a run needs in addition to the edges, by executor, computed for the one that asks.
 
     Attributes
     ----------
-    cpu : MemoryNeeds
-        For a run on the CPU alone.
-    gpu : MemoryNeeds
-        For a run on one GPU: the CPU only notifies, and reads the lists from disk along which the GPU pushes.
-    both : MemoryNeeds
-        For a run on the CPU and one GPU.
+    bound : BoundProgram
+    graph : Graph
+    synchronous : bool
+    pushes : bool
+        The CPU may push, or a GPU along lists that the CPU reads from disk.
+    is_tiled : bool
+        Every iteration pulls by tiles.
+    components : bool
+        The CPU may find connected components.
+    deltas : bool
+        The CPU alone may push deltas, so it keeps the vertices' sums.
+    follows_out : bool
+        Iterations may follow out-edges; those of other runs only pull, or find components.
     """
 
-    cpu: MemoryNeeds
-    gpu: MemoryNeeds
-    both: MemoryNeeds
+    bound: BoundProgram
+    graph: Graph
+    synchronous: bool
+    pushes: bool
+    is_tiled: bool
+    components: bool = False
+    deltas: bool = False
+    follows_out: bool = True
 
-    @classmethod
-    def of(
-        cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool,
-        components: bool = False, deltas: bool = False,
-    ) -> MemoryPlan:  # fmt: skip
-        """The plan of a run.
+    @cached_property
+    def cpu(self) -> MemoryNeeds:
+        """For a run on the CPU alone."""
+        nbytes = self._vertices(1 + self.synchronous) + self._parents + sum_bytes(self.bound, self.graph) * self.deltas
+        tiles = tile_bytes(self.bound, self.graph) if self.is_tiled and self.graph.on_disk else 0
+        return self._needs(nbytes, pushes=self.pushes or tiles > 0, tiles=tiles)
 
-        Parameters
-        ----------
-        bound : BoundProgram
-        graph : Graph
-        synchronous : bool
-        pushes : bool
-            The CPU may push, or a GPU along lists that the CPU reads from disk.
-        is_tiled : bool
-            Every iteration pulls by tiles.
-        components : bool
-            The CPU may find connected components.
-        deltas : bool
-            The CPU alone may push deltas, so it keeps the vertices' sums.
-        """
+    @cached_property
+    def gpu(self) -> MemoryNeeds:
+        """For a run on one GPU: the CPU only notifies, and reads the lists from disk along which the GPU pushes."""
+        return self._needs(self._vertices(1) + self._lists, whole_pages=True, pushes=self.pushes)
+
+    @cached_property
+    def both(self) -> MemoryNeeds:
+        """For a run on the CPU and one GPU."""
         # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
-        second = synchronous or not bound.is_relaxation
-        alone, on_gpu, together = (vertex_bytes(bound, graph, arrays) for arrays in (1 + synchronous, 1, 1 + second))
-        lists = buffer_bytes(edges_of_buffer(graph.m, True), bound.edge_value_bytes) * (pushes and graph.on_disk)
-        on_gpu, together = on_gpu + lists, together + lists
-        tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
-        parents = PARENT_BYTES * graph.n * components
-        alone, together = alone + parents + sum_bytes(bound, graph) * deltas, together + parents
-        searches = not bound.updates_all_vertices
-        needs = partial(MemoryNeeds, follows_out=True, searches=searches)
-        return cls(
-            needs(alone, pushes=pushes or tiles > 0, tiles=tiles),
-            needs(on_gpu, whole_pages=True, pushes=pushes),
-            needs(together, lent=graph.n * bound.value.itemsize * second, pushes=pushes),
-        )
+        second = self.synchronous or not self.bound.is_relaxation
+        nbytes = self._vertices(1 + second) + self._lists + self._parents
+        return self._needs(nbytes, lent=self.graph.n * self.bound.value.itemsize * second, pushes=self.pushes)
 
-    def pulling(self) -> MemoryPlan:
-        """The same for a run that follows no out-edges: its iterations only pull, or find components."""
-        return MemoryPlan(*(replace(needs, follows_out=False) for needs in (self.cpu, self.gpu, self.both)))
+    def _needs(self, nbytes: int, **more: Any) -> MemoryNeeds:
+        searches = not self.bound.updates_all_vertices
+        return MemoryNeeds(nbytes, follows_out=self.follows_out, searches=searches, **more)
+
+    def _vertices(self, arrays: int) -> int:
+        return vertex_bytes(self.bound, self.graph, arrays)
+
+    @property
+    def _lists(self) -> int:
+        """Bytes of the buffers for lists that are read from disk."""
+        reads = self.pushes and self.graph.on_disk
+        return buffer_bytes(edges_of_buffer(self.graph.m, True), self.bound.edge_value_bytes) if reads else 0
+
+    @property
+    def _parents(self) -> int:
+        """Bytes of the vertices' parents in trees of connected vertices."""
+        return PARENT_BYTES * self.graph.n if self.components else 0
 
 
 def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int) -> int:

@@ -41,13 +41,13 @@ class VertexSet:
 
     def clear(self) -> None:
         """Remove all vertices, in time proportional to the number of blocks that are not 0."""
-        if self.is_wide:
-            self.bits[:] = 0
-        else:
-            words = BLOCK // WORD
+        used, words = int(np.count_nonzero(self.blocks)), BLOCK // WORD
+        if self._are_many(used):
+            self.bits.fill(0)
+        elif used:
             for block in np.flatnonzero(self.blocks):
                 self.bits[block * words : (block + 1) * words] = 0
-        self.blocks[:] = 0
+        self.blocks.fill(0)
         self.is_summary_loose = False
 
     def first(self) -> int:
@@ -59,7 +59,11 @@ class VertexSet:
     @property
     def is_wide(self) -> bool:
         """Whether more than a quarter of the blocks are not 0, so that threads should share a pass over the set."""
-        return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
+        return self._are_many(int(np.count_nonzero(self.blocks)))
+
+    def _are_many(self, blocks: int) -> bool:
+        """Whether so many blocks are more than a quarter of all."""
+        return blocks * 4 > len(self.blocks)
 
     def mark(self) -> None:
         """Compute `blocks` from `bits`, after only the bits were written."""

@@ -205,7 +205,7 @@ class ArgumentTable:
             self.held[k] = (value,)  # `starts` may change
         else:
             find = checked_address if known is None else known.of
-            self.words[:, k] = 0 if value is None else find(kind, value)
+            self.words[:, k].fill(0 if value is None else find(kind, value))  # faster than an assignment
             self.held[k] = value
 
     def _put_number(self, k: int, value: Any) -> None:

@@ -21,18 +21,20 @@ class Unmade:
 
     Attributes
     ----------
-    active, f : ndarray
-        These fields of the records.
+    count : int
+        How many there are.
+    column : callable
+        ``column(name)`` is the field ``"active"`` or ``"f"`` of all records, as an array.
     make : callable
         ``make()`` returns the list of records.
     """
 
-    active: Array
-    f: Array
+    count: int
+    column: Callable[[str], Array]
     make: Callable[[], list[Iteration]]
 
     def __len__(self) -> int:
-        return len(self.active)
+        return self.count
 
 
 class History:
@@ -81,6 +83,6 @@ class History:
     def column(self, name: str) -> Array:
         """The field ``"active"`` or ``"f"`` of all iterations, in order."""
         return np.concatenate([
-            getattr(part, name) if isinstance(part, Unmade) else [getattr(record, name) for record in part]
+            part.column(name) if isinstance(part, Unmade) else [getattr(record, name) for record in part]
             for part in self._parts
         ])  # fmt: skip

@@ -22,6 +22,7 @@ from .elsewhere import Elsewhere, numbers_elsewhere
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .methods import call_method
+from .monoids import largest, smallest
 from .monoids import max as maximum
 from .monoids import min as minimum
 from .orientation import check_gathers
@@ -274,17 +275,18 @@ def bind(
         raise ProgramError(
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
-    bound = bind_as_is(program, graph, compiled, made, fetches)
+    annotations = hints(type(program))
+    bound = bind_as_is(program, annotations, graph, compiled, made, fetches)
     call_method(program, "check_graph", graph)
-    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, hints(type(program))))
+    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
 
 
 def bind_as_is(
-    program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None, fetches: bool = True
-) -> BoundProgram:
+    program: VertexProgram, annotations: Mapping[str, Any], graph: Graph, compiled: bool = True,
+    made: Made | None = None, fetches: bool = True,
+) -> BoundProgram:  # fmt: skip
     """Bind `program` itself, without its numeric parameters; of `graph` only sizes, ids and types are read."""
     kind = type(program)
-    annotations = hints(kind)
     vertex_fields = tuple(name for name, hint in annotations.items() if hint == PerVertex)
     found = known(program, vertex_fields, compiled)
     arguments = found.arguments
@@ -457,7 +459,7 @@ def holds(dtype: DType, value: Any) -> bool:
     size: Any = abs(value)
     if dtype.kind == "f":
         return bool(value != value or size == np.inf or size <= float(np.finfo(dtype).max))
-    return bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and int(value) == value)
+    return bool(smallest(dtype) <= value <= largest(dtype) and int(value) == value)
 
 
 def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, Any]) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,13 @@ class Monoid:
         return self.identity(dtype) if callable(self.identity) else self.identity
 
 
+@cache
 def largest(dtype: np.dtype[Any]) -> Scalar:
     """The largest number of the scalar `dtype`; infinity for floats."""
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
+@cache
 def smallest(dtype: np.dtype[Any]) -> Scalar:
     """The smallest number of the scalar `dtype`; minus infinity for floats."""
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min

@@ -62,8 +62,9 @@ def bind_on_part(program: VertexProgram, graph: Graph) -> BoundProgram:
     place = graph._arrays.place
     assert place is not None
     whole: Any = Undivided(len(place.numbers), place.directed, graph.edge_dtype, VertexIds(place.n))
-    bound = bind_as_is(program, whole)
-    own = parameters(bound, whole.ids, hints(type(program)))
+    annotations = hints(type(program))
+    bound = bind_as_is(program, annotations, whole)
+    own = parameters(bound, whole.ids, annotations)
     asked = {name for names in bound.arguments.values() for name in names}
     return replace(
         bound, parameters=parameters_on(own, place), vertex_data=data_on(bound, place, asked), undirected=False,
@@ -109,11 +110,12 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
         As `bind` does.
     """
     program = call_method(program, "for_graph", graph)
-    asked_for = bind_as_is(program, graph).vertex_fields
+    annotations = hints(type(program))
+    asked_for = bind_as_is(program, annotations, graph).vertex_fields
     call_method(program, "check_graph", graph)
     made = copy.copy(program)  # `dataclasses.replace` cannot set a field with init=False, such as `for_graph` makes
     for each in dataclasses.fields(program):  # type: ignore[arg-type]
-        hint, value = hints(type(program)).get(each.name), getattr(program, each.name)
+        hint, value = annotations.get(each.name), getattr(program, each.name)
         if hint == VertexId:
             object.__setattr__(made, each.name, graph.ids.index(value))
         elif hint == PerVertex and each.name not in asked_for:

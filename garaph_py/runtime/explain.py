@@ -204,8 +204,9 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         check_verifying(graph, asked.reads_edge_values)
     if ends_by_itself(options) and may_narrow(asked, graph):
         asked = narrowed(asked)
-    bound, chosen = planned(asked, graph, options)
-    call, there, rates = facts(asked, graph, options, chosen)
+    machine = Machine.here()
+    bound, chosen = planned(asked, graph, options, machine)
+    call, there, rates = facts(asked, graph, options, chosen, machine)
     needs = needs_of(chosen)
     vertex_bytes = needs.vertices
     on_disk: tuple[PlannedEdges, ...] = ()
@@ -222,7 +223,7 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     first, later = sum(each.first_bytes for each in passed), sum(each.later_bytes for each in passed)
     part = replace(call, edges=call.edges // count, past=replace(call.past, took=took))
     part = replace(part, first_read=first, later_read=later)
-    several = several_seconds(call, there, rates, Machine.here().gpus(), count) if count > 1 else None
+    several = several_seconds(call, there, rates, machine.gpus(), count) if count > 1 else None
     return Plan(
         bound.name, graph.n, graph.m, chosen.executor, chosen.why, chosen.threads or available_cores(), graph.encoding,
         graph.memory, vertex_bytes, on_disk, int(count * there.staying(part)) if on_gpu else 0,
@@ -233,12 +234,13 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     )  # fmt: skip
 
 
-def facts(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> tuple[Call, OnDevice, Rates]:
+def facts(
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, machine: Machine
+) -> tuple[Call, OnDevice, Rates]:
     """The facts from which the expected time is computed: those of the choice of a device, or those that it would have
     had."""
     if (verdict := chosen.verdict) is not None:
         return verdict.call, verdict.there, verdict.rates
-    machine = Machine.here()
     threads = options.threads or machine.cores
     past = machine.past(bound, graph, options, threads)
     there = OnDevice() if chosen.executor == CPU else there_of(bound, graph, options, machine)

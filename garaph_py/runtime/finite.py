@@ -52,7 +52,8 @@ class FiniteCheck:
     _always: frozenset[str] = frozenset()
 
     def __init__(self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool) -> None:
-        self._bound, self._ids, self._when, self._pool = bound, ids, when, pool
+        self._bound, self._ids, self._pool = bound, ids, pool
+        self._when = when if bound.real is not None or bound.total is not None else OFF  # integers are finite
         self._meant: dict[str, set[str]] = {}
 
     def begin(self, state: State) -> None:

@@ -15,22 +15,23 @@ from .options import ANY, HYBRID, RunOptions, finds_components, gpu_may_push, ma
 
 def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:
     """How the executor is to use a GPU, for edges in this encoding."""
+    policy = options.policy
     return Settings(
         memory=options.gpu_bytes,
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
-        all_vertices=options.policy.all_vertices,
-        work_items=options.policy.work_items,
+        all_vertices=policy.all_vertices,
+        work_items=policy.work_items,
         page_edges=options.page_edges,
         deterministic=options.deterministic,
         iterations=options.iterations,
         threads=options.threads,
-        offsets=options.policy.offsets,
-        keep=options.policy.keep,
-        two_threads=options.policy.two_threads,
-        transfer=options.policy.transfer,
-        zero_copy=options.policy.zero_copy,
+        offsets=policy.offsets,
+        keep=policy.keep,
+        two_threads=policy.two_threads,
+        transfer=policy.transfer,
+        zero_copy=policy.zero_copy,
         order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),

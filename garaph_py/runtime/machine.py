@@ -1,10 +1,14 @@
-"""The facts about this machine that a plan depends on. Each is looked up when the plan asks for it, not before."""
+"""The facts about this machine that a plan depends on. Each is looked up when the plan asks for it, not before.
+
+Its GPUs are looked up once, because a plan asks for them several times. So each plan needs a `Machine` of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from ..dispatch.rates import Speeds
 from ..errors import DeviceError
@@ -63,10 +67,10 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """The machine that this process runs on."""
+        """The machine that this process runs on, for one plan."""
         return cls(
-            available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured, gpus,
-            total_memory,
+            available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured,
+            cache(gpus), total_memory,
         )  # fmt: skip
 
 

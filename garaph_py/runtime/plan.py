@@ -63,8 +63,12 @@ TILES_SHARE = 1 / 16
 """Most that tiles made unasked may take of the memory that the process may use."""
 
 
-Facts = tuple[Call, OnDevice]
-"""A call, and what is done already of preparing it on a GPU."""
+class Facts(NamedTuple):
+    """A call, what is done already of preparing it on a GPU, and the machine's speeds."""
+
+    call: Call
+    there: OnDevice
+    rates: Rates
 
 
 class Chosen(NamedTuple):
@@ -182,7 +186,7 @@ def plan(
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
     reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
-    memory = MemoryPlan.of(bound, graph, synchronous, reads_lists, is_tiled, finds_components(bound, options), deltas)
+    components, follows = finds_components(bound, options), follows_out(bound, options)
     return RunPlan(
         executor=executor,
         verdict=verdict,
@@ -199,7 +203,7 @@ def plan(
             pass_bytes,
             speeds_of(options, executor, machine, threads or machine.cores),
         ),
-        memory=memory if follows_out(bound, options) else memory.pulling(),
+        memory=MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows),
         page_edges=options.page_edges,
         pushes=pushes,
         deltas=deltas,
@@ -231,9 +235,12 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
             return Chosen(GPU, verdict)
     elif takes_both(graph, options) or not machine.has_gpu():  # opening it will say that there is none
         return Chosen(HYBRID)
-    call, there = facts = facts_of(bound, graph, options, machine) if verdict is None else (verdict.call, verdict.there)
-    if verdict is None and cpu_seconds(call, machine.rates()) < gpu_seconds(call, there, machine.rates()):
-        return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
+    if verdict is None:
+        call, there, rates = facts = facts_of(bound, graph, options, machine)
+        if cpu_seconds(call, rates) < gpu_seconds(call, there, rates):
+            return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
+    else:
+        call, there, rates = facts = Facts(verdict.call, verdict.there, verdict.rates)
     gpus = gpus_of(bound, graph, options, machine, GPU, facts)
     why = why_alone(without_cpu(bound, graph, gpus[0]), graph, options, call, there, len(gpus[0]))
     return Chosen(HYBRID if why is None else GPU, verdict, why, gpus)
@@ -269,8 +276,8 @@ def gpus_of(
     if options.device == GPU or options.deterministic or len(may) == 1 or needs_one(graph, options):
         is_given = options.asked_gpus is not None and not needs_one(graph, options)
         return (may if is_given else may[:1]), None
-    call, there = facts or facts_of(bound, graph, options, machine)
-    count, why = how_many(call, there, machine.rates(), machine.gpus(), len(may))
+    call, there, rates = facts or facts_of(bound, graph, options, machine)
+    count, why = how_many(call, there, rates, machine.gpus(), len(may))
     return may[:count], why
 
 
@@ -280,19 +287,19 @@ def needs_one(graph: Graph, options: RunOptions) -> bool:
     return options.lists is not None or graph.on_disk or chooses_one
 
 
-def seconds_on_several(call: Call, there: OnDevice, graph: Graph, options: RunOptions, machine: Machine) -> float:
+def seconds_on_several(facts: Facts, graph: Graph, options: RunOptions, machine: Machine) -> float:
     """The expected time of a whole call on several GPUs; infinite if the run may not take several, or this process has
     not found one yet."""
-    if not there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
+    if not facts.there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
         return inf
-    return best_of_several(call, there, machine.rates(), machine.gpus(), len(may))[1]
+    return best_of_several(*facts, machine.gpus(), len(may))[1]
 
 
 def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Facts:
     """The facts from which it is estimated how the run would do on GPUs."""
     threads = options.threads or machine.cores
     past, there = machine.past(bound, graph, options, threads), there_of(bound, graph, options, machine)
-    return call_of(bound, graph, options, threads, past), there
+    return Facts(call_of(bound, graph, options, threads, past), there, machine.rates())
 
 
 def allowed_gpus(options: RunOptions, machine: Machine) -> tuple[int, ...]:
@@ -332,8 +339,8 @@ def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Mach
     searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
     if searches and not reads_lists_once(bound, graph, options, machine, call):
         return None
-    there = there_of(bound, graph, options, machine)
-    return choose(call, there, machine.rates(), seconds_on_several(call, there, graph, options, machine))
+    facts = Facts(call, there_of(bound, graph, options, machine), machine.rates())
+    return choose(*facts, seconds_on_several(facts, graph, options, machine))
 
 
 def reads_lists_once(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, call: Call) -> bool:

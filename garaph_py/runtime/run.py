@@ -24,7 +24,7 @@ from ..executor.modes import CPU, GPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import reuse
-from ..native.threads import ThreadPool
+from ..native.threads import ThreadPool, available_cores
 from ..output.record import Record
 from ..output.result import Result
 from ..output.stats import Stats
@@ -47,6 +47,7 @@ from .options import ANY, Options, RunOptions, check_run_options
 from .past import EVEN_F, Past
 from .plan import (
     LEAST_GPU_EDGES,
+    Chosen,
     RunPlan,
     executor_of,
     gpus_of,
@@ -232,12 +233,13 @@ def carry_out(
     """Run a bound program on a graph whose edges have the run's encoding."""
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
-    bound, chosen = planned(bound, graph, options)
+    machine = Machine.here()
+    bound, chosen = planned(bound, graph, options, machine)
     if chosen.executor != GPU or len(chosen.gpus) > 1 or options.checkpoint is not None:
         bound = bound.fetched()
     if watch is not None:
         chosen = replace(chosen, chains=False, gpu=replace(chosen.gpu, chains=False))
-    verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen), time.perf_counter()
+    verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen, machine), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver, watch) as parts:
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
@@ -247,7 +249,7 @@ def carry_out(
         seconds = ready - started, time.perf_counter() - started
         # One that has lost a GPU, or whose answer is not on the host yet, is no example of its plan.
         if not (runner.has_lost_gpus or isinstance(values, Elsewhere)):
-            remember(asked, graph, options, replace(chosen, verdict=verdict), result.stats, seconds)
+            remember(asked, graph, options, chosen, verdict, result.stats, seconds)
         if record.spans is not None:
             facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
             record.write(result, graph, parts.pool.spans(), facts)
@@ -257,13 +259,13 @@ def carry_out(
         return result if saver is None else replace(result, checkpoints=saver.finish())
 
 
-def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[BoundProgram, RunPlan]:
+def planned(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> tuple[BoundProgram, RunPlan]:
     """How the run is carried out on this machine; the bound program carries parents along where that pays.
 
     A processor that works alone may push rows of relaxations. A CPU that only pulls stores 64-bit values as they are:
     conversions would cost more time than the bytes save.
     """
-    machine, chosen = Machine.here(), None
+    chosen = None
     if bound.original is not None and not may_push(bound, graph, options):
         chosen = executor_of(bound, graph, options, machine)
         bound = bound.original if chosen.executor == CPU else bound
@@ -274,8 +276,7 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
     chosen = chosen or executor_of(bound, graph, options, machine)
     if chosen.executor == CPU:
         bound = carrying(bound) if carries else pushing_rows(bound)
-        on_cpu = options if options.device == CPU else replace(options, device=CPU)
-        return bound, replace(plan(bound, graph, on_cpu, machine), verdict=chosen.verdict)
+        return bound, plan(bound, graph, options, machine, Chosen(CPU, chosen.verdict))
     if chosen.executor == GPU:
         gpus = chosen.gpus or gpus_of(bound, graph, options, machine, GPU)
         bound, chosen = without_cpu(bound, graph, gpus[0]), chosen._replace(gpus=gpus)
@@ -283,8 +284,9 @@ def planned(bound: BoundProgram, graph: Graph, options: RunOptions) -> tuple[Bou
 
 
 def remember(
-    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, stats: Stats, seconds: tuple[float, float]
-) -> None:
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, verdict: Verdict | None, stats: Stats,
+    seconds: tuple[float, float],
+) -> None:  # fmt: skip
     """Learn from a run how long such calls take, so that ``device="auto"`` and `plan` reckon better with the next one.
 
     `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
@@ -297,7 +299,7 @@ def remember(
         return
     if graph.on_disk:
         learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)
-    if (verdict := chosen.verdict) is None and graph.m < LEAST_GPU_EDGES:
+    if verdict is None and graph.m < LEAST_GPU_EDGES:
         return
     found, shares = gpu_device.found(), stats.history.column("f")
     starting = planning if found is not None and verdict is not None and not verdict.there.has_context else 0.0
@@ -308,7 +310,7 @@ def remember(
         float(shares[shares <= EVEN_F].sum()), stats.device_bytes, stats.found_bytes,
     )  # fmt: skip
     history, way = learned.History.of(graph._arrays), (chosen.executor, len(chosen.gpus))
-    called = learned.kind(bound, options, options.threads or Machine.here().cores)
+    called = learned.kind(bound, options, options.threads or available_cores())
     ordering = 0.0 if verdict is None or measured.on_gpu else reversing_seconds(verdict.call)
     history.add(called, way, learned.placed(options), measured, graph.n, ordering)
     if verdict is None:
@@ -319,16 +321,17 @@ def remember(
         learned.teach(lessons(verdict, measured), None if found is None else found.architecture)
 
 
-def unreckoned(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan) -> Verdict | None:
+def unreckoned(
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, machine: Machine
+) -> Verdict | None:
     """What would have been reckoned for a run on the CPU that had no GPU to choose; None if it is no example."""
     is_usual = options.device in (ANY, CPU) and options.mode == ANY and options.policy.chooses_asynchrony
     if chosen.executor != CPU or not is_usual or graph.m < LEAST_GPU_EDGES:
         return None
-    cores = Machine.here().cores
-    if options.threads not in (None, cores):
+    if options.threads not in (None, machine.cores):
         return None
-    call = call_of(bound, graph, options, cores, Past(), chosen.pushes and reverses(bound, graph))
-    return Verdict(False, "", call, OnDevice(), learned.rates())
+    call = call_of(bound, graph, options, machine.cores, Past(), chosen.pushes and reverses(bound, graph))
+    return Verdict(False, "", call, OnDevice(), machine.rates())
 
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:

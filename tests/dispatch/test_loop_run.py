@@ -204,7 +204,8 @@ def test_what_is_not_made_has_its_columns():
     ready = executor(result(page(80, supersteps=steps)))
     scheduler = Scheduler(one.schedule, VERTICES, EDGES, one.bound, ready.capabilities)
     *_, unmade = one._iterate(ready, State(), scheduler, 4)
-    assert (unmade.active.tolist(), unmade.f.tolist()) == ([3, 5, 6], [0.03, 0.05, 0.06])
+    assert unmade.column("active").tolist() == [3, 5, 6]
+    assert unmade.column("f").tolist() == [0.03, 0.05, 0.06]
     assert [row.number for row in unmade.make()] == [4, 5, 6]
 
 

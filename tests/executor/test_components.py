@@ -211,7 +211,7 @@ def test_the_faster_processor_does_it(ratio, device):
 def test_memory_for_parents_is_counted(synchronous):
     graph = undirected(GRAPHS["star"])
     bound = bind(gp.apps.ConnectedComponents(), graph)
-    counted, others = (MemoryPlan.of(bound, graph, synchronous, True, False, components=k) for k in (True, False))
+    counted, others = (MemoryPlan(bound, graph, synchronous, True, False, components=k) for k in (True, False))
     for name in "cpu", "both":
         assert getattr(counted, name).vertices == getattr(others, name).vertices + 4 * graph.n
     assert counted.gpu == others.gpu

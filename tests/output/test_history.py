@@ -20,7 +20,7 @@ def history(calls):
         return [row(1), row(2)]
 
     found = History([row(0)])
-    found.add(Unmade(np.array([10, 20]), np.array([0.01, 0.02]), make))
+    found.add(Unmade(2, {"active": np.array([10, 20]), "f": np.array([0.01, 0.02])}.get, make))
     found.add(row(3))
     found.add(row(4))
     return found

@@ -11,6 +11,7 @@ from garaph_py.program.bind import record_class
 from garaph_py.program.functions import functions
 from garaph_py.runtime import plan as planning
 from garaph_py.runtime import run as running
+from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from tests.support import twins
 from tests.support.cases import mostly_full
@@ -140,7 +141,8 @@ def test_what_begins_the_run_is_chosen_once(monkeypatch):
     for module in running, planning:
         monkeypatch.setattr(module, "executor_of", noted)
     for mode, is_narrow in ("pull", False), ("auto", True):
-        bound, chosen = running.planned(narrow.narrowed(bind(gp.apps.SSSP(0), edges())), edges(), RunOptions(mode=mode))
+        given = narrow.narrowed(bind(gp.apps.SSSP(0), edges())), edges(), RunOptions(mode=mode)
+        bound, chosen = running.planned(*given, Machine.here())
         assert (bound.is_narrowed, chosen.executor) == (is_narrow, "cpu")
         assert asked == [True]
         asked.clear()

@@ -73,6 +73,13 @@ def test_a_card_that_is_not_there(devices_for, graph_of, device):
         gp.run(program, graph, device=device, gpus=[0, 5])
 
 
+def test_auto_may_take_the_cpu_whatever_gpus_are_allowed(graph_of):
+    graph = graph_of(GRAPH)
+    some = gp.run(gp.apps.BFS(0), graph, gpus=2, threads=1)
+    assert some.stats.device == "cpu"
+    assert some.column("level").tolist() == gp.run(gp.apps.BFS(0), graph, device="cpu").column("level").tolist()
+
+
 def test_the_command(graph_of, devices_for, monkeypatch, tmp_path, capsys):
     graph = gp.from_edges([0, 1, 2], [1, 2, 0])
     gp.save(graph, tmp_path / "g")

@@ -3,14 +3,14 @@
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu import device, peers
 from garaph_py.executor.gpu.compiler import cubin_key
 from garaph_py.executor.gpu.device_graph import DeviceGraph, LastEdges
 from garaph_py.native import cache
 from garaph_py.program import bind
 from garaph_py.runtime import learned
 from garaph_py.runtime.learned import Learned
-from garaph_py.runtime.machine import on_device
+from garaph_py.runtime.machine import Machine, on_device
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
 from tests.support.numpy_gpu import GRAPH, HUB, MEMORY, Hops
@@ -52,3 +52,22 @@ def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
     assert on_device(bound, graph, RunOptions()).nbytes == 0
     monkeypatch.setattr(device, "_broken", {0: "lost"})
     assert not on_device(bound, graph, RunOptions()).has_context
+
+
+def test_each_plan_looks_for_gpus_anew_and_once(monkeypatch):
+    there = [2]
+    monkeypatch.setattr(device, "count", lambda: there[0])
+    monkeypatch.setattr(peers, "can_reach", lambda one, other: True)
+    first = Machine.here()
+    assert first.gpus().count == 2
+    there[0] = 3
+    assert first.gpus().count == 2
+    assert Machine.here().gpus().count == 3
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_plan_reads_what_has_been_learned():
+    machine = Machine.here()
+    for _ in range(2):
+        learned.teach({"call": 0.01}, None)
+    assert machine.rates().call == Machine.here().rates().call == pytest.approx(0.01)

@@ -79,7 +79,7 @@ class Run:
 
     def open(self, synchronous, left=None):
         """The initial state, or the one that another executor has `left`."""
-        memory = MemoryPlan.of(self.bound, self.graph, synchronous, pushes=True, is_tiled=False)
+        memory = MemoryPlan(self.bound, self.graph, synchronous, pushes=True, is_tiled=False)
         return self.executor.open(Plan(synchronous, memory), self.sources, left)
 
     def iterate(self, state, iterations=None, policy=POLICIES["auto"], mode=None):

@@ -352,6 +352,6 @@ class Chain:
     def _supersteps(self, steps: int) -> Supersteps:
         """What each superstep of the last call did, from its log. The loop measures how long the last one took."""
         log = self._log.reshape(-1, WIDTH)[:steps].copy()
-        seconds, how = np.append(np.diff(log[:, BEGAN]), 0) / 1e9, PageDecision(PUSH, CPU)
-        pulled = np.zeros(steps, np.bool_)
+        seconds, pulled, how = np.zeros(steps), np.zeros(steps, np.bool_), PageDecision(PUSH, CPU)
+        seconds[:-1] = (log[1:, BEGAN] - log[:-1, BEGAN]) / 1e9
         return Supersteps(log[:, ACTIVE], log[:, EDGES], seconds, log[:, FOLLOWED], pulled, how, how, log[:, WAITED])

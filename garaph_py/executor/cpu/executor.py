@@ -175,7 +175,7 @@ class CpuExecutor(StepByParts):
         second = reuse.empty(n, self.bound.value) if own_array else values
         state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
         counts, partials = self._first_values(state, *self._first_runs())
-        _, state.active_count, state.active_edges, state.changeable = map(int, counts.sum(axis=0))
+        _, state.active_count, state.active_edges, state.changeable = counts.sum(axis=0).tolist()
         self._pull.one_value = (
             state.active_count == 1 and self.bound.spreads_one_value and synchronous and self._arrays.place is None
         )
@@ -407,7 +407,9 @@ class CpuExecutor(StepByParts):
         spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else reuse.empty(self._arrays.n, self.bound.reports)
-        first, last = (np.clip(bounds, *self._arrays.own) for bounds in self._runs.of_vertices())
+        first, last = self._runs.of_vertices()
+        if self._arrays.place is not None:
+            first, last = (np.clip(bounds, *self._arrays.own) for bounds in (first, last))
         lost = self._launch(
             kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last
         )

@@ -38,4 +38,6 @@ class OutEdges:
 
     def source(self, out_source: PageSource) -> PageSource:
         """Pages of the out-edges, with values if the program reads them; on disk, `out_source` has the values, too."""
-        return out_source if self._arrays.on_disk else MemoryPageSource(self.edges, pages=out_source.pages)
+        if self._arrays.on_disk or self.edges is self._arrays.out_edges:
+            return out_source
+        return MemoryPageSource(self.edges, pages=out_source.pages)
