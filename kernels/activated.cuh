@@ -1,4 +1,4 @@
-// Counting the vertices that the threads of a kernel have activated, and their out-edges.
+// Counting the vertices that the threads of a kernel have activated, and their out-edges; bitmaps of vertices.
 #pragma once
 
 #include "offsets.cuh"
@@ -27,3 +27,11 @@ __device__ __forceinline__ void add_to_tally(const Page& p, Activated done) {
     atomicAdd(&p.tally->active_edges, done.edges);
   }
 }
+
+// Set bit `u` of a bitmap; return whether it was 0.
+__device__ __forceinline__ bool mark(u32* bits, u32 u) {
+  u32 bit = 1u << (u & 31);
+  return !(atomicOr(&bits[u >> 5], bit) & bit);
+}
+
+__device__ __forceinline__ void unmark(u32* bits, u32 u) { atomicAnd(&bits[u >> 5], ~(1u << (u & 31))); }

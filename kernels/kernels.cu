@@ -26,10 +26,10 @@
 #include "gather_replicated.cu"
 #endif
 #if IS_RELAXATION
-#include "choose.cu"
 #include "push_queue.cu"
 #endif
 #if IS_RELAXATION || PUSHES_DELTAS
+#include "choose.cu"
 #include "list_frontier.cu"
 #include "reverse_values.cu"
 #endif
@@ -53,6 +53,7 @@
 #include "apply_in_turn.cu"
 #include "apply_notified.cu"
 #include "push_deltas.cu"
+#include "push_few_deltas.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"

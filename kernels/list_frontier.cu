@@ -1,6 +1,7 @@
 // Write the active vertices to `queue`, in any order, and cut long edge lists into pieces. In a synchronous relaxation
 // the second array of values, which a push does not need, gets the values of the queue's vertices, by their places or by
-// vertex: the push overwrites `values`. The next frontier is cleared.
+// vertex: the push overwrites `values`. The next frontier is cleared, and so is the set of notified vertices, unless all
+// are notified.
 // Launch: one thread for each word of the frontier. Shared memory: none.
 #include "chosen.cuh"
 #include "pieces.cuh"
@@ -12,6 +13,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
   bool in_bounds = word < (c.n + 31) / 32;
   u32 mine = in_bounds ? c.frontier[word] : 0;
   if (in_bounds) c.next_frontier[word] = 0;
+  if constexpr (PUSHES_DELTAS)
+    if (in_bounds && !c.pushes_all) c.notified[word] = 0;
   u32 count = warp_reduce((u32)__popc(mine), [](u32 x, u32 y) { return x + y; });
   if (!count) return;
   u32 place = 0;
@@ -26,8 +29,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     c.queue[at] = v;
     if constexpr (IS_RELAXATION)
       if (c.next_values != c.values) c.next_values[c.copies_by_vertex ? v : at] = c.values[v];
-    if (end - begin < PIECE) continue;
-    u32 pieces = pieces_of(c, begin, end), to = atomicAdd(&t.page.tally->pieces, pieces);
-    for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};
+    list_pieces(c, &t.page.tally->pieces, at, begin, end);
   }
 }

@@ -108,19 +108,10 @@ __device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32
   return List{v, pushed_by(c, place, v), out_offsets(c)[v], out_offsets(c)[v + 1]};
 }
 
-// Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a
-// long one.
+// Push along the pieces of long lists of the queue's vertices that are in the page; a warp takes a piece at a time.
 template <class Push>
-__device__ __forceinline__ void push_queued(const Context& c, const Page& p, Push push) {
-  u32 count = p.tally->queued, pieces = p.tally->pieces;
+__device__ __forceinline__ void push_queued_pieces(const Context& c, const Page& p, u32 pieces, Push push) {
   int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  int each = lists_per_warp(count, warps);
-  for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
-    List mine{};
-    if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());
-    if (mine.end - mine.begin >= PIECE) mine.end = mine.begin;
-    push_lists(c, p, mine, push);
-  }
   for (u32 k = warp; k < pieces; k += warps) {
     ListPiece piece = c.pieces[k];
     List list = queued_list(c, p, piece.place);
@@ -129,4 +120,20 @@ __device__ __forceinline__ void push_queued(const Context& c, const Page& p, Pus
     keep_piece(c, piece.number, list.begin, list.end);
     push_list(c, p, list, source_before(p, head, list.begin), push);
   }
+}
+
+// Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a
+// long one.
+template <class Push>
+__device__ __forceinline__ void push_queued(const Context& c, const Page& p, Push push) {
+  u32 count = p.tally->queued;
+  int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  int each = lists_per_warp(count, warps);
+  for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
+    List mine{};
+    if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());
+    if (mine.end - mine.begin >= PIECE) mine.end = mine.begin;
+    push_lists(c, p, mine, push);
+  }
+  push_queued_pieces(c, p, p.tally->pieces, push);
 }

@@ -6,6 +6,8 @@
 
 #if PUSHES_DELTAS
 
+#include "activated.cuh"
+
 struct Pushed {
   Value fresh, old;
 };
@@ -22,12 +24,11 @@ __device__ __forceinline__ Accumulator pushed_along(const Context& c, const Push
   return delta(c.parameters, x.fresh, x.old, edge, v);
 }
 
-// Add `y` to the sum of `u`, and put `u` into `notified`.
-__device__ __forceinline__ void add_delta(const Context& c, u32 u, Accumulator y) {
-  u32* word = &c.notified[u >> 5];
-  bool is_notified = __ldcg(word) >> (u & 31) & 1;
+// Add `y` to the sum of `u`, and put `u` into `notified`; return whether it was not there.
+__device__ __forceinline__ bool add_delta(const Context& c, u32 u, Accumulator y) {
+  bool is_notified = __ldcg(&c.notified[u >> 5]) >> (u & 31) & 1;
   atomic_sum(&c.kept_sums[u], y);
-  if (!is_notified) atomicOr(word, 1u << (u & 31));
+  return !is_notified && mark(c.notified, u);
 }
 
 #elif HAS_ROWS

@@ -30,14 +30,6 @@ __device__ __forceinline__ bool relax(T* at, T old, Add add, Changes changes) {
   return true;
 }
 
-// Set bit `u` of a bitmap; return whether it was 0.
-__device__ __forceinline__ bool mark(u32* bits, u32 u) {
-  u32 bit = 1u << (u & 31);
-  return !(atomicOr(&bits[u >> 5], bit) & bit);
-}
-
-__device__ __forceinline__ void unmark(u32* bits, u32 u) { atomicAnd(&bits[u >> 5], ~(1u << (u & 31))); }
-
 #if HAS_ROWS
 
 // What relaxes the targets of edges (push_lists.cuh), column by column: no column of a row depends on another. All lanes

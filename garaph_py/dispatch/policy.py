@@ -12,6 +12,7 @@ from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Ahead, Decision
 from .observation import Observation
+from .push_cost import LEAST_EDGES
 from .rates import Rates
 
 AUTO_THRESHOLD = 1 / 50
@@ -323,7 +324,7 @@ class AutoPolicy(_Rules):
         if seen.deltas and seen.f <= most:
             if seen.has_sums:
                 why = f"f = {seen.f:.3g} <= {most:.3g}" + COMPACTION * seen.compacts
-                return Decision(PUSH, why, seen.device, compacts=seen.compacts)
+                return Decision(PUSH, why, seen.device, ahead=deltas_ahead(seen, most), compacts=seen.compacts)
             return make_sums(seen)
         if seen.device == GPU:
             bound = seen.notify_bound
@@ -385,6 +386,13 @@ def ahead_of(seen: Observation) -> Ahead | None:
     if seen.least_compacted <= most:  # what has more edges is decided on with the number of active vertices
         return Ahead(int(seen.least_compacted) - 1, False)
     return Ahead(most, seen.ratio is None or not takes_help(seen))
+
+
+def deltas_ahead(seen: Observation, bound: float) -> Ahead | None:
+    """How a GPU may go on after a push of deltas: it pushes while f is at most the `bound`, and the edges are so few
+    that their time would not be measured. None if it may not go on."""
+    most = int(min(bound * seen.edges, LEAST_EDGES - 1, seen.least_compacted - 1))
+    return Ahead(most, False) if seen.device == GPU and seen.active_edges <= most else None
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:

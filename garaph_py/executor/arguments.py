@@ -115,7 +115,11 @@ GPU = (
     ),
     Argument("kept_sums", "Accumulator*", "the sum of each vertex, to which deltas are pushed; null if none are"),
     Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
-    Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
+    Argument(
+        "next_queues",
+        "u32*",
+        "two queues of push_few, used in turns, with room for a small frontier each; of push_few_deltas, one",
+    ),
     Argument("supersteps", "Superstep*", "what each superstep of a launch did"),
     Argument("hints", "u32*", "1 + the in-neighbour at which each vertex's last gather ended; 0 for none; may be null"),
     Argument("lost", "u32*", "1 if a value does not fit the 32 bits in which values are stored"),

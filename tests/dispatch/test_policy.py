@@ -19,6 +19,7 @@ from garaph_py.dispatch.policy import (
     RELAXING_THRESHOLD,
     notify_bound_after,
 )
+from garaph_py.dispatch.push_cost import LEAST_EDGES
 from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Ahead, Decision
@@ -186,6 +187,20 @@ def test_a_gpu_pushes_deltas_up_to_a_bound_of_its_own() -> None:
         PULL, "it makes the sums that later iterations push to", "gpu", keeps_sums=True
     )
     assert decide(seen(few, device="gpu", deltas=True, has_sums=True)).mode == PULL  # the paper's
+
+
+def test_a_gpu_goes_on_pushing_deltas_while_few_edges_are_followed() -> None:
+    """A push along many edges is decided on by itself, so that its time is measured."""
+    edges = 10 * LEAST_EDGES
+    for device, active_edges, more, ahead in (
+        ("gpu", LEAST_EDGES - 1, {}, LEAST_EDGES - 1), ("gpu", LEAST_EDGES, {}, None), ("cpu", 1, {}, None),
+        ("gpu", 1, {"device_push_cost": 200.0}, edges // 200), ("gpu", 1, {"least_compacted": 700.0}, 699),
+        ("gpu", 700, {"least_compacted": 700.0, "compacts": True}, None),
+    ):  # fmt: skip
+        observation = Observation(100, edges, 10, active_edges, deltas=True, has_sums=True, device=device, **more)  # type: ignore[arg-type]
+        decision = decide((observation, "auto"))
+        assert decision.mode == PUSH
+        assert decision.ahead == (None if ahead is None else Ahead(ahead, False))
 
 
 def test_auto_pulls_where_it_cannot_push() -> None:

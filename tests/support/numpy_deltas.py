@@ -3,6 +3,7 @@
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.executor.gpu import header
 
 from . import numpy_push
 from .numpy_packed import array_of, offsets_of, sources_of
@@ -98,6 +99,40 @@ def apply_notified(driver, context, page):
     values[:] = new
 
 
+def push_few_deltas(driver, context, page):
+    """Supersteps of the two kernels before; the queue, the set of notified vertices and the frontiers are left as by
+    the kernel."""
+    log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
+    tally, threads, offsets = tally_of(driver, page), driver.threads, offsets_of(driver, context, "out_begins")
+    values, included, sums = (
+        array_of(driver, context, name, np.int64) for name in ("values", "next_values", "kept_sums")
+    )
+    room = driver.sizes[int(context["next_queues"])] // 4
+    queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
+    assert len(queue) <= header.FEW_LISTS * threads
+    assert not bits_of(driver, context, "notified")[0].any()
+    for step in range(int(tally["supersteps"][0]), header.MOST_SUPERSTEPS):
+        ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
+        targets, weights = out_edges(driver, context, page, np.concatenate([np.arange(*part) for part in ranges]))
+        changes = np.repeat((values - included)[queue], [end - begin for begin, end in ranges])
+        np.add.at(sums, targets, changes * weights)
+        included[queue] = values[queue]
+        notified = np.unique(targets)
+        assert len(notified) <= room
+        new = applied(context, values[notified], sums[notified])
+        queue = notified[new != values[notified]]
+        values[notified] = new
+        edges = edges_of(driver, context, queue)
+        log[step] = edges, len(queue), 1000 * step, 0, len(notified), 0
+        is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
+        if not len(queue) or not is_few:
+            break
+    was, write = bits_of(driver, context, "next_frontier")
+    was[queue] = True
+    write(was)
+    tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
+
+
 def applied(context, old, sums):
     return np.where(sums >= int(context["parameters"]["k"]), old, 0)
 
@@ -115,6 +150,8 @@ KERNELS = {
     "push_edge_list": push_edge_list,
     "push_deltas": push_deltas,
     "push_deltas_packed": push_deltas,
+    "push_few_deltas": push_few_deltas,
+    "push_few_deltas_packed": push_few_deltas,
     "apply_notified": apply_notified,
 }
 UPDATES = {"initialize": initialize, "apply_vertices": apply_vertices}

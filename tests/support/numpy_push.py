@@ -113,6 +113,8 @@ def choose(driver, context, page):
 def list_frontier(driver, context, page):
     active = np.flatnonzero(bits_of(driver, context, "frontier")[0])[::-1]
     bits_of(driver, context, "next_frontier")[1](np.zeros(int(context["n"]), bool))
+    if context["kept_sums"] and not context["pushes_all"]:
+        bits_of(driver, context, "notified")[1](np.zeros(int(context["n"]), bool))
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
     if context["next_values"] != context["values"] and not context["kept_sums"]:
         copies = values_of(driver, context, "next_values")
@@ -267,7 +269,7 @@ def push_few(driver, context, page):
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
         queue = np.append(waiting, push_lists(driver, marked, page, ranges, queue, values))
         left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
-        log[step] = edges, len(queue), 1000 * step, left
+        log[step] = edges, len(queue), 1000 * step, left, 0, 0
         if len(queue):
             least = order.priorities(array_of(driver, context, "values", np.int64)[queue]).min()
             order.next(before - left, left, edges, int(least))

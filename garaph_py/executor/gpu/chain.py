@@ -4,8 +4,9 @@ take.
 The host launches the kernels of some supersteps one after the other, those of a push as well as those of a pull. Each
 superstep has its own counts. Before it, the kernel `choose` reads what the last one has counted, and chooses a
 direction by the policy's bound (`Decision.ahead`); kernels of the other direction then end at once. While the frontier
-is small, one launch of `push_few` does many supersteps. Nothing is chosen any more once no vertex is active, where a
-superstep would pull but may not, or after some time, so that the host can copy the state or stop the run.
+is small, one launch of `push_few`, or `push_few_deltas`, does many supersteps. Nothing is chosen any more once no
+vertex is active, where a superstep would pull but may not, or after some time, so that the host can copy the state or
+stop the run.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters h
 
 @dataclass
 class Chain:
-    """Does supersteps of a relaxation one after the other. The device's context must be current.
+    """Does supersteps one after the other, of relaxations or of pushes of deltas. The device's context must be current.
 
     Parameters
     ----------
@@ -109,8 +110,9 @@ class Chain:
 
     def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> None:
         """Launch the kernels of all supersteps."""
-        launcher, stream = self.launches.launcher, lists.stream
+        launcher, stream, adds = self.launches.launcher, lists.stream, self.launches.placed.keeps_sums
         blocks, pushes = few_blocks(launcher), self._tasks(lists.task)
+        push, few = ("push_deltas", "push_few_deltas") if adds else ("push_queue", "push_few")
         pulls = None if whole is None else (whole[0], self._tasks(self.launches.tasks.of(*whole)))
         page = pushes["page"]
         page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls is not None, blocks * FEW_THREADS
@@ -121,9 +123,11 @@ class Chain:
             list_frontier(self.launches, stream, task)
             if blocks:
                 task["page"]["wanted"] = PUSHES_FEW
-                launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
+                launcher.on_few(decoding(few, task), blocks, FEW_THREADS, stream, task)
             task["page"]["wanted"] = PUSHES
-            launcher.on_all(decoding("push_queue", task), stream, task)
+            launcher.on_all(decoding(push, task), stream, task)
+            if adds:
+                launcher.on_blocks("apply_notified", self.launches.arrays.n, stream, task)
             if pulls is not None:
                 every, tasks = pulls
                 task = tasks[k : k + 1]
@@ -165,7 +169,7 @@ class Chain:
     def _log(self, row: Any, first: int, end: int) -> Array:
         """The counts of the supersteps [first, end).
 
-        `row` has those of one superstep, or of the last one of a `push_few`, which logs all of its supersteps.
+        `row` has those of one superstep, or of the last one of a launch that has logged several.
         """
         layout = self.launches.launcher.layouts.superstep
         if row["chosen"] != PUSHES_FEW:
@@ -183,7 +187,8 @@ class Chain:
 
 
 def few_blocks(launcher: Launcher) -> int:
-    """Blocks of `push_few`; 0 if there is no such kernel, or the device may be too small for the cluster."""
+    """Blocks of `push_few`, or of `push_few_deltas`; 0 if there is no such kernel, or the device may be too small for
+    the cluster."""
     device = launcher.device
     if not launcher.pushes_few:
         return 0

@@ -303,13 +303,13 @@ class GpuExecutor(StepByParts):
         """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         pages: list[PageResult] = []
         self._placed.choose_way(decision)
+        self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
         if decision.ahead is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
                 pages = self._chain(state, decision.mode, decision.ahead)
         if not pages:
-            self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
             return super().step(state, decision)
-        state.has_sums = False
+        state.has_sums = self._placed.keeps_sums
         self.state.leave(state, self.memory_name)
         return StepResult(pages, 0, self.name, decision.sharing)
 

@@ -23,20 +23,21 @@ added up."""
 PIECE = 512
 """Edges of a piece of a long edge list, which one warp pushes."""
 FEW_BLOCKS, FEW_THREADS = 8, 512
-"""Blocks of `push_few`, as many as a cluster may have on every GPU that has clusters, and threads of each block. With
-256 or 1,024 threads, a superstep over a grid of a million vertices took a sixth longer (H200)."""
+"""Blocks of `push_few` and `push_few_deltas`, as many as a cluster may have on every GPU that has clusters, and threads
+of each block. With 256 or 1,024 threads, a superstep of `push_few` over a grid of a million vertices took a sixth
+longer (H200)."""
 FEW_LISTS, FEW_EDGES = 4, 16
-"""Active vertices for each thread of `push_few`, and their out-edges, up to which a frontier is small."""
+"""Active vertices for each thread of these kernels, and their out-edges, up to which a frontier is small."""
 MANY_EDGES = 2
 """Edges for each thread of `push_few` above which vertices wait for others of smaller priority. Up to so many in all,
 8,192, a superstep takes hardly longer than without any. Simulated with 7 microseconds a superstep and 3 edges a
 nanosecond, SSSP over road-rome and a grid takes 5 to 25 % longer with 4, and up to a quarter longer with 1."""
 CHAIN_LENGTH = 6
-"""Supersteps that are launched together; all supersteps of one launch of `push_few` count as one. A BFS over an R-MAT
-graph takes five. An unused one costs 40 to 70 microseconds, in which the host launches its kernels (H100 and H200
+"""Supersteps that are launched together; all supersteps of one launch of these kernels count as one. A BFS over an
+R-MAT graph takes five. An unused one costs 40 to 70 microseconds, in which the host launches its kernels (H100 and H200
 hosts)."""
 MOST_SUPERSTEPS = 4096
-"""Supersteps after which a chain ends, those inside `push_few` included; the GPU keeps 24 bytes about each."""
+"""Supersteps after which a chain ends, those inside one launch included; the GPU keeps 32 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
 """Nanoseconds after which a chain ends, so that the host can stop the run, or copy its state."""
 PUSHES, PUSHES_FEW, PULLS = 1, 2, 4

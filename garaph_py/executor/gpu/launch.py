@@ -59,11 +59,13 @@ LIST_NAMES = (
     "cut_degrees", "push_listed", "push_pieces", "push_shadows", "push_vertices",
     "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 )  # fmt: skip
-FRONTIER_NAMES = ("list_frontier", "reverse_values")
-PUSH_NAMES = ("choose", "push_queue", "push_queue_packed")
+FRONTIER_NAMES = ("choose", "list_frontier", "reverse_values")
+PUSH_NAMES = ("push_queue", "push_queue_packed")
 NUMBER_NAMES = ("push_few", "push_few_packed", "relax_received")
 """The kernels of relaxations for values that are numbers; there are none for rows."""
-DELTA_NAMES = ("push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified")
+DELTA_NAMES = (
+    "push_deltas", "push_deltas_packed", "push_few_deltas", "push_few_deltas_packed", "apply_in_turn", "apply_notified",
+)  # fmt: skip
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 LEVEL_NAMES = ("begin_searches", "note_levels", "spread_levels")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
@@ -140,7 +142,7 @@ class Launcher:
         names += UNTIL_DONE_NAMES * gathers_until_done(bound)
         names += LEVEL_NAMES * has_bits(bound)
         self._functions = {name: self._module.get_function(kernel_for(name, bound)) for name in names}
-        self.device, self.pushes_few = device, "push_few" in names
+        self.device, self.pushes_few = device, not {"push_few", "push_few_deltas"}.isdisjoint(names)
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
             if name not in WITHOUT_TASK:

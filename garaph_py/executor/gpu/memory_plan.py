@@ -15,7 +15,7 @@ from ...program import BoundProgram
 from ...program.columns import has_even_rows
 from ...program.part import reads_numbers
 from .edges import EdgeLayout
-from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
+from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .offsets import begins_bytes
 from .parts import Part
@@ -165,8 +165,8 @@ def array_sizes(
         arrays["sums"] = max(arrays["sums"], 4 * n)
         # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
         arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
-    if can_push(bound, graph):
-        arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
+        # Room for two small frontiers, or for all to which the edges of one lead.
+        arrays["next_queues"] = 4 * FEW_BLOCKS * FEW_THREADS * (FEW_EDGES if deltas else 2 * FEW_LISTS)
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
         arrays["least"] = 3 * bound.value.itemsize
     if bound.finds_parents:

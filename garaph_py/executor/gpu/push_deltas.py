@@ -17,8 +17,7 @@ from .push import push_along, result_of
 
 def push_deltas(launches: Launches, state: State) -> PageResult:
     """Push deltas from the frontier in one superstep; new values replace the old ones. The context must be current."""
-    every, n = launches.tasks.of_all(), launches.arrays.n
-    launches.driver.memset_d8(launches.arrays.address("notified"), 0, -(-n // 32) * 4)
     way, moved = push_along(launches, state, "push_deltas")
-    launches.launcher.on_blocks("apply_notified", n, None, every)  # after the kernels on all other streams
+    every = launches.tasks.of_all()
+    launches.launcher.on_blocks("apply_notified", launches.arrays.n, None, every)  # after those on all other streams
     return result_of(launches.read_tallies(), state.active_edges, way, moved)

@@ -72,6 +72,8 @@ SUPERSTEP = (
     Argument("active", "u32", "number of these vertices"),
     Argument("nanoseconds", "u32", "when it began, after the first of those that were launched together"),
     Argument("waiting_edges", "u64", "out-edges of the active vertices that it left waiting for others"),
+    Argument("notified", "u32", "vertices to whose sums it added something, if it pushed deltas"),
+    Argument("pieces", "u32", "pieces of the long lists of the vertices that it activated, if it pushed deltas"),
 )
 ITEM = (
     Argument("first_edge", "i64", "the item has the edges [first_edge, last_edge)"),

@@ -50,11 +50,13 @@ TREES = {
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
 LISTS = {
-    "list_frontier", "reverse_values", "push_vertices", "push_listed", "push_pieces", "cut_degrees", "push_shadows",
-    "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
+    "choose", "list_frontier", "reverse_values", "push_vertices", "push_listed", "push_pieces", "cut_degrees",
+    "push_shadows", "count_partitions", "list_partitions", "push_edge_list", "scan_updated", "take_frontier",
 }  # fmt: skip
-PUSHES = {"push_queue", "push_queue_packed", "choose", "push_few", "push_few_packed", "relax_received"}
-DELTAS = {"push_deltas", "push_deltas_packed", "apply_in_turn", "apply_notified"}
+PUSHES = {"push_queue", "push_queue_packed", "push_few", "push_few_packed", "relax_received"}
+DELTAS = {
+    "push_deltas", "push_deltas_packed", "push_few_deltas", "push_few_deltas_packed", "apply_in_turn", "apply_notified",
+}  # fmt: skip
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 LEVELS = {"begin_searches", "note_levels", "spread_levels"}
 PARENTS = {

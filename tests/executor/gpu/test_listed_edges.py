@@ -7,8 +7,10 @@ import garaph_py as gp
 from garaph_py.errors import DamagedGraphError
 from garaph_py.executor import edge_list
 from garaph_py.executor.costs import EXPECTED
+from garaph_py.executor.gpu.memory_plan import array_sizes
 from garaph_py.executor.modes import COMPACTED, PULL, PUSH, RESIDENT
 from garaph_py.pages import disk_layout
+from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
@@ -139,7 +141,9 @@ def test_deltas(device_for, stored, kind):
     program = simulated(kind, on_disk)(k=1 if graph.directed else 2)
     expected = run_with(program, graph, device="cpu", mode=PULL)
     driver = device_for(program, on_disk)
-    values, rows = rows_of(program, on_disk, "gpu", gpu_memory=72 * graph.n)
+    arrays = array_sizes(bind(program, graph), graph, graph.n, True, deltas=True)
+    memory = 72 * graph.n + sum(arrays[name] for name in ("next_queues", "supersteps", "least"))
+    values, rows = rows_of(program, on_disk, "gpu", gpu_memory=memory)
     np.testing.assert_array_equal(values, expected.values)
     assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
     assert COMPACTED in ways_of(row for row in rows if row.mode == PUSH)

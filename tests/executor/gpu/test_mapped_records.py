@@ -16,6 +16,7 @@ from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.numpy_deltas import Weighed
 from tests.support.numpy_gpu import FakePinned, Lengths, Quiet, held_after, memory_for
+from tests.support.real_gpu import bytes_of_sums
 
 from ...support.runs import run_with
 
@@ -61,10 +62,9 @@ def run(device_for, monkeypatch):
         monkeypatch.setattr(FakePinned, "driver", driver)
         packed = graph.packed()
         order_values(packed)
-        options = {
-            "device": "gpu", "gather": "packed", "page_edges": 3000,
-            "gpu_memory": memory_for(program, packed, share, gather="packed"),
-        }  # fmt: skip
+        sums = bytes_of_sums(program, graph) if program.sum is gp.add else 0
+        memory = memory_for(program, packed, share, gather="packed") + sums
+        options = {"device": "gpu", "gather": "packed", "page_edges": 3000, "gpu_memory": memory}
         order_values(graph)
         expected = run_with(program, graph, device="cpu", mode=PULL)
         for _ in range(times):

@@ -16,7 +16,7 @@ M = 1 << 20
 
 def placed(
     resident=4, encoding="raw", width=4.0, mapped=False, out=None, in_place=False, lists_encoding="raw",
-    lists_width=4.0, from_disk=False, values=EXPECTED.cache + 1,
+    lists_width=4.0, from_disk=False, values=EXPECTED.cache + 1, sums=False,
 ):  # fmt: skip
     """A placement of four pages, with what the cost depends on."""
     lists = types.SimpleNamespace(layout=types.SimpleNamespace(width=lists_width, encoding=lists_encoding))
@@ -24,7 +24,7 @@ def placed(
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
         pushes_from_disk=from_disk,
-        memory=types.SimpleNamespace(arrays={"values": values}),
+        memory=types.SimpleNamespace(arrays={"values": values} | ({"kept_sums": values} if sums else {})),
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
         mapped=lists if mapped else None,
@@ -44,6 +44,10 @@ def test_values_that_stay_in_the_cache_make_pushes_cheaper():
     saved = push_cost(placed(**half_far)) - push_cost(placed(**half_far, **cached))
     # What lists in host memory take is the same.
     assert saved == pytest.approx((1 / EXPECTED.push - 1 / EXPECTED.push_cached) / (1e-11 + 2 / 5e10))
+
+
+def test_the_cache_does_not_help_deltas():
+    assert push_cost(placed(values=EXPECTED.cache, sums=True)) == pytest.approx(EXPECTED.push_edge)
 
 
 def test_out_edges_in_place_of_in_edges_are_always_pushed_along():

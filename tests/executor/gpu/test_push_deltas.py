@@ -10,6 +10,7 @@ from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.numpy_deltas import Peeled, Weighed
 from tests.support.numpy_gpu import FakePinned, fail_in_iteration, held_after, memory_for
+from tests.support.real_gpu import bytes_of_sums
 
 from ...support.runs import run_with, ways_of
 
@@ -76,8 +77,37 @@ def test_packed_lists(device_for):
     program = Peeled(k=2)
     driver = device_for(program, graph)
     found = run_with(program, graph, device="gpu", page_edges=3000)
-    assert launches(driver, "push_deltas_packed") > launches(driver, "push_deltas") == 0
+    kernels = {name for name, _ in driver.launched}
+    assert {"push_deltas_packed", "push_few_deltas_packed"} & kernels
+    assert not {"push_deltas", "push_few_deltas"} & kernels
     np.testing.assert_array_equal(found.values, run_with(program, graph, device="cpu", mode=PULL).values)
+
+
+@pytest.mark.parametrize("lists", [header.FEW_LISTS, 0])
+def test_a_launch_does_several_supersteps(device_for, graph, monkeypatch, lists):
+    """They are those that the host decides on one by one; with 0 lists for a thread, each has its own kernels."""
+    monkeypatch.setattr(header, "FEW_LISTS", lists)
+    program = program_of(Weighed, graph)
+    driver = device_for(program, graph)
+    for _ in range(2):  # the second run finds all pages in one piece
+        driver.launched.clear()
+        found = run_with(program, graph, device="gpu")
+    counts = {name: launches(driver, name) for name in ("choose", "push_deltas", "push_few_deltas", "apply_notified")}
+    single = run_with(program, graph, device="gpu", iterations=1000)
+    np.testing.assert_array_equal(found.values, single.values)
+    rows, alone = (
+        [(row.mode, row.active, row.f, row.edges, ways_of([row])) for row in run.stats.iterations]
+        for run in (found, single)
+    )
+    assert rows == alone
+    pushes = modes(found).count(PUSH)
+    assert pushes > PATH / 3
+    if lists:
+        assert counts == {"choose": header.CHAIN_LENGTH, "push_deltas": 0, "push_few_deltas": 1, "apply_notified": 0}
+    else:
+        assert counts["push_few_deltas"] == 0
+        assert counts["push_deltas"] == counts["apply_notified"] == pushes
+        assert counts["choose"] == -(-pushes // header.CHAIN_LENGTH) * header.CHAIN_LENGTH
 
 
 def test_a_graph_without_edges(device_for):
@@ -106,7 +136,7 @@ def test_it_pushes_along_lists_that_it_can_read_in_host_memory(device_for, graph
     """With room for the sums, but not for all in-edges, or for the out-edges beside them."""
     program = program_of(Peeled, graph)
     monkeypatch.setattr(FakePinned, "driver", device_for(program, graph))
-    memory = memory_for(program, graph, part) + 20 * graph.n
+    memory = memory_for(program, graph, part) + bytes_of_sums(program, graph) + 12 * graph.n
     expected = run_with(program, graph, device="cpu", mode=PULL)
     for _ in range(2):
         found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=3000)
@@ -118,9 +148,10 @@ def test_it_pushes_along_lists_that_it_can_read_in_host_memory(device_for, graph
 def test_sums_need_room_beside_the_edges(device_for, graph):
     """`memory_for` counts neither the sums nor the out-edges."""
     device_for(program_of(Weighed, graph), graph)
-    least = memory_for(program_of(Weighed, graph), graph, 1.0)
+    program = program_of(Weighed, graph)
+    least = memory_for(program, graph, 1.0)
     assert PUSH not in without(graph, gpu_memory=least + 4 * graph.n)
-    assert PUSH in without(graph, gpu_memory=least + 16 * graph.n + 9 * graph.m)
+    assert PUSH in without(graph, gpu_memory=least + bytes_of_sums(program, graph) + 9 * graph.m)
 
 
 @pytest.mark.spread
@@ -154,7 +185,7 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
     program = program_of(Weighed, graph)
     expected = run_with(program, graph, device="cpu", mode=PULL)
     driver = device_for(program, graph)
-    fail_in_iteration(monkeypatch, driver, 12, left)
+    fail_in_iteration(monkeypatch, driver, 2, left)
     found = run_with(program, graph, device="gpu")
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)
@@ -167,7 +198,8 @@ def test_asynchronous_runs_pull_in_place_and_then_push(device_for, monkeypatch, 
     program = program_of(kind, graph)
     driver = device_for(program, graph)
     monkeypatch.setattr(FakePinned, "driver", driver)
-    options = {"device": "gpu", "page_edges": 3000, "gpu_memory": memory_for(program, graph, share) + 16 * graph.n}
+    memory = memory_for(program, graph, share) + bytes_of_sums(program, graph)
+    options = {"device": "gpu", "page_edges": 3000, "gpu_memory": memory}
     expected = run_with(program, graph, **options)
     found = run_with(program, graph, sync=False, **options)
     np.testing.assert_array_equal(found.values, expected.values)
