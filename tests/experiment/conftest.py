@@ -10,8 +10,7 @@ import pytest
 from garaph_py import experiment
 from garaph_py.errors import DeviceError
 from garaph_py.experiment import measure
-
-MACHINE: dict[str, Any] = {"cpu": {"name": "X", "cores": 2}, "gpus": [], "versions": {}}
+from tests.support.experiments import MACHINE
 
 
 @pytest.fixture

@@ -12,11 +12,6 @@ from garaph_py.runtime import options as options_
 from garaph_py.runtime.options import RunOptions, check_run_options
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return gp.from_edges(np.arange(99), np.arange(1, 100), np.ones(99, np.int32))
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

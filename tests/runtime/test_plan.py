@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import garaph_py as gp
@@ -20,11 +19,6 @@ from tests.support import twins
 from tests.support.calls import known as known_calls
 from tests.support.stored_graphs import opened
 from tests.support.verdicts import verdict
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return gp.from_edges(np.arange(99), np.arange(1, 100), np.ones(99, np.int32))
 
 
 def planned(program, graph, **given):

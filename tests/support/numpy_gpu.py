@@ -2,7 +2,7 @@
 
 The kernels are those of the programs `Hops`, `Trails`, `Lengths`, `Blend`, `numpy_deltas.Peeled`, `numpy_trees.Labels`
 and `ManyBFS`, written once more over the addresses that the host tells them; `numpy_deltas`, `numpy_trees`,
-`numpy_searches`, `numpy_parents`, `numpy_push` and `numpy_answers` have some.
+`numpy_searches`, `numpy_parents`, `numpy_push`, `numpy_answers` and `numpy_order` have some.
 """
 
 import types
@@ -27,6 +27,7 @@ from tests.support import (
     numpy_answers,
     numpy_deltas,
     numpy_lists,
+    numpy_order,
     numpy_parents,
     numpy_partitions,
     numpy_push,
@@ -306,8 +307,8 @@ class FakeFunction:
             (self.blend if is_blend else self.update)(context, page)
         elif self.name == "report" and context["parents"]:
             numpy_parents.report(self.driver, context, page)
-        elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
-            getattr(self, self.name)(context, page)
+        elif self.name in numpy_order.KERNELS:
+            numpy_order.KERNELS[self.name](self.driver, context, page)
 
     def tally(self, page):
         return self.driver.array(page["tally"], self.driver.layouts.tally, 1)[0:1]
@@ -366,56 +367,6 @@ class FakeFunction:
         tally = self.tally(page)
         tally["active"], tally["active_edges"] = active.sum(), degrees[active].sum()
         tally["partial"] = (new % 7).sum()
-
-    def numbers(self, context, page):
-        """The GPU's numbers of the vertices of a page, or of all."""
-        first, count = int(page["first_vertex"]), int(page["last_vertex"] - page["first_vertex"])
-        if not context["positions"]:
-            return np.arange(first, first + count)
-        return self.driver.array(context["positions"], np.uint32, count, first).astype(np.int64)
-
-    def report(self, context, page):
-        """The twin of report.cu, for `Blend`."""
-        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
-        degrees = np.diff(at(context["out_begins"], np.uint32, n + 1).astype(np.int64))
-        reported = at(page["reported"], np.int64, len(numbers))
-        reported[:] = (at(context["values"], np.int64, n) + degrees)[numbers]
-
-    def collect(self, context, page):
-        """The twin of collect.cu."""
-        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
-        if page["collected"]:
-            at(page["collected"], np.int64, len(numbers))[:] = at(context["values"], np.int64, n)[numbers]
-        if page["collected_bits"]:
-            frontier = np.unpackbits(at(context["frontier"], np.uint8, -(-n // 8)), bitorder="little")
-            bits = np.zeros(-(-len(numbers) // 64) * 64, np.uint8)
-            bits[: len(numbers)] = frontier[numbers]
-            at(page["collected_bits"], np.uint8, len(bits) // 8)[:] = np.packbits(bits, bitorder="little")
-
-    def find_shifts(self, context, page):
-        """The twin of the first kernel in reorder.cu."""
-        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
-        begins, ends = (at(context["in_begins"], np.uint32, n, k).astype(np.int64) for k in range(2))
-        shifts = (at(page["new_begins"], np.uint32, n).astype(np.int64)[numbers] - begins)[begins < ends]
-        at(page["shifts"], np.int64, len(shifts))[:] = shifts
-
-    def reorder_edges(self, context, page):
-        """The twin of the second kernel in reorder.cu."""
-        at, n = self.driver.array, int(context["n"])
-        edges = np.arange(int(page["first_edge"]), int(page["last_edge"]))
-        begins, ends = (at(context["in_begins"], np.uint32, n, k).astype(np.int64) for k in range(2))
-        ranks = np.searchsorted(begins[begins < ends], edges, side="right") - 1
-        if not len(edges):
-            return
-        to, own = (
-            edges + at(page["shifts"], np.int64, ranks[-1] + 1)[ranks],
-            int(page["first_edge"] - page["base_edge"]),
-        )
-        for new, given, kind in (("new_sources", "sources", np.uint32), ("new_edge_values", "edge_values", np.int32)):
-            if page[new]:
-                moved = at(page[given], kind, len(edges), own)
-                moved = at(context["positions"], np.uint32, n)[moved] if new == "new_sources" else moved
-                at(page[new], kind, int(to.max()) + 1)[to] = moved
 
 
 class FakePinned:

@@ -1,56 +1,35 @@
 """Answers that stay on a GPU: they are what the host would have got, and another run finds them there."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from tests.support.runs import run_with
 
+sys.path.append(str(Path(__file__).parents[3] / "scripts"))
+
+from bench_phases import Authorities, Hubs, Shell
+
 pytestmark = pytest.mark.gpu
 
 PHASES = 6
 
 
-class Scores(gp.VertexProgram):
-    score: gp.PerVertex = 1.0
-
+class Scores(Authorities):
     value = np.float64
-    sum = gp.add
-    total = float
-
-    def init(self, score):
-        return score
-
-    def gather(self, src):
-        return src
-
-    def apply(self, acc, total):
-        return acc / total
-
-    def aggregate(self, new):
-        return new
 
 
-class Backward(Scores):
-    gathers = "out"
+class Backward(Hubs):
+    value = np.float64
 
 
-class Shell(gp.VertexProgram):
-    k: int = 1
-    core: gp.PerVertex = 0
+class Pulled(Shell):
+    """The same without deltas, which a GPU would push."""
 
-    value = np.int32
-    sum = gp.add
-    gathers = "both"
-
-    def init(self, core):
-        return core + 1 if core == self.k - 1 else core
-
-    def gather(self, src):
-        return 1 if src == self.k else 0
-
-    def apply(self, old, acc):
-        return old - 1 if old == self.k and acc < self.k else old
+    delta = None
 
 
 class Mixed(gp.VertexProgram):
@@ -123,7 +102,7 @@ def test_cores():
     core = {"cpu": 0, "gpu": 0}
     for k in range(1, 12):
         for device in core:
-            core[device] = run_with(Shell(k, core[device]), graph, device=device, fetch=False)
+            core[device] = run_with(Pulled(k, core[device]), graph, device=device, fetch=False)
     assert is_left(core["gpu"])
     assert (core["gpu"].values == core["cpu"].values).all()
 
