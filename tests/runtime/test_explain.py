@@ -59,8 +59,8 @@ def test_no_iteration_reads_more_than_planned(stored):
 def test_no_iteration_of_any_mode_reads_more_than_planned(case, tmp_path):
     """With a fourth and an eighth of the edges' bytes, and with so little memory that there is one frame."""
     directed, encoding = case
-    graph = gp.rmat(13, 16, directed=directed, weights=(1, 255))
-    store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=1 << 14)
+    graph = gp.rmat(11, 16, directed=directed, weights=(1, 255))
+    store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=1 << 13)
     arrays, source = store.info(tmp_path / "g").arrays, hub(graph)
     nbytes = arrays["in_sources"].stored_bytes + arrays["in_values"].stored_bytes
     there = opened(tmp_path / "g", 0)

@@ -69,8 +69,9 @@ def push_deltas(driver, context, page):
     old = np.zeros_like(old) if context["pushes_all"] else old  # both programs gather what they would add
     sums = array_of(driver, context, "kept_sums", np.int64)
     was, write = bits_of(driver, context, "notified")
+    ends_of = out_edges(driver, context, page)
     for ranges, places in parts_of(driver, context, page, queue):
-        targets, weights = out_edges(driver, context, page, np.concatenate([np.arange(*part) for part in ranges]))
+        targets, weights = ends_of(np.concatenate([np.arange(*part) for part in ranges]))
         np.add.at(sums, targets, np.repeat((new - old)[places], [end - begin for begin, end in ranges]) * weights)
         was[targets] = True
     write(was)
@@ -107,13 +108,13 @@ def push_few_deltas(driver, context, page):
     values, included, sums = (
         array_of(driver, context, name, np.int64) for name in ("values", "next_values", "kept_sums")
     )
-    room = driver.sizes[int(context["next_queues"])] // 4
+    room, ends_of = driver.sizes[int(context["next_queues"])] // 4, out_edges(driver, context, page)
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
     assert len(queue) <= header.FEW_LISTS * threads
     assert not bits_of(driver, context, "notified")[0].any()
     for step in range(int(tally["supersteps"][0]), header.MOST_SUPERSTEPS):
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        targets, weights = out_edges(driver, context, page, np.concatenate([np.arange(*part) for part in ranges]))
+        targets, weights = ends_of(np.concatenate([np.arange(*part) for part in ranges]))
         changes = np.repeat((values - included)[queue], [end - begin for begin, end in ranges])
         np.add.at(sums, targets, changes * weights)
         included[queue] = values[queue]

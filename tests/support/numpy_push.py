@@ -130,10 +130,10 @@ def list_frontier(driver, context, page):
     tally["queued"], tally["pieces"] = len(active), len(pieces)
 
 
-def push_lists(driver, context, page, ranges, vertices, values):
-    """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
-    edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    targets, lengths = out_edges(driver, context, page, edges)
+def push_lists(driver, context, page, ends_of, ranges, values):
+    """Push along lists, or parts of them, with these `ranges` of edges, of vertices with these `values`; return the
+    vertices that this has activated."""
+    targets, lengths = ends_of(np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)]))
     said = np.repeat(values, [end - begin for begin, end in ranges], axis=0)
     if adds_lengths(context):
         said = farther(said, lengths)
@@ -147,10 +147,11 @@ def farther(values, lengths):
     return np.where(values == far, far, values + np.where(values == far, 0, lengths))
 
 
-def out_edges(driver, context, page, edges):
-    """The targets and the lengths of some out-edges."""
-    own = edges - int(page["first_edge"])
-    return sources_of(driver, context, page, "out_begins")[own], lengths_of(driver, page)[own]
+def out_edges(driver, context, page):
+    """A function that gives the targets and the lengths of some out-edges of the page, which is unpacked once."""
+    targets, lengths = sources_of(driver, context, page, "out_begins"), lengths_of(driver, page)
+    first = int(page["first_edge"])
+    return lambda edges: (targets[edges - first], lengths[edges - first])
 
 
 def reverse_values(driver, context, page):
@@ -180,8 +181,9 @@ def push_queue(driver, context, page):
     if context["next_values"] != context["values"]:
         copies = values_of(driver, context, "next_values")
         values = copies[queue if context["copies_by_vertex"] else np.arange(len(queue))]
+    ends_of = out_edges(driver, context, page)
     activated = [
-        push_lists(driver, context, page, ranges, queue[places], values[places])
+        push_lists(driver, context, page, ends_of, ranges, values[places])
         for ranges, places in parts_of(driver, context, page, queue)
     ]
     count(driver, context, page, np.concatenate(activated))
@@ -253,7 +255,7 @@ def push_few(driver, context, page):
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
     order, edges = Order(context, header.MANY_EDGES * threads), 0
-    began, swapped = before, context.copy()
+    began, swapped, ends_of = before, context.copy(), out_edges(driver, context, page)
     swapped["frontier"], swapped["next_frontier"] = context["next_frontier"], context["frontier"]
     for step in range(before, header.MOST_SUPERSTEPS):
         values = array_of(driver, context, "values", np.int64)[queue].copy()
@@ -267,7 +269,7 @@ def push_few(driver, context, page):
         was[waiting] = True
         write(was)
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        queue = np.append(waiting, push_lists(driver, marked, page, ranges, queue, values))
+        queue = np.append(waiting, push_lists(driver, marked, page, ends_of, ranges, values))
         left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
         log[step] = edges, len(queue), 1000 * step, left, 0, 0
         if len(queue):

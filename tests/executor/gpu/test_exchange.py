@@ -58,7 +58,7 @@ def pushes_of(result):
 
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
-@pytest.mark.parametrize("most", [None, 7], ids=["at once", "7 at a time"])
+@pytest.mark.parametrize("most", [None, 97], ids=["at once", "97 at a time"])
 @processors
 @ways
 def test_the_answer_is_the_same(devices_for, graph, monkeypatch, kind, count, most, processor, sync):
@@ -99,7 +99,7 @@ def test_pushes_and_pulls_alternate(devices_for, graph_of, monkeypatch, kind, di
 @ways
 def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
     """They exchange as many vertices at a time as the one with least room."""
-    program, mosts, plan = Quiet(HUB), itertools.cycle((9, 7, 50)), memory_plan.plan_exchange
+    program, mosts, plan = Quiet(HUB), itertools.cycle((99, 97, 500)), memory_plan.plan_exchange
     expected = run_with(program, graph, device="cpu", sync=True)
     devices_for(program, graph, 3)
     different = "garaph_py.executor.gpu.placement.plan_exchange"
