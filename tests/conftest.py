@@ -15,7 +15,7 @@ from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import runs
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
-from garaph_py.native import compiling
+from garaph_py.native import compiling, threads
 from garaph_py.pages import memory
 from garaph_py.storage import sectors
 from tests.support.gpu_with_lists import device_with_lists  # noqa: F401 - a fixture
@@ -26,6 +26,8 @@ from tests.support.spread import mark_others
 from tests.support.turns import gpu_keeps_up  # noqa: F401 - a fixture
 
 HERE = Path(__file__).parent
+FEW_SPINS = 1 << 8
+"""How often an idle thread of a pool looks for a job before it goes to sleep: for some 4 microseconds."""
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
@@ -114,6 +116,20 @@ def no_notice():
     """No line says that a program is compiled: whether it comes depends on what the cache holds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling.notice, "_said", True)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def idle_threads_sleep():
+    """Threads of runs soon sleep if there is no job: parallel test processes have a core each, and threads of one that
+    look for a job would keep the threads of the others from work. Pools of tests' own that ask for more look longer."""
+    begin = threads.ThreadPool.__init__
+
+    def sleepy(self, size=None, spins=threads.SPINS):
+        begin(self, size, FEW_SPINS if spins in (threads.SPINS, threads.LONG_SPINS) else spins)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads.ThreadPool, "__init__", sleepy)
         yield
 
 
