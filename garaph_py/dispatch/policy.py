@@ -392,7 +392,8 @@ def deltas_ahead(seen: Observation, bound: float) -> Ahead | None:
     """How a GPU may go on after a push of deltas: it pushes while f is at most the `bound`, and the edges are so few
     that their time would not be measured. None if it may not go on."""
     most = int(min(bound * seen.edges, LEAST_EDGES - 1, seen.least_compacted - 1))
-    return Ahead(most, False) if seen.device == GPU and seen.active_edges <= most else None
+    goes_on = seen.device == GPU and not seen.compacts and seen.active_edges <= most
+    return Ahead(most, False) if goes_on else None
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:

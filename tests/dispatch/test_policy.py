@@ -195,7 +195,7 @@ def test_a_gpu_goes_on_pushing_deltas_while_few_edges_are_followed() -> None:
     for device, active_edges, more, ahead in (
         ("gpu", LEAST_EDGES - 1, {}, LEAST_EDGES - 1), ("gpu", LEAST_EDGES, {}, None), ("cpu", 1, {}, None),
         ("gpu", 1, {"device_push_cost": 200.0}, edges // 200), ("gpu", 1, {"least_compacted": 700.0}, 699),
-        ("gpu", 700, {"least_compacted": 700.0, "compacts": True}, None),
+        ("gpu", 700, {"least_compacted": 700.0, "compacts": True}, None), ("gpu", 1, {"compacts": True}, None),
     ):  # fmt: skip
         observation = Observation(100, edges, 10, active_edges, deltas=True, has_sums=True, device=device, **more)  # type: ignore[arg-type]
         decision = decide((observation, "auto"))

@@ -161,7 +161,7 @@ def test_pushes_page_by_page(tmp_path, encoding):
 def test_pages_that_are_streamed(directed, share):
     """The lists of an undirected graph in host memory are those of its out-edges, too: deltas are pushed there."""
     graph = graph_of(edges_of(n=9000, m=60_000), directed)
-    memory = memory_for(Votes(), graph, share)
+    memory = memory_for(Votes(), graph, share) + (0 if directed else bytes_of_sums(Votes(), graph))
     found = run_with(Votes(), graph, device="gpu", gpu_memory=memory, page_edges=4000)
     assert (PUSH in modes(found)) == (not directed)
     assert found.values.tobytes() == run_with(Votes(), graph, device="cpu", mode=PULL).values.tobytes()
