@@ -126,15 +126,16 @@ def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
     return int(components_left), joined
 
 
-def in_sums(graph: Graph, contributions: Array, weighted: bool = False) -> Array:
+def in_sums(graph: Graph, contributions: Array, weighted: bool = False, absolute: bool = False) -> Array:
     """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge.
 
-    If `weighted`, a contribution is multiplied by the edge value.
+    If `weighted`, a contribution is multiplied by the edge value. If `absolute`, absolute values are added up.
     """
     sums = np.zeros(graph.n)
     for edges in listed(graph, values=weighted):
         first, count = edges.first_vertex, edges.last_vertex - edges.first_vertex
         given = contributions[edges.sources] * (edge_numbers(edges) if weighted else 1)
+        given = np.abs(given) if absolute else given
         sums[first : first + count] = np.bincount(edges.targets - np.uint32(first), given, minlength=count)
     return sums
 
