@@ -61,6 +61,10 @@ class Chunk(NamedTuple):
     data_page: int
     dictionary_page: int | None
 
+    def is_of(self, column: str) -> bool:
+        """Whether it has the data of a column of the table, or some of them if the column is nested."""
+        return f"{self.name}.".startswith(f"{column}.")
+
 
 def largest_pages(path: Path, names: Sequence[str]) -> int:
     """Bytes for a page of each of the columns `names`, the largest of a row group, and for dictionaries.
@@ -78,19 +82,25 @@ def largest_pages(path: Path, names: Sequence[str]) -> int:
 
 
 def check_pages(path: Path, names: Sequence[str]) -> None:
-    """Raise `FormatError` if a page of the columns `names` is longer than the file, or if the footer is damaged."""
+    """Raise `FormatError` if a page of the columns `names` is longer than the file, or if the footer is damaged.
+
+    The footer must name these columns, because pyarrow finds them by their places, whatever they are called there.
+    """
     with malformed(path, "not readable"), open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        for chunk in chain.from_iterable(chunks_of(file, names)):
-            if any(page.place + page.stored > size for page in chunk_pages(file, chunk)):
-                raise ValueError(f"a page of {chunk.name!r} is longer than the file; fetch or make it again")
+        for chunks in chunks_of(file, names):
+            if missing := [name for name in names if not any(chunk.is_of(name) for chunk in chunks)]:
+                raise ValueError(f"a row group lacks the column {missing[0]!r}; fetch or make it again")
+            for chunk in chunks:
+                if any(page.place + page.stored > size for page in chunk_pages(file, chunk)):
+                    raise ValueError(f"a page of {chunk.name!r} is longer than the file; fetch or make it again")
 
 
 def chunks_of(file: IO[bytes], names: Sequence[str]) -> Iterator[list[Chunk]]:
     """For each row group, the columns `names`, as the footer says."""
     for group in footer(file).get(ROW_GROUPS, []):
         chunks = (chunk_in(column.get(METADATA, {})) for column in group.get(COLUMNS, []))
-        yield [chunk for chunk in chunks if chunk.name in names]
+        yield [chunk for chunk in chunks if any(map(chunk.is_of, names))]
 
 
 def footer(file: IO[bytes]) -> dict[int, Any]:

@@ -259,6 +259,15 @@ def test_a_page_that_claims_more_than_the_file_has_is_refused_before_it_is_read(
         load(path, LoadOptions(weights=False))
 
 
+def test_a_footer_that_names_a_column_otherwise_than_its_schema_is_refused(tmp_path):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(TABLE.slice(0, 1000), path, use_dictionary=False, compression="none")
+    first, second, third = path.read_bytes().split(b"target")  # in the schema, and in the row group
+    path.write_bytes(b"".join([first, b"target", second, b"tarXet", third]))
+    with pytest.raises(FormatError, match="a row group lacks the column 'target'; fetch or make it again"):
+        load(path, LoadOptions(weights=False))
+
+
 @pytest.mark.parametrize("place", [-1, 1 << 62])
 def test_chunks_that_lie_outside_the_file_count_nothing(place):
     assert chunk_bytes(io.BytesIO(bytes(100)), Chunk("source", 0, 1 << 62, place, None)) == 0
