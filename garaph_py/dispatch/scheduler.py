@@ -280,7 +280,7 @@ class Scheduler:
 
 
 def before_each(first: int, after: Array) -> Array:
-    """A number at the beginning of each superstep, from that of the first one and those `after` each."""
+    """A number before each superstep: `first` before the first one, then what it was `after` the one before."""
     return np.append(first, after[:-1])
 
 

@@ -30,7 +30,7 @@ while tiles are made."""
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The host memory that a run needs in addition to the edges, by executor, computed for the one that asks.
+    """The host memory that a run needs in addition to the edges, by executor; each is computed when it is asked for.
 
     Attributes
     ----------

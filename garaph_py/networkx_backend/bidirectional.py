@@ -67,7 +67,8 @@ def settle_next(lists, heap, count, side, known, meeting):
     """Settle the first vertex of the heap, unless it is settled. Returns how many vertices are in the heap then.
 
     `lists` are offsets, neighbours and lengths. Side 0 searches from the source, and side 1 to the target; what side s
-    knows of vertex v is at ``2 * v + s``. Returns -1 if the vertex is settled from both ends.
+    knows of vertex v is at ``2 * v + s``. `meeting` has the shortest path so far: its length, and a vertex on it that
+    both sides know. Returns -1 if the vertex is settled from both ends.
     """
     offsets, others, lengths = lists
     far = 1 - side
@@ -105,7 +106,7 @@ def records(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
     """The types of a heap's entries, of what a search knows of a vertex, and of where both meet.
 
     Turns have 32 bits, because there is at most one for each edge that a search follows, and a NetworkX graph of 2^31
-    edges takes hundreds of gigabytes. So an entry has 16 bytes, and never lies in two cache lines.
+    edges takes hundreds of gigabytes. So an entry with a distance of 8 bytes has 16, and never lies in two cache lines.
     """
     return (
         np.dtype([("distance", dtype), ("turn", np.uint32), ("vertex", np.uint32)]),

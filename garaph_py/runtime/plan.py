@@ -64,7 +64,7 @@ TILES_SHARE = 1 / 16
 
 
 class Facts(NamedTuple):
-    """A call, what is done already of preparing it on a GPU, and the machine's speeds."""
+    """A call, what is done already of preparing it on a GPU, and the machine's rates."""
 
     call: Call
     there: OnDevice

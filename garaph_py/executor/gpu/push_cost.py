@@ -14,7 +14,8 @@ def push_cost(*placed: Placement) -> float:
     """The cost of an active vertex's out-edge in a push, in multiples of an edge's cost in a pull of all edges; of
     several GPUs, each of which has the edges of a part, and waits for the slowest.
 
-    Resident pages count as if they were there; see `dispatch.push_cost`.
+    Pages that will be resident count as if they were on the GPU already; `dispatch.push_cost` says what a push costs
+    until then.
     """
     if any(each.pushes_from_disk for each in placed):
         return EXPECTED.push_from_disk

@@ -33,8 +33,8 @@ LEAST_PAGE_EDGES = 1 << 16
 """The smallest bound on a page's edges. If memory is shorter than that, the run uses fewer streams."""
 BUFFERS_SHARE = 8
 """The buffers of streams take at most 1/8 of the memory for edges, because they leave less for resident pages. They may
-take more if pages would otherwise be smaller than `SMALL_PAGE_BYTES`. With room for 1/64 of the raw edges of R-MAT 24, a
-pull of SSSP streams 1,125 MB of packed edges, and 1,149 with buffers of 1/4 (H200; docs/results/budgets.md)."""
+take more if pages would otherwise be smaller than `SMALL_PAGE_BYTES`. With room for 1/64 of the raw edges of R-MAT 24,
+a pull of SSSP streams 1,125 MB of packed edges, and 1,149 with buffers of 1/4 (H200; docs/results/budgets.md)."""
 PAGES_A_STREAM = 4
 """Minimal pages per stream if pages are streamed, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
