@@ -190,9 +190,9 @@ class BoundProgram:
 
     @property
     def spreads_one_value(self) -> bool:
-        """Whether all active vertices of a superstep have the same value, as in a BFS, if those of the one before had:
-        `gather` depends on the source's value alone, and a value that changes becomes what is contributed. Floats that
-        are equal may differ in the sign of zero."""
+        """Whether all active vertices of a superstep have the same value, as in a BFS, if all of the superstep before
+        had: `gather` depends on the source's value alone, and a value that changes becomes the contribution. Floats are
+        left out, because equal ones may differ in the sign of zero."""
         is_choice = self.program.sum is minimum or self.program.sum is maximum
         is_whole = self.value.kind in "iu" and not self.columns
         return self.is_relaxation and is_choice and is_whole and self.arguments["gather"] == ("src",)
