@@ -166,12 +166,19 @@ def teach(learned: dict[str, float], architecture: str | None) -> None:
 
 
 def _write(name: str) -> None:
-    """Write what this process has learned since it last read or wrote the file, in which another may have learned."""
+    """Write what this process has learned since it last read or wrote the file, in which another may have learned.
+
+    If that was about another GPU, and this process has not begun to use one, only the rates of the CPU are added.
+    """
     mine, synced = _known[name], _synced[name]
     own = {rate: value for rate, value in mine.rates.items() if synced.rates.get(rate) != value}
-    found = read().after({}, mine.architecture, date.today())
+    found, doubts = read(), mine.doubts
+    if mine.architecture != synced.architecture:
+        found = found.after({}, mine.architecture, date.today())
+    elif mine.architecture not in (None, found.architecture):
+        own, doubts = {rate: value for rate, value in own.items() if rate.startswith("cpu_")}, found.doubts
     dates = found.dates | {rate: mine.dates[rate] for rate in own}
-    _known[name] = _synced[name] = replace(found, rates=found.rates | own, doubts=mine.doubts, dates=dates)
+    _known[name] = _synced[name] = replace(found, rates=found.rates | own, doubts=doubts, dates=dates)
     _written[name] = time.monotonic()
     cache.overwrite(key(), text_of(_known[name]))
 
@@ -181,10 +188,7 @@ def write_rest() -> None:
     """Write what is not in the file."""
     with _lock:
         name = str(cache.folder())
-        if name not in _known or _known[name] == _synced[name]:
-            return
-        mine, synced = _known[name], _synced[name]
-        if mine.rates != synced.rates or read().architecture == synced.architecture:  # else doubts about another GPU
+        if name in _known and _known[name] != _synced[name]:
             _write(name)
 
 

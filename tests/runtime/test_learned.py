@@ -139,6 +139,19 @@ def test_a_rate_is_revised_from_what_another_process_has_written(folder, monkeyp
     assert learned.rates() == read_anew_rates() == expected
 
 
+def test_a_process_that_uses_no_gpu_keeps_what_others_know_of_another_one(folder, another_process):
+    """It has read what was known of the GPU before."""
+    teach({}, "sm_80")
+    read_anew()
+    another_process(lambda: [teach({"start": 2.0}, "sm_90"), teach({"start": 2.0}, "sm_90"), learned.write_rest()])
+    search = 2 * Rates().cpu_search
+    for _ in range(2):
+        teach({"cpu_search": search, "call": 0.01}, None)
+    assert learned.known().architecture == "sm_90"
+    assert learned.rates() == Rates(start=pytest.approx(2.0), cpu_search=pytest.approx(search))
+    assert learned.known() == read_anew()
+
+
 def test_doubts_about_another_gpu_are_not_written(folder, another_process):
     teach({}, "sm_80")
     teach({"call": 0.01}, "sm_80")
