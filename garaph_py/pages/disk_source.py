@@ -315,7 +315,6 @@ class DiskPageSource:
 
     def close(self) -> None:
         """Stop reading, and free all memory, including the resident pages that other sources share."""
-        self._begun = None
         self._drop([*self._frames, *self._staying.values()])
         self._forget()
         self._staying.clear()
@@ -448,7 +447,7 @@ class DiskPageSource:
         self._drop([frame for frame in self._coming.values() if not (frame.stays and self._shared)])
         self._coming.clear()
         self._given.clear()
-        self._latest = None
+        self._latest = self._begun = None
         self._free.extend(frame for frame in self._frames if frame not in self._free)
         with self._lock:
             for frame in (*self._frames, *self._staying.values()):

@@ -167,3 +167,16 @@ def test_a_page_whose_requests_fail_has_not_been_read(device_for, graph_of, monk
     result = run_with(program, opened(tmp_path / "g", 3 * edges), device="hybrid", gpu_memory=memory, **how)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "can't start new thread" in result.stats.note
+
+
+def test_pages_that_were_being_read_when_memory_was_given_back(source):
+    """They are asked for again, also where the layout is the same as before."""
+    pages = source(200_000, lent=1000)
+    before = list(pages.pages)
+    pages.prefetch(pages.pages)
+    pages.give_back()
+    assert list(pages.pages) == before
+    pages.prefetch(pages.pages)
+    for page in pages.pages:
+        pages.edges(page)
+        pages.release(page)
