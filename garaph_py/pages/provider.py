@@ -57,7 +57,6 @@ class SourceFactory:
                 self._stack.callback(self.disks[-1].close)
             for array in self._stored_arrays:
                 self._stack.callback(array.users.discard, self)
-        self._stack.callback(self._close)
 
     @property
     def room(self) -> int:
@@ -185,4 +184,5 @@ class SourceFactory:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        with self._stack:
+            self._close()

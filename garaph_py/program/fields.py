@@ -7,7 +7,6 @@ import functools
 import inspect
 import sys
 import types
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -29,8 +28,6 @@ NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 """The Python and NumPy types that count as a number."""
 TRUTHS = (bool, np.bool_)
 """The Python and NumPy types of truth values."""
-_known: weakref.WeakKeyDictionary[type, dict[str, Any]] = weakref.WeakKeyDictionary()
-"""What `hints` has found by evaluating every annotation, by class: a call from 64 sources makes 64 programs."""
 
 
 def hints(kind: type) -> dict[str, Any]:
@@ -39,31 +36,21 @@ def hints(kind: type) -> dict[str, Any]:
     An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
     function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
     """
-    if (known := _known.get(kind)) is not None:
-        return known
-    owners: dict[str, tuple[Any, type]] = {}
+    found: dict[str, tuple[Any, type]] = {}
     for base in reversed(kind.__mro__):
-        owners.update({name: (hint, base) for name, hint in vars(base).get("__annotations__", {}).items()})
-    given = {field.name: owners[field.name] for field in dataclasses.fields(kind)}
-    found, are_known = dict[str, Any](), True
-    for name, (hint, owner) in given.items():
-        try:
-            found[name] = evaluated(hint, owner)
-        except Exception:  # its module does not have the name, or not yet
-            named = hint.rpartition(".")[2]
-            found[name], are_known = {"VertexId": VertexId, "PerVertex": PerVertex}.get(named, Any), False
-    if are_known:
-        _known[kind] = found
-    return found
+        found.update({name: (hint, base) for name, hint in vars(base).get("__annotations__", {}).items()})
+    return {field.name: evaluated(*found[field.name]) for field in dataclasses.fields(kind)}
 
 
 def evaluated(hint: Any, owner: type) -> Any:
-    """The annotation `hint` of a parameter of the class `owner`, with a string evaluated, which may fail."""
+    """The annotation `hint` of a parameter of the class `owner`, with a string evaluated."""
     if not isinstance(hint, str):
         return hint
     scope = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
-    # `eval` would add the built-in names to a namespace that has none
-    return eval(compiled(hint.lstrip()), scope if "__builtins__" in scope else dict(scope))
+    try:  # `eval` would add the built-in names to a namespace that has none
+        return eval(compiled(hint.lstrip()), scope if "__builtins__" in scope else dict(scope))
+    except Exception:
+        return {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
 
 
 @functools.lru_cache(1024)

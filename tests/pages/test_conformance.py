@@ -3,7 +3,9 @@
 A new place or encoding is one more line in `PLACES`.
 """
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -206,3 +208,16 @@ def test_two_threads_read_side_by_side(factory, graph, place):
         thread.join()
     assert_pass(own, graph)
     assert not failed
+
+
+def test_a_factory_that_nobody_closes_keeps_no_graph():
+    """A GPU holds the part of a packed copy until the copy is gone, which must not wait for the garbage collector."""
+    graph = gp.from_edges([0], [1])
+    factory = SourceFactory(graph, False)
+    arrays = weakref.ref(graph._arrays)
+    gc.disable()
+    try:
+        del factory, graph
+        assert arrays() is None
+    finally:
+        gc.enable()
