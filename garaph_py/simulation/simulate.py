@@ -77,10 +77,11 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     """
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
-    policy = options.policy
-    speeds = speeds_of(workload, machine, policy) if options.device == HYBRID and policy.hardware else None
+    policy, activities = options.policy, workload.activities
+    measures = options.device == HYBRID and policy.hardware and activities
+    speeds = speeds_of(workload, machine, policy) if measures else None
     scheduler = scheduler_of(workload, options, executor.capabilities, executor.pages, k, speeds)
-    done, activities = Simulation(), workload.activities
+    done = Simulation()
     unfinished = unfinished_edges(workload)
     while (number := len(done.iterations)) < len(activities):
         scheduler.number, activity = number, activities[number]

@@ -132,6 +132,11 @@ def test_the_modelled_machine_s_speeds_count_all_that_an_edge_costs():
     assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 8 / 6)  # as above
 
 
+@pytest.mark.parametrize("device", [CPU, GPU, HYBRID])
+def test_a_run_without_iterations(device):
+    assert simulate(workload(activities=[]), SMALL, how(device, "garaph"), room=2048).iterations == []
+
+
 def test_handing_a_page_to_the_cpu_takes_time():
     machine = replace(SMALL, work=(*SMALL.work, WorkCost(BOTH, "any", PULL, page=1.0, iteration=0.25)))
     done = simulate(workload(), machine, how("hybrid", "garaph"), room=2048)
