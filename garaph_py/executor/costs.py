@@ -75,13 +75,17 @@ class Costs:
         """An active vertex's edge in a push of a GPU that has all edges, in units of a pulled edge."""
         return self.gpu / self.push
 
-    def seconds_of(self, edges: int, values: int, streamed: float, far: float) -> tuple[float, float]:
+    def seconds_of(
+        self, edges: int, values: int, streamed: float, far: float, deltas: bool = False
+    ) -> tuple[float, float]:
         """The time of a GPU's pull of all edges, for which so many bytes are streamed, and of a push along all of them,
         of which so many bytes are in host memory.
 
-        Along lists in the GPU's memory, it pushes faster if the bytes of the `values` that change stay in the cache.
+        Along lists in the GPU's memory, it pushes faster if the bytes of the `values` that change stay in the cache,
+        but not if it pushes `deltas`: each of them changes a sum, while few edges change a minimum (R-MAT 22 on an
+        H200, with all values in the cache: 37 to 46 G edges/s; docs/results/gpu.md).
         """
-        push = self.push_cached if values <= self.cache else self.push
+        push = self.push_cached if values <= self.cache and not deltas else self.push
         return edges / self.gpu + streamed / self.link, edges / push + far / self.far
 
 

@@ -364,7 +364,8 @@ class DiskPageSource:
 
     def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
         """Put the requests for a page, or for its wanted parts, in the disks' queues."""
-        page, frame.holds = self.pages[page.number] if frame.stays else page, None
+        page = self.pages[page.number] if frame.stays else page
+        frame.holds = None
         ranges, within = self._ranges(page, frame), self._loaded_within(page) if self._is_merged(page) else None
         plans = list[tuple[PageBuffer, Plan]]()
         for k, buffer in enumerate(frame.buffers):

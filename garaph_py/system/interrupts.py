@@ -33,12 +33,10 @@ def deferred(termination: bool = False) -> Iterator[None]:
     ignored; and inside another such block.
     """
     installed: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        installed = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        if _note in installed.values():
-            installed = {}
-        elif not termination:
-            del installed[signal.SIGTERM]
+    if threading.current_thread() is threading.main_thread() and not deferring():
+        installed = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
+        if termination:
+            installed[signal.SIGTERM] = signal.getsignal(signal.SIGTERM)
     handlers = {number: passing_on(handler) for number, handler in installed.items()}
     handlers = {number: handler for number, handler in handlers.items() if handler is not None}
     if not handlers:

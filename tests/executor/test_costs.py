@@ -26,7 +26,7 @@ def test_a_slower_link_slows_copies_down_alone_and_beside_the_cpu(monkeypatch):
     placed = types.SimpleNamespace(
         residency=Residency([Page(k, 0, 0, 100 * k, 100 * (k + 1)) for k in range(4)], 1, 0, 0, 0), in_place=False,
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=400)), is_resident=False, mapped=None,
-        pushes_from_disk=False, memory=types.SimpleNamespace(arrays={"values": EXPECTED.cache + 1}),
+        pushes_from_disk=False, keeps_sums=False, memory=types.SimpleNamespace(arrays={"values": EXPECTED.cache + 1}),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(width=4.0)), out_edges=None,
     )  # fmt: skip
     for link in 5e10, 5e9:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -142,13 +141,14 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        deltas, far = self._placed.keeps_sums, far_lists(self._placed, self.settings.threads)
-        pushes = deltas or (can_push(self.bound, self.graph) and self._placed.reaches_all)
+        pushes = self._placed.keeps_sums or (can_push(self.bound, self.graph) and self._placed.reaches_all)
         modes = self.modes * (not self._placed.lists) + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
         late = self.bound.ends_late or self._placed.pushes_from_disk  # the disk reads all the same
-        ends, reads = self.gather.kind == UNTIL_DONE and not late, not all(map(self.has, self.residency.pages))
-        can = Capabilities(GPU, modes, pulls_end_early=ends, pushes_deltas=deltas, far_lists=far)
-        return replace(can, reads_disk=self._placed.on_disk and reads, push_cost=push_cost(self._placed))
+        return Capabilities(
+            GPU, modes, reads_disk=self._placed.on_disk and not all(map(self.has, self.residency.pages)),
+            push_cost=push_cost(self._placed), pulls_end_early=self.gather.kind == UNTIL_DONE and not late,
+            pushes_deltas=self._placed.keeps_sums, far_lists=far_lists(self._placed, self.settings.threads),
+        )  # fmt: skip
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)

@@ -142,7 +142,7 @@ class Launcher:
         names += UNTIL_DONE_NAMES * gathers_until_done(bound)
         names += LEVEL_NAMES * has_bits(bound)
         self._functions = {name: self._module.get_function(kernel_for(name, bound)) for name in names}
-        self.device, self.pushes_few = device, not {"push_few", "push_few_deltas"}.isdisjoint(names)
+        self.device, self.pushes_few = device, "push_few" in names or "push_few_deltas" in names
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
             if name not in WITHOUT_TASK:

@@ -27,11 +27,8 @@ def seconds(placed: Placement) -> tuple[float, float]:
     """The time of a pull of all edges, and of a push along all of them."""
     residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
-    # Each delta changes a sum, while few edges change a minimum: with all values in the cache, R-MAT 22 took 37 to 46 G
-    # edges/s (H200; docs/results/gpu.md).
-    arrays, width = placed.memory.arrays, placed.edges.arrays.width
-    values = EXPECTED.cache + 1 if "kept_sums" in arrays else arrays["values"]
-    return EXPECTED.seconds_of(m, values, streamed * width, m * far_bytes(placed))
+    streamed_bytes, values = streamed * placed.edges.arrays.width, placed.memory.arrays["values"]
+    return EXPECTED.seconds_of(m, values, streamed_bytes, m * far_bytes(placed), placed.keeps_sums)
 
 
 def far_edges(placed: Placement) -> int:

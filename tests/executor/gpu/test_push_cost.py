@@ -24,7 +24,7 @@ def placed(
     return types.SimpleNamespace(
         residency=Residency(pages, resident, 0, 0, 0), in_place=in_place, is_resident=resident == 4,
         pushes_from_disk=from_disk,
-        memory=types.SimpleNamespace(arrays={"values": values} | ({"kept_sums": values} if sums else {})),
+        memory=types.SimpleNamespace(arrays={"values": values}), keeps_sums=sums,
         numbering=types.SimpleNamespace(arrays=types.SimpleNamespace(m=M)),
         edges=types.SimpleNamespace(arrays=types.SimpleNamespace(encoding=encoding, width=width)),
         mapped=lists if mapped else None,
