@@ -3,11 +3,13 @@
     python scripts/bench_large.py --scale 25 --edge-factor 82 --gpu-memory 11GiB [--gpus 1 2] [--programs PageRank ...]
         [--encoding packed] [--iterations 10] [--verify] [--dir DIR]
 
-The graph is a symmetric R-MAT graph with its vertices in degree order. It is generated out of core into a graph
-directory in `--dir`, which is removed once the graph is in memory: 5.5 billion stored edges take about 8 GB there if
-they are packed, and 22 GB if raw. Prints a Markdown table with a row for each number of GPUs, each of which may use so
-much memory. BFS begins at the vertex with the most edges, and so does SSSP. The lengths of SSSP are made in memory,
-from 1 to 255, by a hash of both ends; packed, they take a byte, and raw four. PageRank does so many `--iterations`.
+The graph is a symmetric R-MAT graph. With packed edges its vertices are in degree order, and it is generated out of
+core into a graph directory in `--dir`, which is removed once the graph is in memory: 5.5 billion stored edges take
+about 8 GB there. With raw edges it has the generator's order, in which vertices with small numbers have the most edges,
+and is generated in memory, without a file: so 8.7 billion edges (edge factor 129) fit 125 GiB with lengths. Prints a
+Markdown table with a row for each number of GPUs, each of which may use so much memory. BFS begins at the vertex with
+the most edges, and so does SSSP. The lengths of SSSP are made in memory, from 1 to 255, by a hash of both ends; packed,
+they take a byte, and raw four. PageRank does so many `--iterations`.
 "iterations, ms" is the sum of all iterations of the median of five warm calls, with the mode of each if there are few;
 "call, ms" is such a call as a whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers
 of all rows of a program are compared. With --verify, those of the first rows are then checked along all edges
@@ -23,20 +25,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from graphs import hub
+from graphs import hub, undirected
 from scale_checks import DAMPING, verify
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
-from garaph_py.graph.generate import random_rmat
+from garaph_py.graph.generate import RandomEdges, random_rmat
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import write_random
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import Page, layout
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind
+from garaph_py.system.memory import on_own_pages
 from garaph_py.system.sizes import parse_bytes
 
 REPEATS = 5
@@ -45,7 +48,7 @@ GATHERS = {"packed": "packed", "raw": "segmented"}
 PROGRAMS = "PageRank", "BFS", "ConnectedComponents", "SSSP"
 LENGTHS = 255
 """How many lengths there are, from 1 on."""
-PIECE = 1 << 24
+PIECE = 1 << 22
 """Edges whose lengths a thread makes at a time."""
 MOST_MODES = 12
 """Iterations of a run up to which the table has the mode and the milliseconds of each."""
@@ -64,11 +67,10 @@ def main() -> None:
     parser.add_argument("--dir", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-        edges = random_rmat(options.scale, options.edge_factor)
-        how = ImportOptions(False, order="degree", encoding=options.encoding)
-        write_random(edges, Path(folder, "graph"), how)
-        graph = gp.open(Path(folder, "graph"), encoding=options.encoding)
+    if options.encoding == "raw":
+        graph = undirected(random_rmat(options.scale, options.edge_factor, permute=False))
+    else:
+        graph = in_degree_order(random_rmat(options.scale, options.edge_factor), options.dir)
     print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n")
     heads = "GPUs | bytes per edge | edges that stay | iterations | iterations, ms | call, ms | first, s"
     print(f"| program | {heads} |\n{'|---' * 8}|")
@@ -91,6 +93,14 @@ def main() -> None:
         print(f"\nright: {verified(graph, answers, options.iterations)}")
 
 
+def in_degree_order(edges: RandomEdges, folder: Path | None) -> gp.Graph:
+    """The undirected graph of these edges, packed, with its vertices in degree order."""
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        path = Path(made, "graph")
+        write_random(edges, path, ImportOptions(False, order="degree", encoding="packed"))
+        return gp.open(path, encoding="packed")
+
+
 def verified(graph: gp.Graph, answers: dict[str, gp.Result], iterations: int) -> dict[str, bool]:
     """Whether the answer of each program is right."""
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +114,7 @@ def verified(graph: gp.Graph, answers: dict[str, gp.Result], iterations: int) ->
 def with_lengths(graph: gp.Graph) -> gp.Graph:
     """The graph with a length for each edge, the same in both directions."""
     edges = graph._arrays.in_edges
-    lengths = np.empty(graph.m, np.int32)
+    lengths = on_own_pages(graph.m, np.dtype(np.int32))
 
     def fill(page: Page) -> None:
         degrees = np.diff(edges.offsets[page.first_vertex : page.last_vertex + 1])
