@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphError, ParameterError
+from ..errors import GraphError, ParameterError, VerificationError
 from ..graph import Graph
 from ..pages.passes import EdgeChunk, listed
 
 Array = npt.NDArray[Any]
+
+ROUNDINGS = 8
+"""Operations on a vertex's sum that round, at most: those of `apply`, and of the verifier itself."""
 
 
 def require_fraction(program: Any, name: str) -> None:
@@ -126,6 +129,54 @@ def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
     return int(components_left), joined
 
 
+def finite_values(program: Any, graph: Graph, result: Any) -> Array:
+    """The values of a result as float64; `VerificationError`, naming a vertex, if one is not finite."""
+    values: Array = result.values.astype(np.float64)
+    if (at := np.flatnonzero(~np.isfinite(values))).size:
+        raise VerificationError(
+            f"{type(program).__name__}: the value at vertex {graph.ids[int(at[0])]} is {values[at[0]]}"
+        )
+    return values
+
+
+def require_kept(program: Any, graph: Graph, result: Any, kept: Array) -> None:
+    """Raise `VerificationError`, naming a vertex, unless values are those that `kept` says; NaN says nothing."""
+    wrong = ~np.isnan(kept) & (result.values != kept.astype(result.values.dtype))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        problem = f"is {result.values[at]}, and not the {kept[at]} at which it is kept"
+        raise VerificationError(f"{type(program).__name__}: the value at vertex {graph.ids[at]} {problem}")
+
+
+# wide: a program, its answer, and what says how exact the answer is.
+def require_settled(program: Any, graph: Graph, result: Any, right: Array, reach: Array, size: Array) -> None:
+    """Raise `VerificationError`, naming a vertex, if a run that converged has left a value too far from its equation.
+
+    A vertex rests while its in-neighbours change by at most the program's `tolerance` in an iteration. So each of them
+    may have changed by as much in every iteration since the vertex was updated, but by no more.
+
+    Parameters
+    ----------
+    right : ndarray, shape (n,)
+        The right side of each vertex's equation; NaN where there is none.
+    reach : ndarray, shape (n,)
+        By how much it may change, at most, if each value changes by 1.
+    size : ndarray, shape (n,)
+        The sum of the absolute values of its terms, to which rounding errors are in proportion.
+    """
+    if not result.stats.converged:
+        return
+    done = result.stats.resumed + len(result.stats.history) + 1  # without synchrony, also in the one of the update
+    exact = np.finfo(program.dtype).eps * (graph.in_degrees + ROUNDINGS)
+    slack = program.tolerance * done * reach + exact * size
+    residual = np.abs(right - result.values)
+    wrong = ~(np.isnan(right) | (residual <= slack))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        problem = f"the residual at vertex {graph.ids[at]} is {residual[at]:.3g}, not at most {slack[at]:.3g}"
+        raise VerificationError(f"{type(program).__name__}: {problem}")
+
+
 def in_sums(graph: Graph, contributions: Array, weighted: bool = False, absolute: bool = False) -> Array:
     """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge.
 
@@ -138,6 +189,21 @@ def in_sums(graph: Graph, contributions: Array, weighted: bool = False, absolute
         given = np.abs(given) if absolute else given
         sums[first : first + count] = np.bincount(edges.targets - np.uint32(first), given, minlength=count)
     return sums
+
+
+def weighted_mean(program: Any, graph: Graph, values: Array) -> tuple[Array, Array, Array]:
+    """The mean of the in-neighbours' values by edge value, and its `reach` and `size` as in `require_settled`.
+
+    The mean is 0 where edge values are all 0, and NaN where they cancel, so that only rounding decides what it is.
+    """
+    ones = np.ones(graph.n)
+    weight, sizes = (in_sums(graph, ones, weighted=True, absolute=absolute) for absolute in (False, True))
+    cancelled = np.abs(weight) <= np.finfo(program.dtype).eps * (graph.in_degrees + ROUNDINGS) * sizes
+    weight[cancelled] = np.where(sizes[cancelled] > 0, np.nan, 1)
+    mean = in_sums(graph, values, weighted=True) / weight
+    reach = sizes / np.abs(weight)
+    size = in_sums(graph, values, weighted=True, absolute=True) / np.abs(weight)
+    return mean, reach, size * (1 + reach)  # the sum of the edge values is rounded, too
 
 
 def edge_numbers(edges: EdgeChunk) -> Array:

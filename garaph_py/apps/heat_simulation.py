@@ -6,7 +6,16 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from .checks import require_finite_edges, require_finite_vertices, require_positive
+from ..program.vertex_data import vertex_numbers
+from .checks import (
+    finite_values,
+    in_sums,
+    require_finite_edges,
+    require_finite_vertices,
+    require_kept,
+    require_positive,
+    require_settled,
+)
 from .floating import FloatProgram
 
 
@@ -72,3 +81,16 @@ class HeatSimulation(FloatProgram):
         require_finite_edges(self, graph)
         require_finite_vertices(self, graph, "initial")
         require_finite_vertices(self, graph, "fixed", or_nan=True)
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` if a vertex is not at its fixed heat, or heat flows after the run has converged."""
+        fixed = np.broadcast_to(vertex_numbers(self, "fixed", np.nan, graph, np.dtype(np.float64)), graph.n)
+        require_kept(self, graph, result, fixed)
+        heat = finite_values(self, graph, result)
+        conducted = in_sums(graph, np.ones(graph.n), weighted=True)
+        flow = self.conductivity * (in_sums(graph, heat, weighted=True) - conducted * heat)
+        size, reach = (
+            self.conductivity * in_sums(graph, each, weighted=True, absolute=True) for each in (heat, np.ones(graph.n))
+        )
+        right = np.where(np.isnan(fixed), heat + flow, np.nan)
+        require_settled(self, graph, result, right, 1 + reach, np.abs(heat) * (1 + reach) + size)

@@ -6,7 +6,14 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from .checks import require_finite_edges, require_finite_vertices, require_positive
+from .checks import (
+    finite_values,
+    in_sums,
+    require_finite_edges,
+    require_finite_vertices,
+    require_positive,
+    require_settled,
+)
 from .floating import FloatProgram
 
 
@@ -65,3 +72,11 @@ class NeuralNetwork(FloatProgram):
     def check_graph(self, graph):
         require_finite_edges(self, graph)
         require_finite_vertices(self, graph, "initial")
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` if the run converged, and an activation is not the one that the others make."""
+        activation = finite_values(self, graph, result)
+        total = in_sums(graph, activation, weighted=True)
+        size = in_sums(graph, activation, weighted=True, absolute=True)
+        reach = in_sums(graph, np.ones(graph.n), weighted=True, absolute=True)  # tanh is nowhere steeper than 1
+        require_settled(self, graph, result, np.tanh(total), reach, size)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..program import VertexId
 from ..program.monoids import add
-from .checks import require_finite_edges, require_fraction, require_positive
+from .checks import (
+    finite_values,
+    require_finite_edges,
+    require_fraction,
+    require_kept,
+    require_positive,
+    require_settled,
+    weighted_mean,
+)
 from .floating import FloatProgram
 
 
@@ -74,3 +84,11 @@ class PenalizedHittingProbability(FloatProgram):
     def __post_init__(self) -> None:
         require_fraction(self, "decay")
         require_positive(self, "tolerance")
+
+    def verify(self, graph, result):
+        """Raise `VerificationError` if the query's is not 1 or, after the run has converged, the equation is wrong."""
+        is_query = np.arange(graph.n) == graph.ids.index(self.query)
+        require_kept(self, graph, result, np.where(is_query, 1.0, np.nan))
+        mean, reach, size = weighted_mean(self, graph, finite_values(self, graph, result))
+        right = np.where(is_query, np.nan, self.decay * mean)
+        require_settled(self, graph, result, right, self.decay * reach, self.decay * size)

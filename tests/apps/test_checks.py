@@ -12,6 +12,7 @@ from garaph_py.errors import GraphError, ParameterError, VerificationError
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
+from tests.support.cases import FLOAT
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +125,74 @@ def test_pagerank_verifier_wants_probabilities(graph_of, value):
 
 
 def test_a_program_without_a_verifier_says_so(graph_of):
-    graph = graph_of(twins.skewed(11, 30, 90))
-    with pytest.raises(ParameterError, match="PenalizedHittingProbability has no verifier"):
-        gp.run(gp.apps.PenalizedHittingProbability(0), graph, verify=True)
+    class Unverified(gp.apps.BFS):
+        verify = None
+
+    with pytest.raises(ParameterError, match="Unverified has no verifier"):
+        gp.run(Unverified(0), graph_of(twins.skewed(11, 30, 90)), verify=True)
+
+
+SETTLING = [case for case in FLOAT if "PageRank" not in case.name]
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("mode", ["pull", "notify-pull"])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("case", SETTLING, ids=lambda case: case.name)
+def test_what_settles_fulfils_its_equation(graph_of, case, dtype, directed, mode, sync, device):
+    for seed, n, m in (21, 300, 1500), (22, 60, 40), (23, 5, 300):
+        edges = twins.skewed(seed, n, m)
+        if case.weights:
+            edges = edges.weighted(np.random.default_rng(seed).uniform(0.5, 1.5, m))  # no edge takes long to settle
+        both = edges if directed else edges.both_ways()
+        program, graph = replace(case.settling(both), dtype=dtype, tolerance=1e-6), graph_of(edges, directed=directed)
+        result = gp.run(program, graph, device=device, options=gp.Options(mode=mode, sync=sync), verify=True)
+        assert result.stats.converged
+        far = float(np.abs(result.values).max()) + 1
+        for vertex in np.argsort(both.sums(both.numbers))[-4:]:
+            with pytest.raises(VerificationError, match=f"{case.name}: the (residual|value) at vertex"):
+                gp.check(program, graph, corrupted(result, vertex, far))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("case", SETTLING, ids=lambda case: case.name)
+def test_a_value_that_is_not_finite_fulfils_no_equation(graph_of, case, value):
+    edges = twins.skewed(22, 60, 40, case.weights)
+    program, graph = case.settling(edges), graph_of(edges)
+    with pytest.raises(VerificationError, match=f"{case.name}: the value at vertex 7 is"):
+        gp.check(program, graph, corrupted(gp.run(program, graph, iterations=2), 7, value))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        gp.apps.HeatSimulation(fixed={"c": 2.0}),
+        gp.apps.CircuitSimulation(fixed={"c": 2.0}),
+        gp.apps.PenalizedHittingProbability("c"),
+    ],
+    ids=lambda program: type(program).__name__,
+)
+def test_what_is_fixed_stays_so_in_runs_that_have_not_converged(program):
+    graph = gp.from_edges(["a", "b", "c"], ["b", "c", "a"])
+    result = gp.run(program, graph, iterations=1, verify=True)
+    assert not result.stats.converged
+    gp.check(program, graph, corrupted(result, 0, 0.25))
+    with pytest.raises(
+        VerificationError, match=r"the value at vertex c is 0\.25, and not the [12]\.0 at which it is kept"
+    ):
+        gp.check(program, graph, corrupted(result, 2, 0.25))
+
+
+def test_edge_values_that_cancel_say_nothing():
+    graph = gp.from_edges(["a", "b", "a"], ["c", "c", "b"], weights=[0.1, -0.1, 0.3])
+    program = gp.apps.CircuitSimulation(fixed={"a": 1.0}, tolerance=1e-12)
+    result = gp.run(program, graph, verify=True)
+    gp.check(program, graph, corrupted(result, 2, 5.0))
+    with pytest.raises(VerificationError, match="residual at vertex b is"):
+        gp.check(program, graph, corrupted(result, 1, 5.0))
 
 
 NUMERIC = (gp.apps.NeuralNetwork, gp.apps.HeatSimulation, gp.apps.CircuitSimulation)

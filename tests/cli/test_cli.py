@@ -108,6 +108,8 @@ def test_a_program_from_a_file(garaph: Shell, edges: Path, tmp_path: Path) -> No
     )
     assert status == 0
     assert out.splitlines()[-1].split() == ["a", "1"]
+    status, _, err = garaph("run", f"{tmp_path}/mine.py:Reach", edges, "--verify")
+    assert (status, err) == (1, "error: Reach has no verifier; run it without verify=True (--verify)\n")
 
 
 def test_import_info_verify_run(garaph: Shell, edges: Path, tmp_path: Path) -> None:
@@ -195,7 +197,6 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
             "s3://no/x.csv: nothing can be written at URLs",
         ),
         (["info", "s3://no/x"], "s3://no/x: no graph directory can be opened here"),
-        (["run", "NeuralNetwork", "EDGES", "--iterations", "1", "--verify"], "has no verifier"),
         (["run", "nothing.py:X", "EDGES"], "no such Python file"),
         (["info", "nowhere"], "nowhere"),
         (["generate", "torus", "out", "--scale", "3"], "no generator 'torus'"),
