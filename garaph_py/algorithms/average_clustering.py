@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..errors import GraphError
 from ..graph import Graph
 from ..system.arguments import explained
@@ -11,15 +15,21 @@ from .triangles import check_for_triangles
 
 
 @explained
-def average_clustering(graph: Graph, *, count_zeros: bool = True, threads: int | None = None) -> float:
-    """The mean of the clustering coefficients of all vertices.
+def average_clustering(
+    graph: Graph, *, nodes: Any = None, weight: bool = False, count_zeros: bool = True, threads: int | None = None
+) -> float:
+    """The mean of the clustering coefficients of all vertices, or of some.
 
     Parameters
     ----------
     graph : Graph
-        Undirected. Edges count as in `triangles`.
+        Undirected. Edges count as in `clustering`.
+    nodes : iterable, optional
+        The vertices over which to take the mean, each once; by default all.
+    weight : bool
+        Whether edge values are weights, as in `clustering`.
     count_zeros : bool
-        Whether vertices without a triangle count.
+        Whether vertices whose coefficient is 0 count.
     threads : int, optional
         By default every core that this process may use.
 
@@ -30,7 +40,9 @@ def average_clustering(graph: Graph, *, count_zeros: bool = True, threads: int |
     Raises
     ------
     GraphError
-        If the graph is directed, if its edges are on disk, or if there are no coefficients to average.
+        As in `clustering`, or if there are no coefficients to average.
+    UnknownVertexError
+        If the graph lacks one of the `nodes`.
 
     Notes
     -----
@@ -49,9 +61,11 @@ def average_clustering(graph: Graph, *, count_zeros: bool = True, threads: int |
     """
     check_for_triangles(graph, "average_clustering")
     check_vertices(graph, "average_clustering")
-    values = clustering(graph, threads=threads).values
+    found: Any = clustering(graph, nodes=None if nodes is None else list(nodes), weight=weight, threads=threads)
+    values = found.values if nodes is None else np.array(list(found.values()))
     if not count_zeros:
-        values = values[values > 0]
-        if not len(values):
-            raise GraphError("average_clustering: no vertex is in a triangle; leave count_zeros=False out")
+        values = values[values != 0]
+    if not len(values):
+        problem = "no vertex has a coefficient other than 0; leave count_zeros=False out"
+        raise GraphError(f"average_clustering: {problem if count_zeros is False else 'nodes is empty; give some'}")
     return float(values.mean())

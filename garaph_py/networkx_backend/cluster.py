@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from .. import algorithms
+from ..graph import Graph
 from .functions import implements
 from .graph import BackendGraph, bunch_of
+from .weighted import callable_weight
 
 
-def given_weight(weight: Any, **others: Any) -> str | None:
-    """Why a function does not run here: it knows no weights."""
-    return None if weight is None else "clustering by weight"
-
-
-def of_nodes(G: BackendGraph, nodes: Any, found: dict[Any, Any]) -> Any:
-    """What was found for all nodes, for one of them, or for some."""
+def of_nodes(G: BackendGraph, nodes: Any, function: Callable[..., Any], graph: Graph, **given: Any) -> Any:
+    """What a function of `algorithms` finds for all nodes, for one of them, or for some."""
     if nodes is None:
-        return found
-    return found[nodes] if nodes in G else {node: found[node] for node in bunch_of(G, nodes)}
+        return G.keyed(function(graph, **given).values)
+    if (vertex := G.find(nodes)) is not None:
+        return function(graph, nodes=G.id_of(vertex), **given)
+    bunch = {node: G.find(node) for node in bunch_of(G, nodes)}
+    found = function(graph, nodes=graph.ids.take(np.array(list(bunch.values()), np.int64)), **given)
+    return dict(zip(bunch, found.values(), strict=True))
 
 
 def refuse_multigraph(G: BackendGraph) -> None:
@@ -45,14 +48,15 @@ def triangles(G: BackendGraph, nodes: Any = None) -> Any:
     """The number of triangles of one node, or of each."""
     if nodes is not None:
         refuse_multigraph(G)
-    return of_nodes(G, nodes, G.keyed(algorithms.triangles(G.graph).values))
+    return of_nodes(G, nodes, algorithms.triangles, G.graph)
 
 
-@implements(given_weight)
+@implements(callable_weight)
 def clustering(G: BackendGraph, nodes: Any = None, weight: str | None = None) -> Any:
     """The share of the pairs of a node's neighbours that are neighbours, of one node, or of each."""
     refuse_multigraph(G)
-    return of_nodes(G, nodes, with_whole_zeros(G.keyed(algorithms.clustering(G.graph).values)))
+    found = of_nodes(G, nodes, algorithms.clustering, G.weighted(weight), weight=weight is not None)
+    return with_whole_zeros(found) if isinstance(found, dict) else found or 0
 
 
 def with_whole_zeros(found: dict[Any, float]) -> dict[Any, float]:
@@ -60,12 +64,12 @@ def with_whole_zeros(found: dict[Any, float]) -> dict[Any, float]:
     return {node: value or 0 for node, value in found.items()}
 
 
-@implements(given_weight)
+@implements(callable_weight)
 def average_clustering(
     G: BackendGraph, nodes: Any = None, weight: str | None = None, count_zeros: bool = True
 ) -> float:
     """The mean of the clustering of some nodes, or of all."""
-    found = clustering(G, nodes).values()
+    found = clustering(G, nodes, weight).values()
     counted = found if count_zeros else [value for value in found if value]
     return float(sum(counted) / len(counted))
 

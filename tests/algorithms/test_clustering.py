@@ -14,3 +14,73 @@ def test_networkx_has_the_same(both):
     result = gp.algorithms.clustering(both.ours)
     assert dict(result) == pytest.approx(nx.clustering(both.theirs), rel=1e-15)
     assert result.values.dtype == np.float64
+
+
+def weighted_pair(seed, n, m, draw):
+    """A graph of ours with weights, some edges twice, and NetworkX's with the largest of parallel edges."""
+    rng = np.random.default_rng(seed)
+    u, v = (rng.power(0.5, (m, 2)) * n).astype(np.int64).T
+    weights = draw(rng, m)
+    theirs = nx.Graph()
+    theirs.add_nodes_from(range(n))
+    for a, b, weight in zip(u.tolist(), v.tolist(), weights.tolist(), strict=True):
+        theirs.add_edge(a, b, weight=max(weight, theirs.get_edge_data(a, b, {"weight": weight})["weight"]))
+    return gp.from_edges(u, v, weights, vertices=range(n), directed=False), theirs
+
+
+DRAWS = {
+    "floats": lambda rng, m: rng.random(m),
+    "integers": lambda rng, m: rng.integers(1, 9, m),
+    "signed": lambda rng, m: rng.normal(size=m),
+    "float32": lambda rng, m: rng.random(m).astype(np.float32),
+    "zeros": lambda rng, m: rng.integers(0, 3, m),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize(("n", "m"), [(9, 20), (60, 60), (120, 900)])
+def test_weights_are_networkx_s(threads, draw, n, m):
+    ours, theirs = weighted_pair(n, n, m, draw)
+    expected = nx.clustering(theirs, weight="weight")
+    for graph in (ours, ours.packed()):
+        found = gp.algorithms.clustering(graph, weight=True, threads=threads)
+        assert dict(found) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    some = [n - 1, 0, n // 2]
+    assert gp.algorithms.clustering(ours, nodes=some, weight=True) == pytest.approx(
+        nx.clustering(theirs, some, weight="weight"), rel=1e-9, abs=1e-12
+    )
+
+
+@given(pairs(directed=False))
+def test_without_edge_values_weights_are_1(both):
+    assert dict(gp.algorithms.clustering(both.ours, weight=True)) == dict(gp.algorithms.clustering(both.ours))
+
+
+@pytest.mark.parametrize("weights", [[0.0, -1.0], [0, 0]])
+def test_weights_that_cannot_be_divided_by_the_largest(weights):
+    graph = gp.from_edges([0, 1], [1, 2], weights, directed=False)
+    with pytest.raises(gp.errors.GraphError, match=r"clustering divides edge values by the largest, which is 0; give"):
+        gp.algorithms.clustering(graph, weight=True)
+    with pytest.raises(gp.errors.GraphError, match="clustering needs finite edge values, but the edge 1 -> 0 has nan"):
+        gp.algorithms.clustering(gp.from_edges([0, 1], [1, 2], [np.nan, 1], directed=False), weight=True)
+
+
+@pytest.mark.parametrize("name", ["triangles", "clustering"])
+@given(both=pairs(directed=False, least=1))
+def test_of_some_vertices(name, both):
+    ours, theirs = getattr(gp.algorithms, name), getattr(nx, name)
+    nodes = list(both.theirs)
+    for some in ([], nodes[-1:], nodes[::2], [*nodes[::-1], *nodes], np.array(nodes[:2])):
+        found = ours(both.ours, nodes=some)
+        assert found == pytest.approx(theirs(both.theirs, list(some)), rel=1e-15)
+        assert list(found) == list(dict.fromkeys(np.array(some).tolist()))
+    assert ours(both.ours, nodes=nodes[0]) == pytest.approx(theirs(both.theirs, nodes[0]), rel=1e-15)
+
+
+@pytest.mark.parametrize("name", ["triangles", "clustering"])
+@pytest.mark.parametrize("nodes", ["z", ["a", "z"]])
+def test_an_unknown_vertex(name, nodes):
+    graph = gp.from_edges(["a", "b"], ["b", "c"], directed=False)
+    with pytest.raises(gp.errors.UnknownVertexError, match="vertex 'z' is not in the graph"):
+        getattr(gp.algorithms, name)(graph, nodes=nodes)
+    assert getattr(gp.algorithms, name)(graph, nodes="a") == 0

@@ -3,6 +3,7 @@
 import networkx as nx
 import pytest
 
+from garaph_py.networkx_backend import backend
 from tests.support.networkx_calls import outcome, random_graph
 
 
@@ -43,6 +44,25 @@ def test_core_numbers(kind):
     assert list(nx.core_number(graph, backend="garaph")) == list(nx.core_number(graph))
 
 
-def test_weights_are_left_to_networkx():
-    with pytest.raises(NotImplementedError):
-        nx.clustering(simple(), weight="weight", backend="garaph")
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("name", ["clustering", "average_clustering"])
+def test_weights(name, whole):
+    graph = random_graph(nx.Graph, n=20, m=60, whole=whole)
+    nodes = list(graph)
+    for chosen in (None, nodes[0], nodes[:5], nodes[3:1:-1] * 2, ["nowhere"], "nowhere", [[]]):
+        for weight in ("weight", "absent"):
+            found, expected = (
+                outcome(getattr(nx, name), graph, chosen, weight, backend=b) for b in ("garaph", "networkx")
+            )
+            assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12)), chosen
+            if isinstance(expected, dict):
+                assert list(found) == list(expected)
+                assert list(map(type, found.values())) == list(map(type, expected.values()))
+
+
+def test_weights_that_are_left_to_networkx():
+    graph = nx.complete_graph(3)
+    nx.set_edge_attributes(graph, 0, "weight")
+    assert backend.can_run("clustering", (graph,), {"weight": len}) == "weight is a function"
+    with pytest.raises(NotImplementedError, match="clustering"):
+        nx.clustering(graph, weight="weight", backend="garaph")
