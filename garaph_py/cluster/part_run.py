@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..dispatch.convergence import has_converged
 from ..dispatch.scheduler import Scheduler
 from ..errors import DeviceError, ParameterError
 from ..executor.modes import COMPONENTS, CPU, PULL, PULL_TILED, PUSH
@@ -26,6 +25,7 @@ from ..native.threads import ThreadPool
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram
+from ..program.converged import has_converged
 from ..program.functions import partial_dtype
 from ..program.monoids import largest
 from ..program.part import bind_on_part

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from ..errors import ProgramError
-from ..program import BoundProgram, VertexProgram
+from ..program import BoundProgram
 from ..program.columns import STOPPED, active_name, column_of
-from ..program.fields import TRUTHS
-from ..program.methods import call_method
+from ..program.converged import has_converged
 
 
 class Convergence:
@@ -45,27 +41,3 @@ class Convergence:
         """Whether a column has converged, or no vertex has become active in it."""
         own = None if column.total is None else column_of(total, column.total, c)
         return not total[active_name(c)][0] or has_converged(column.program, own, self._vertices)
-
-
-def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None, vertices: int) -> bool:
-    """Whether the program's `converged` ends the run; False without a total.
-
-    Raises
-    ------
-    ProgramError
-        If it fails, or does not return a truth value.
-    """
-    if total is None or program.converged is None:
-        return False
-    answer = call_method(program, "converged", readable(total), vertices)
-    if not isinstance(answer, TRUTHS):
-        raise ProgramError(
-            f"{type(program).__name__}.converged returns {answer!r:.40}; return True to end the run, or else False"
-        )
-    return bool(answer)
-
-
-def readable(total: npt.NDArray[Any]) -> object:
-    """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
-    names = total.dtype.names
-    return SimpleNamespace(**{name: total[name][0] for name in names}) if names else total[0].item()

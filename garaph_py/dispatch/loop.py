@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import events
 from ..executor.partials import sum_partials
 from ..executor.protocol import (
+    Capabilities,
     Decision,
     Executor,
     PageDecision,
@@ -91,11 +92,11 @@ class Loop:
             If a device fails, and the executor cannot complete the iteration; `state` is as before the iteration.
         """
         bound, limit = self.bound, self.schedule.iterations
-        source = executor.source
+        source, can = executor.source, executor.capabilities
         scheduler = Scheduler(
-            self.schedule, self.vertices, self.edges, bound, executor.capabilities, source.pages, source.takes_any_order
+            self.schedule, self.vertices, self.edges, bound, can, source.pages, source.takes_any_order
         )
-        buckets, convergence = self._buckets(executor, state), Convergence(bound, self.vertices)
+        buckets, convergence = self._buckets(executor, can, state), Convergence(bound, self.vertices)
         scheduler.in_buckets = buckets is not None
         state.unfinished_edges = self.edges if bound.ends_late else None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
@@ -118,9 +119,9 @@ class Loop:
                 self.after(state, self.before + len(self.done))
         return True
 
-    def _buckets(self, executor: Executor, state: State) -> Buckets | None:
-        """The buckets of the run; None if it does not use buckets."""
-        schedule, can = self.schedule, executor.capabilities
+    def _buckets(self, executor: Executor, can: Capabilities, state: State) -> Buckets | None:
+        """The buckets of the run, on an executor that `can` so much; None if it does not use buckets."""
+        schedule = self.schedule
         has_priority = self.bound.is_relaxation and "priority" in self.bound.arguments and can.has_priorities
         if has_priority and not state.synchronous and schedule.buckets and schedule.pushes(can.modes):
             return Buckets(cast(SupportsPriority, executor), state)
@@ -199,7 +200,7 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled, waiting
     for *now, seconds, followed, pulled, waited in zip(*(column.tolist() for column in columns), strict=True):
         how, why = ways[pulled]
-        why = why if records else decision.why
+        why = why if records and bound else decision.why
         if not pulled and followed < edges:
             why += IN_ORDER
         group = events.PageGroup(*how, 1, followed)

@@ -65,6 +65,8 @@ class Schedule:
         Bytes of all out-edges on disk, if pushes may use reentry; else 0.
     speeds : Speeds or None
         The hardware's measured speeds, from which rates begin; None: from the policy's estimates.
+    sees_each : bool
+        Somebody looks at each iteration, so that no executor may do several at once.
     """
 
     policy: Policy
@@ -77,6 +79,7 @@ class Schedule:
     buckets: bool = True
     pass_bytes: int = 0
     speeds: Speeds | None = None
+    sees_each: bool = False
 
     def pushes(self, modes: tuple[str, ...]) -> bool:
         """Whether an executor that supports `modes` may push, if the program is a relaxation."""
@@ -229,8 +232,11 @@ class Scheduler:
             raise failed(policy.name, self.number, error) from error
         if (why := refusal(decision, seen, self.can)) is not None:
             raise PolicyError(f"policy {policy.name!r}, iteration {self.number}: {why}")
-        if type(policy).observe is not Policy.observe:  # it is to see each iteration
+        limit, sees = self.schedule.iterations, self.schedule.sees_each or type(policy).observe is not Policy.observe
+        if sees:
             decision = decision._replace(ahead=None)
+        elif decision.ahead is not None and limit is not None:
+            decision = decision._replace(ahead=decision.ahead._replace(most=limit - self.number))
         if decision.order is not None:
             decision = decision._replace(ahead=None, order=tuple(map(int, decision.order)))
         f = 1.0 if seen.updates_all_vertices or seen.forced_mode else seen.f

@@ -84,7 +84,7 @@ class Sharing(Protocol):
 
 
 class Ahead(NamedTuple):
-    """How a device that does a relaxation alone may go on after the iteration, without a decision on each one.
+    """How a processor that works alone may go on after the iteration, without a decision on each one.
 
     Attributes
     ----------
@@ -95,11 +95,14 @@ class Ahead(NamedTuple):
     step : number, optional
         If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority; None before
         the first one.
+    most : int, optional
+        How many iterations it may do, if there is a limit.
     """
 
     push_edges: int
     pulls: bool
     step: Any = None
+    most: int | None = None
 
 
 class Decision(NamedTuple):
@@ -124,7 +127,7 @@ class Decision(NamedTuple):
     keeps_sums : bool
         A pull keeps the vertices' sums, so that the next iteration may push deltas (`State.has_sums`).
     ahead : Ahead, optional
-        How the device may go on without a decision on each iteration.
+        How the processor may go on without a decision on each iteration.
     reenters : bool
         A push on the CPU uses reentry: a page's vertices push until none of them is active.
     compacts : bool
@@ -394,10 +397,8 @@ class HostExecutor(Executor, Protocol):
         """Drop what the host cached in its own last iteration: a device has done one since."""
 
     def assist(self, sources: SourceFactory, own: PageSource) -> None:
-        """Get ready to notify on behalf of devices, and to process pages in turns with them, or beside them.
-
-        `own` is the source of in-edges; in an undirected graph, it also has the out-edges.
-        """
+        """Get ready to notify on behalf of devices, and to process pages in turns with them, or beside them; `own` is
+        the source of in-edges and, in an undirected graph, of out-edges."""
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         """Estimated in-edges of each page's notified vertices; None if `prepare` has rewritten the values of all
@@ -412,10 +413,8 @@ class Pages(Protocol):
         """Edges of the pages whose copy to the device is still to be made or in flight."""
 
     def steal(self, most: int | None) -> Page | None:
-        """Remove work from the end of the queue for another processor: one contiguous piece of at most `most` edges.
-
-        Returns None if nothing is left. If `most` is None, removes any whole page.
-        """
+        """Remove work from the end of the queue for another processor: one contiguous piece of at most `most` edges, or
+        any whole page if `most` is None; None if nothing is left."""
 
     def clear(self) -> None:
         """Empty the queue."""

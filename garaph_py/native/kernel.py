@@ -7,7 +7,7 @@ import logging
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -208,6 +208,28 @@ class ArgumentTable:
             self.words[:, k].fill(0 if value is None else find(kind, value))  # faster than an assignment
             self.held[k] = value
 
+    def put_all(self, arguments: Iterable[tuple[int, Any]], known: Addresses | None = None) -> None:
+        """Like `put` for each place and value; all words that every call has alike are written at once."""
+        held, signature, takes_array = self.held, self._signature, self._takes_array
+        find = checked_address if known is None else known.of
+        places, words = [], []
+        for k, value in arguments:
+            if held[k] is value:
+                continue
+            given = type(value)
+            if given is np.ndarray and takes_array[k]:
+                word = find(signature[k], value)
+            elif given is int and not takes_array[k] and signature[k] != "f64":
+                word = value
+            else:
+                self.put(k, value, known)
+                continue
+            held[k] = value
+            places.append(k)
+            words.append(word)
+        if places:
+            self.words[:, places] = words
+
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
         if type(value) is int:
@@ -223,8 +245,7 @@ class ArgumentTable:
         """Set all arguments; return this table."""
         if len(arguments) != self.words.shape[1]:
             raise TypeError(f"{self.kernel.name} takes {self.words.shape[1]} arguments, not {len(arguments)}")
-        for k, value in enumerate(arguments):
-            self.put(k, value)
+        self.put_all(enumerate(arguments))
         return self
 
     def __call__(self, k: int = 0) -> int:
@@ -261,11 +282,12 @@ def address_of(array: Any) -> int:
 def checked_address(kind: str, array: Any) -> int:
     """The address of `array`; raise `TypeError` if it does not fit an argument of type `kind`."""
     flags, dtype = array.flags, array.dtype
-    if not (flags.c_contiguous and flags.aligned and dtype.isnative and kind_of(dtype) == kind):
+    if not (flags.c_contiguous and flags.aligned and kind_of(dtype) == kind and dtype.isnative):
         raise TypeError(f"expected an aligned, C-contiguous array for {kind}, got {dtype}")
     return address_of(array)
 
 
+@lru_cache(256)
 def kind_of(dtype: np.dtype[Any]) -> str:
     """How a signature writes a pointer to `dtype`: float32 is ``"f32*"``, a structure ``"void*"``."""
     if dtype.names:

@@ -62,7 +62,7 @@ class Known:
         return (
             self.vertex_fields == vertex_fields
             and self.sum is program.sum
-            and all_same(self.members, members(type(program)))
+            and has_members(type(program), self.members)
             and self.references.unchanged()
         )
 
@@ -110,8 +110,10 @@ def members(kind: type) -> list[dict[str, Any]]:
     return found
 
 
-def all_same(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
-    """Whether the dictionaries `now` have the same objects under the same names as those `before`, in this order."""
-    return list(map(list, before)) == list(map(list, now)) and all(
-        all(map(is_, one.values(), other.values())) for one, other in zip(before, now, strict=True)
+def has_members(kind: type, before: list[dict[str, Any]]) -> bool:
+    """Whether `members` of `kind` would have the same objects under the same names as `before`."""
+    spaces = list(map(vars, kind.__mro__[:-1]))
+    return len(spaces) == len(before) and all(
+        len(space) - (KEPT in space) == len(one) and all(map(is_, map(space.get, one), one.values()))
+        for space, one in zip(spaces, before, strict=True)
     )

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..dispatch.convergence import has_converged
 from ..errors import GaraphError, NumberError, ProgramError
 from ..executor.modes import PULL
 from ..graph import Graph
@@ -28,6 +27,7 @@ from ..pages.passes import listed
 from ..program import BoundProgram, monoids
 from ..program.bind import holds, record_class, scalars
 from ..program.check import missing_parameter
+from ..program.converged import has_converged
 from ..program.fields import NUMBERS
 from ..program.functions import partial_dtype
 from .options import OFF, RunOptions

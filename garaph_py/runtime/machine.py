@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from typing import Generic, TypeVar
 
 from ..dispatch.rates import Speeds
 from ..errors import DeviceError
@@ -26,6 +26,8 @@ from .options import RunOptions
 from .past import Past
 from .reckoning import OnDevice, Rates
 from .several import Gpus
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,20 @@ class Machine:
         """The machine that this process runs on, for one plan."""
         return cls(
             available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured,
-            cache(gpus), total_memory,
+            Once(gpus), total_memory,
         )  # fmt: skip
+
+
+class Once(Generic[T]):
+    """A function that calls `find` the first time, and then returns the same."""
+
+    def __init__(self, find: Callable[[], T]) -> None:
+        self._find, self._found = find, list[T]()
+
+    def __call__(self) -> T:
+        if not self._found:
+            self._found.append(self._find())
+        return self._found[0]
 
 
 def has_gpu() -> bool:

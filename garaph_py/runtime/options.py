@@ -441,13 +441,18 @@ def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
 
 
 def may_chain(options: RunOptions) -> bool:
-    """Whether a processor may do several iterations at once: the host need not see the state in between."""
+    """Whether a processor may do several supersteps at once: the host need not see the state in between."""
     return options.iterations is None and options.check != FINITE and options.checkpoint is None
 
 
 def cpu_chains(options: RunOptions) -> bool:
     """Whether one compiled call of the CPU may do several supersteps: nobody asks for the times of each either."""
-    return may_chain(options) and options.trace is None and options.report is None
+    return options.iterations is None and not looks_at_each(options)
+
+
+def looks_at_each(options: RunOptions) -> bool:
+    """Whether an option needs the values after each iteration, or the time of each."""
+    return options.check == FINITE or any((options.checkpoint, options.trace, options.report))
 
 
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
@@ -457,7 +462,7 @@ def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None
             f"gather='replicated': no atomic operation can update the sums of {bound.name}, whose own monoid combines "
             f"{bound.accumulator.itemsize} bytes at once; choose gather='segmented'"
         )
-    if options.encoding_of(graph) == PACKED and options.gather in (REPLICATED, SEGMENTED):
+    if options.gather in (REPLICATED, SEGMENTED) and options.encoding_of(graph) == PACKED:
         raise ParameterError(
             f"gather={options.gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), "
             "or leave gather out"
@@ -466,6 +471,8 @@ def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None
 
 def check_offsets(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse a policy with 16-bit offsets in a run that could not use them on a GPU."""
+    if options.device == CPU or not options.policy.offsets:
+        return
     gather = options.policy.gather if options.gather == AUTO else options.gather
     problems = {
         "edges on disk have none": graph.on_disk,
@@ -476,13 +483,14 @@ def check_offsets(options: RunOptions, bound: BoundProgram, graph: Graph) -> Non
         "replication='calibrated' would measure other shards": options.replication == CALIBRATED,
     }
     why = next((why for why, is_true in problems.items() if is_true), None)
-    if options.policy.offsets and options.device != CPU and why is not None:
+    if why is not None:
         raise ParameterError(f"engine={options.engine!r} asks for offsets: {why}; or leave offsets out")
 
 
 def check_order(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse ``gpu_order="hub"`` if the program, the graph or the gather does not allow it."""
+    if options.gpu_order != HUB:
+        return
     gather = options.policy.gather if options.gather == AUTO else options.gather
-    why = refusal(bound, graph, options.encoding_of(graph), gather)
-    if options.gpu_order == HUB and why is not None:
+    if (why := refusal(bound, graph, options.encoding_of(graph), gather)) is not None:
         raise ParameterError(f"gpu_order='hub': {why}; leave gpu_order out")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import inf
 from typing import NamedTuple
 
@@ -36,6 +38,7 @@ from .options import (
     cpu_chains,
     finds_components,
     gpu_may_push,
+    looks_at_each,
     pushes_deltas,
 )
 from .past import Past
@@ -123,8 +126,8 @@ class RunPlan:
         Every iteration pulls by tiles.
     chains : bool
         A processor that works alone may do several iterations at once: nobody looks at each.
-    gpu : Settings
-        How to use a GPU.
+    settings : callable
+        Makes `gpu`, which a run on the CPU does not ask for.
     gpus : tuple of int
         The numbers of the GPUs that the run may use; empty if it uses none.
     why_alone : str or None
@@ -146,10 +149,15 @@ class RunPlan:
     deltas: bool
     is_tiled: bool
     chains: bool
-    gpu: Settings
+    settings: Callable[[], Settings] = field(compare=False)
     gpus: tuple[int, ...]
     why_alone: str | None
     why_gpus: str | None
+
+    @cached_property
+    def gpu(self) -> Settings:
+        """How to use a GPU."""
+        return self.settings()
 
     @property
     def why(self) -> str | None:
@@ -186,6 +194,8 @@ def plan(
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
     reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
+    tiles = has_tiles(bound, graph, options, machine, executor)
+    speeds = speeds_of(options, executor, machine, threads or machine.cores)
     components, follows = finds_components(bound, options), follows_out(bound, options)
     return RunPlan(
         executor=executor,
@@ -194,22 +204,14 @@ def plan(
         synchronous=synchronous,
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
-        schedule=schedule_of(
-            bound,
-            graph,
-            options,
-            synchronous,
-            has_tiles(bound, graph, options, machine, executor),
-            pass_bytes,
-            speeds_of(options, executor, machine, threads or machine.cores),
-        ),
+        schedule=schedule_of(bound, graph, options, synchronous, tiles, pass_bytes, speeds),
         memory=MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows),
         page_edges=options.page_edges,
         pushes=pushes,
         deltas=deltas,
         is_tiled=is_tiled,
         chains=cpu_chains(options),
-        gpu=settings_of(bound, graph.encoding, options, executor),
+        settings=partial(settings_of, bound, graph.encoding, options, executor),
         gpus=gpus,
         why_alone=why,
         why_gpus=why_gpus,
@@ -427,6 +429,7 @@ def schedule_of(
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
         pass_bytes=pass_bytes,
         speeds=speeds,
+        sees_each=looks_at_each(options),
     )
 
 

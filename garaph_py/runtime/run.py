@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
 
@@ -187,7 +187,16 @@ def joined(options: Options | None, **given: Any) -> RunOptions:
     """
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
+    if options is None:
+        with contextlib.suppress(TypeError):  # an argument, such as a list, that cannot be looked up
+            return usual(**given)
     return RunOptions(**given, **vars(options or DEFAULTS))
+
+
+@lru_cache(64, typed=True)  # True is no number of iterations, though it equals one
+def usual(**given: Any) -> RunOptions:
+    """The options of a run without `Options`: kept, because checking them takes as long as a search in a tiny graph."""
+    return RunOptions(**given)
 
 
 def execute(
@@ -238,7 +247,9 @@ def carry_out(
     if chosen.executor != GPU or len(chosen.gpus) > 1 or options.checkpoint is not None:
         bound = bound.fetched()
     if watch is not None:
-        chosen = replace(chosen, chains=False, gpu=replace(chosen.gpu, chains=False))
+        chosen = replace(chosen, chains=False, settings=partial(replace, chosen.gpu, chains=False))
+    if watch is not None or on_event is not events.ignore:
+        chosen = replace(chosen, schedule=replace(chosen.schedule, sees_each=True))
     verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen, machine), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver, watch) as parts:

@@ -33,13 +33,12 @@ def deferred(termination: bool = False) -> Iterator[None]:
     ignored; and inside another such block.
     """
     installed: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread() and not deferring():
-        installed = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
-        if termination:
-            installed[signal.SIGTERM] = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is threading.main_thread():  # each question to `signal` takes microseconds
+        numbers = (signal.SIGINT, signal.SIGTERM) if termination else (signal.SIGINT,)
+        installed = {number: signal.getsignal(number) for number in numbers}
     handlers = {number: passing_on(handler) for number, handler in installed.items()}
     handlers = {number: handler for number, handler in handlers.items() if handler is not None}
-    if not handlers:
+    if not handlers or _note in handlers.values():
         yield
         return
     _pending.clear()
@@ -55,8 +54,8 @@ def deferred(termination: bool = False) -> Iterator[None]:
         raise
     finally:
         for number in reversed(handlers):  # once the last handler is back, any line may be interrupted
-            if signal.getsignal(number) is _note:  # a callback may have set another handler
-                signal.signal(number, installed[number])
+            if (last := signal.signal(number, installed[number])) is not _note:
+                signal.signal(number, last)  # a callback has set another handler
         if _pending and not ending:
             handlers[_pending[0]](_pending[0], None)
 

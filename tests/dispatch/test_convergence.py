@@ -1,26 +1,11 @@
-"""When a run ends: what `converged` may return, and columns that stop one after the other."""
+"""When a run ends: columns that stop one after the other."""
 
 import numpy as np
-import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.convergence import Convergence, has_converged
-from garaph_py.errors import ProgramError
+from garaph_py.dispatch.convergence import Convergence
 from garaph_py.program import bind
 from garaph_py.program.columns import STOPPED, joined
-from tests.support.numpy_gpu import HUB, Hops
-
-
-@pytest.mark.parametrize("answer", [True, False, np.True_, np.False_])
-def test_converged_returns_a_truth_value(answer):
-    assert has_converged(program_with(answer), np.array([3]), 5) is bool(answer)
-    assert not has_converged(program_with(answer), None, 5)
-
-
-@pytest.mark.parametrize("answer", [None, 0, 1.5, "no"])
-def test_another_answer_of_converged_is_refused(answer):
-    with pytest.raises(ProgramError, match=f"Hops.converged returns {answer!r}; return True to end the run"):
-        has_converged(program_with(answer), np.array([3]), 5)
 
 
 def test_columns_stop_one_after_the_other():
@@ -48,10 +33,3 @@ def test_columns_that_a_device_has_stopped_stay_so():
     total[STOPPED] = 0b01
     assert not Convergence(bound, graph.n).ends(total)
     assert total[STOPPED][0] == 0b01
-
-
-def program_with(answer):
-    """A program whose `converged` returns `answer`."""
-    program = Hops(HUB)
-    program.converged = lambda total, n: answer
-    return program

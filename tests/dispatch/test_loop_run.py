@@ -8,7 +8,6 @@ import pytest
 from garaph_py import events
 from garaph_py.dispatch import loop
 from garaph_py.dispatch.buckets import Buckets
-from garaph_py.dispatch.convergence import readable
 from garaph_py.dispatch.loop import Loop, missing_bytes
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
@@ -153,24 +152,6 @@ def test_what_was_read_before_does_not_count():
     assert [(row.number, row.from_disk) for row in one.done.records()] == [(0, 6), (1, 20)]
 
 
-def test_a_total_is_shown_as_a_number_or_an_object():
-    """It may be kept: it does not change with the total."""
-    total = np.array([3], np.int32)
-    number = readable(total)
-    assert (number, type(number)) == (3, int)
-    fields = np.array([(1, 0.5)], [("change", np.int64), ("rank", np.float64)])
-    kept = readable(fields)
-    fields["rank"] = 9
-    assert (kept.change, kept.rank) == (1, 0.5)
-
-
-def test_a_field_of_a_total_may_have_any_name():
-    """Also one that NumPy's records and tuples use for methods."""
-    names = "sum", "max", "size", "count", "item", "self"
-    shown = readable(np.array([tuple(range(6))], [(name, np.int64) for name in names]))
-    assert [getattr(shown, name) for name in names] == list(range(6))
-
-
 def test_compiling_is_counted_apart(clock, monkeypatch):
     times = iter([2.0, 2.25])
     monkeypatch.setattr(loop, "compile_seconds", lambda: next(times))
@@ -226,7 +207,8 @@ def test_who_has_buckets(change, uses):
     what = BUCKETS | change
     one, state = made(what["schedule"]), State(synchronous=what["synchronous"])
     one.bound.is_relaxation, one.bound.arguments = what["relaxes"], what["names"]
-    found = one._buckets(executor(has_priorities=what["priorities"]), state)
+    on = executor(has_priorities=what["priorities"])
+    found = one._buckets(on, on.capabilities, state)
     assert isinstance(found, Buckets) == uses
     limits = np.iinfo(np.int64)
     assert state.thresholds.tolist() == [limits.min if uses else limits.max] * 2  # or one bucket holds everything
@@ -234,7 +216,7 @@ def test_who_has_buckets(change, uses):
 
 def test_values_of_several_fields_have_no_thresholds():
     state = State(kind=np.dtype([("a", np.int64)]))
-    assert made(Schedule(AUTO, buckets=False))._buckets(executor(), state) is None
+    assert made(Schedule(AUTO, buckets=False))._buckets(executor(), executor().capabilities, state) is None
     assert state.thresholds["a"].tolist() == [0, 0]
 
 

@@ -42,6 +42,7 @@ from .out_edges import OutEdges
 from .parents import Parents
 from .program import kernels
 from .pull import UNFINISHED, Pull
+from .pull_few import PullFew
 from .pull_tiled import TiledPull, in_lines
 from .push import Push
 from .push_deltas import DeltaPush
@@ -113,6 +114,7 @@ class CpuExecutor(StepByParts):
         self._notify = Notify(lists, arrays.out_edges)
         self._list_edges = ListEdges(launch, runs, out_edges, partial(kernels, bound))
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
+        self._pull_few = PullFew(launch, reader, self._kernels, self._pull)
         self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
         self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False
         self._skips_done = False
@@ -134,12 +136,13 @@ class CpuExecutor(StepByParts):
         return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size, pushes_deltas=deltas)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        needs = plan.memory.cpu
         self._chains = plan.chains and self.is_relaxation and not self.bound.columns
         self.invalidate_cache()
-        sources.divide(needs)
+        needs = plan.memory.cpu if self.graph.on_disk else None
+        if needs is not None:
+            sources.divide(needs)
         self._launch.prepare(*sources.kernels)  # here, where it counts as compiling, and not in the disks' threads
-        if needs.tiles:
+        if needs is not None and needs.tiles:
             self.source = self.out_source = sources.out(None, tile_page_edges(sources.room, plan.page_edges))
         else:
             self.source = sources.into(plan.page_edges)
@@ -241,6 +244,10 @@ class CpuExecutor(StepByParts):
             if done is not None:
                 self._push.forget_frontier()
                 return StepResult([done], 0, self.name, decision.sharing)
+        if decision.mode == PULL and decision.ahead is not None and self._pull_few.suits(state):
+            done = self._pull_several(state, decision.ahead.most)
+            if done is not None:
+                return StepResult([done], 0, self.name, decision.sharing)
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
         self._reenters = decision.reenters
         # What `done` holds for needs no edges: a pull need not read them from disk.
@@ -249,6 +256,15 @@ class CpuExecutor(StepByParts):
             return super().step(state, decision)
         finally:
             self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
+
+    def _pull_several(self, state: State, most: int | None) -> PageResult | None:
+        """Do several pulls at once, at most `most`; None if the graph is too large for one thread."""
+        page, *others = self.pages
+        task = None if others or self.graph.on_disk or self._arrays.place else self._pull.task(page, state, PULL)
+        if task is None or task.calls > 1:
+            return None
+        self._launch.prepare(self._kernels.pull_few)
+        return self._pull_few(self.source.edges(page), state, task, most)
 
     def begin(self, state: State, mode: str) -> int:
         if self._trails and not self._replaces_all(state, mode):

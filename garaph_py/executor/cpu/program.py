@@ -14,6 +14,7 @@ from .open_bucket import make_open_bucket
 from .parents import make_find_parents
 from .pull import make_find_unfinished, make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
+from .pull_few import make_pull_few
 from .pull_tiled import make_pull_tiled
 from .push import make_push
 from .push_deltas import make_apply_sums, make_push_deltas
@@ -49,7 +50,7 @@ class Kernels:
         self._has_priority = "priority" in bound.arguments
         self._finds_parents = bound.finds_parents
         self._ends_early = "done" in bound.arguments
-        self._kind = bound.value
+        self._kind, self._total = bound.value, bound.total
 
     @cached_property
     def init(self) -> RecordKernel:
@@ -62,6 +63,10 @@ class Kernels:
     @cached_property
     def pull(self) -> RecordKernel:
         return make_pull(self._functions, self._reader)
+
+    @cached_property
+    def pull_few(self) -> RecordKernel:
+        return make_pull_few(self._functions, self._reader, self._total)
 
     @cached_property
     def pull_keeping(self) -> RecordKernel:

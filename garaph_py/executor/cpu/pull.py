@@ -43,6 +43,8 @@ CONTEXT = (
 """Arguments of every kernel that calls `apply`."""
 PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
 """Arguments of a kernel whose calls are partitions of a page."""
+PULLED = (*CONTEXT, *PARTITION, "accumulators", "nearby", "first_edge", "last_edge", "first_vertex", "last_vertex")
+"""Arguments of a kernel that pulls along all edges of a partition."""
 SUMS = ("sums",)
 """The argument of a kernel that keeps the vertices' sums."""
 
@@ -177,7 +179,8 @@ def make_store_sum(f: Functions, keeps_sums: bool):
     return store_sum
 
 
-def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordKernel:
+def make_pull_partition(f: Functions, reader: Reader, keeps_sums: bool = False):
+    """Build ``pull(edges, t)``, which takes the arguments `PULLED`."""
     keep_sum = make_store_sum(f, keeps_sums)
     gather_edges, update, leave_sum = make_gather(f, reader, streams=True), make_update(f), make_leave_sum(f)
     identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
@@ -222,8 +225,11 @@ def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordK
         leave(t, visits, tally)
         return 0
 
-    names = (*CONTEXT, *PARTITION, "accumulators", "nearby", "first_edge", "last_edge", "first_vertex", "last_vertex")
-    return RecordKernel("pull", pull, names + SUMS * keeps_sums, f, reader)
+    return pull
+
+
+def make_pull(f: Functions, reader: Reader, keeps_sums: bool = False) -> RecordKernel:
+    return RecordKernel("pull", make_pull_partition(f, reader, keeps_sums), PULLED + SUMS * keeps_sums, f, reader)
 
 
 def make_pull_notified(f: Functions, reader: Reader, active_only: bool = False) -> RecordKernel:
@@ -435,10 +441,10 @@ class Pull:
     def prepare(self, state: State, mode: str) -> None:
         """Compile the kernels of this iteration, and choose the vertex whose value all active vertices have."""
         self._launch.prepare(*self._kernels_for(state, mode))
-        is_one = self.one_value and self._ends_early(state)
+        is_one = self.one_value and self.ends_early(state)
         self._shared = state.frontier.first() if is_one else VARIOUS
 
-    def _ends_early(self, state: State) -> bool:
+    def ends_early(self, state: State) -> bool:
         """Whether a gather ends where `done` says so: in a synchronous run, but not with one run per thread, as in the
         paper."""
         return state.synchronous and not self._runs.one_per_thread
@@ -474,7 +480,7 @@ class Pull:
     def run(self, edges: PageEdges, state: State, task: Task) -> PageResult:
         """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
         calls, launch = task.calls, self._launch
-        own, ends_early = launch.partitions(calls), self._ends_early(state)
+        own, ends_early = launch.partitions(calls), self.ends_early(state)
         kept: dict[str, Any] = {"sums": self.sums} if task.kernel is self._kernels.pull_keeping else {}
         launch(
             task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(ends_early),

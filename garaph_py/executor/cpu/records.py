@@ -123,22 +123,15 @@ class RecordTable:
 
     def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any], known: Addresses) -> None:
         self._table, self._kernel, self._known = ArgumentTable(kernel, calls), kernel, known
-        for place, name in kernel.constants:
-            self._table.put(place, constants[name], known)
+        self._table.put_all([(place, constants[name]) for place, name in kernel.constants], known)
 
     def fill(self, state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any]) -> ArgumentTable:
         """Fill the table with the arguments from the state, the reader's arguments, and all others by name."""
-        table, kernel, known = self._table, self._kernel, self._known
-        places, held, put = kernel.places, table.held, table.put
+        table, kernel, places = self._table, self._kernel, self._kernel.places
         if len(others) != len(places):
             raise TypeError(f"{kernel.name} takes {sorted(places)}, not {sorted(others)}")
-        for place, value in enumerate(edges):
-            if held[place] is not value:  # most arguments are the same as in the last launch, and `put` is a call
-                put(place, value)  # buffers of pages come and go, so nobody keeps their addresses
-        for place, of in kernel.of_state:
-            if held[place] is not (array := of(state)):
-                put(place, array, known)
-        for name, value in others.items():
-            if held[place := places[name]] is not value:
-                put(place, value, known)
+        table.put_all(enumerate(edges))  # buffers of pages come and go, so nobody keeps their addresses
+        arguments = [(place, of(state)) for place, of in kernel.of_state]
+        arguments += [(places[name], value) for name, value in others.items()]
+        table.put_all(arguments, self._known)
         return table
