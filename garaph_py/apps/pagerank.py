@@ -86,7 +86,9 @@ class PageRank(RankProgram):
         return rank / max(out_degree, float(1))
 
     def aggregate(self, new, old, out_degree):
-        return new if out_degree == 0 else float(0), abs(new - old) * max(out_degree, float(1))
+        # A product instead of a branch: which vertices have no out-edges is hard to predict (docs/results/cpu.md).
+        is_dangling = max(float(1) - float(out_degree), float(0))
+        return new * is_dangling, abs(new - old) * max(out_degree, float(1))
 
     def result(self, value, out_degree):
         return value * max(out_degree, float(1))
