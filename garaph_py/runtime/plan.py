@@ -86,12 +86,15 @@ class Chosen(NamedTuple):
         Why GPUs work without the CPU, if the run has chosen that.
     gpus : tuple of a tuple of int and str or None, or None
         What `gpus_of` returns, if the choice rests on it.
+    left : int or None
+        If an earlier call has made the choice: how many calls may repeat it, this one included.
     """
 
     executor: str
     verdict: Verdict | None = None
     why_alone: str | None = None
     gpus: tuple[tuple[int, ...], str | None] | None = None
+    left: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +137,8 @@ class RunPlan:
         Why GPUs work without the CPU, if the run has chosen that.
     why_gpus : str or None
         Why these GPUs, if the run has chosen.
+    left : int or None
+        As in `Chosen`.
     """
 
     executor: str
@@ -153,6 +158,7 @@ class RunPlan:
     gpus: tuple[int, ...]
     why_alone: str | None
     why_gpus: str | None
+    left: int | None = None
 
     @cached_property
     def gpu(self) -> Settings:
@@ -181,12 +187,10 @@ def plan(
     chosen : Chosen, optional
         The executor, if the caller has chosen it.
     """
-    executor, verdict, why, found = chosen or executor_of(bound, graph, options, machine)
+    executor, verdict, why, found, left = chosen or executor_of(bound, graph, options, machine)
     gpus, why_gpus = found or gpus_of(bound, graph, options, machine, executor)
     synchronous = is_synchronous(bound, options)
-    threads = options.threads
-    if executor == HYBRID and threads is None:
-        threads = cores_beside_gpu(machine.cores)
+    threads = cores_beside_gpu(machine.cores) if executor == HYBRID and options.threads is None else options.threads
     pushes = may_push(bound, graph, options) and not (
         executor == HYBRID and (bound.pushes_deltas or leaves_values(bound, graph, options, machine))
     )
@@ -215,6 +219,7 @@ def plan(
         gpus=gpus,
         why_alone=why,
         why_gpus=why_gpus,
+        left=left,
     )
 
 

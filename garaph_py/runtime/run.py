@@ -60,6 +60,7 @@ from .plan import (
 from .reckoning import OnDevice, Verdict, call_of, reversing_seconds
 from .result import facts_of, result_of
 from .runner import Opened, Runner, Watch
+from .settled import repeated, settle
 from .verify import verifier_of
 
 OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
@@ -243,7 +244,7 @@ def carry_out(
     program, record = bound.program, Record(options.trace, options.report)
     started, asked = time.perf_counter(), bound
     machine = Machine.here()
-    bound, chosen = planned(bound, graph, options, machine)
+    bound, chosen = planned(bound, graph, options, machine, repeated(bound, graph, options))
     if chosen.executor != GPU or len(chosen.gpus) > 1 or options.checkpoint is not None:
         bound = bound.fetched()
     if watch is not None:
@@ -270,15 +271,18 @@ def carry_out(
         return result if saver is None else replace(result, checkpoints=saver.finish())
 
 
-def planned(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> tuple[BoundProgram, RunPlan]:
+def planned(
+    bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, chosen: Chosen | None = None
+) -> tuple[BoundProgram, RunPlan]:
     """How the run is carried out on this machine; the bound program carries parents along where that pays.
+
+    If the executor is not `chosen`, this chooses it.
 
     A processor that works alone may push rows of relaxations. A CPU that only pulls stores 64-bit values as they are:
     conversions would cost more time than the bytes save.
     """
-    chosen = None
     if bound.original is not None and not may_push(bound, graph, options):
-        chosen = executor_of(bound, graph, options, machine)
+        chosen = chosen or executor_of(bound, graph, options, machine)
         bound = bound.original if chosen.executor == CPU else bound
     are_final = options.iterations is None or is_synchronous(bound, options)  # a superstep replaces no value
     carries = options.checkpoint is None and are_final and may_carry(bound)
@@ -324,7 +328,8 @@ def remember(
     called = learned.kind(bound, options, options.threads or available_cores())
     ordering = 0.0 if verdict is None or measured.on_gpu else reversing_seconds(verdict.call)
     history.add(called, way, learned.placed(options), measured, graph.n, ordering)
-    if verdict is None:
+    settle(bound, graph, options, chosen, measured)
+    if verdict is None or chosen.left is not None:  # a choice that is repeated rests on older facts
         return
     if options.device == ANY and not measured.on_gpu:
         history.lose(verdict, measured)

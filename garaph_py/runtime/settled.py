@@ -1,0 +1,70 @@
+"""Choices of a GPU that the next calls repeat without an estimate, because an estimate takes as long as a short call's
+margin over the other choices."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ..executor.modes import GPU
+from ..graph import Graph
+from ..graph.arrays import GraphArrays
+from ..native.threads import available_cores
+from ..program import BoundProgram
+from . import learned
+from .lessons import Measured
+from .options import ANY, HYBRID, RunOptions, may_chain
+from .plan import Chosen, RunPlan
+from .reckoning import cpu_seconds
+
+REPEATS = 16
+"""Calls that repeat a choice before it is made anew."""
+MARGIN = 2.0
+"""How many times as long as the call a call on the CPU must be expected to take. Times of calls vary by less."""
+SETTLED = "choices of a processor"
+"""Name of a graph's `Settled` among its derived arrays."""
+
+
+class Settled:
+    """The choices for calls on one graph. It is among the graph's derived arrays, and is released with them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Chosen] = {}
+
+    @classmethod
+    def of(cls, arrays: GraphArrays) -> Settled:
+        """The choices for a graph."""
+        return arrays.derived.get(SETTLED, cls, lambda _: 0)
+
+    def take(self, bound: BoundProgram, options: RunOptions) -> Chosen | None:
+        """Take out what this call repeats; None if it has to choose. A call that goes well keeps it again."""
+        return self._kept.pop(asked(bound, options), None) if self._kept else None
+
+    def keep(self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
+        """After a call: keep its choice if GPUs worked alone, had the graph, and took much less time than the CPU is
+        expected to take."""
+        left = REPEATS if chosen.left is None else chosen.left - 1
+        if chosen.executor != GPU or not left or not measured.found_all:
+            return
+        verdict = chosen.verdict
+        if verdict is None or MARGIN * measured.seconds <= cpu_seconds(verdict.call, verdict.rates):
+            gpus = chosen.gpus, chosen.why_gpus
+            self._kept[asked(bound, options)] = Chosen(GPU, verdict, chosen.why_alone, gpus, left)
+            learned.forget_oldest(self._kept)
+
+
+def repeated(bound: BoundProgram, graph: Graph, options: RunOptions) -> Chosen | None:
+    """The choice that a call repeats, if it has one and need not make it anew."""
+    may = options.device in (ANY, HYBRID) and SETTLED in graph._arrays.derived
+    return Settled.of(graph._arrays).take(bound, options) if may else None
+
+
+def settle(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
+    """After a call that had a choice: keep it for the next calls, if it went well. From disk, each call chooses."""
+    if options.device in (ANY, HYBRID) and not graph.on_disk:
+        Settled.of(graph._arrays).keep(bound, options, chosen, measured)
+
+
+def asked(bound: BoundProgram, options: RunOptions) -> Hashable:
+    """All that a choice depends on, beside the graph and what has been measured."""
+    called = learned.kind(bound, options, options.threads or available_cores())
+    return called, learned.placed(options), options.device, options.asked_gpus, may_chain(options)

@@ -1,0 +1,94 @@
+"""Choices of a GPU that the next calls repeat: while calls go well, and not for long."""
+
+from dataclasses import replace
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.program import bind
+from garaph_py.runtime import learned, settled
+from garaph_py.runtime import plan as plan_
+from garaph_py.runtime import run as run_
+from garaph_py.runtime.lessons import Measured
+from garaph_py.runtime.machine import Machine
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.plan import Chosen, plan
+from garaph_py.runtime.reckoning import Call, OnDevice, Rates, Verdict, cpu_seconds
+from garaph_py.runtime.settled import MARGIN, REPEATS, Settled
+from tests.support.numpy_gpu import GRAPH, HUB, Hops
+
+SMALL = gp.from_edges([0, 1, 1], [1, 2, 0])
+ASKED, FREE = bind(Hops(0), SMALL), RunOptions()
+VERDICT = Verdict(True, "why", Call("frontier", 1 << 20, 1 << 24), OnDevice(), Rates())
+SLOW_CPU = Rates(cpu_all=1.0, start=0.0)
+ON_CPU = cpu_seconds(VERDICT.call, VERDICT.rates)
+SHORT = Measured(True, ON_CPU / (2 * MARGIN), 0.0, 5, kept=100, found=100)
+
+
+def plan_of(executor="gpu", verdict=VERDICT, left=None):
+    chosen = Chosen(executor, verdict, "alone", ((0,), None), left)
+    return plan(ASKED, SMALL, FREE, Machine(4, lambda: True), chosen)
+
+
+def kept(measured=SHORT, options=FREE, **how):
+    """What a call leaves to the next one."""
+    choices = Settled()
+    choices.keep(ASKED, options, plan_of(**how), measured)
+    return choices.take(ASKED, options)
+
+
+def test_a_choice_is_repeated_so_often():
+    choices, left = Settled(), None
+    for _ in range(REPEATS):
+        choices.keep(ASKED, FREE, plan_of(left=left), SHORT)
+        *again, left = choices.take(ASKED, FREE)
+        assert again == ["gpu", VERDICT, "alone", ((0,), None)]
+    choices.keep(ASKED, FREE, plan_of(left=left), SHORT)
+    assert choices.take(ASKED, FREE) is None
+
+
+def test_a_choice_is_kept_after_calls_that_went_well():
+    assert kept() is not None
+    assert kept(options=RunOptions(device="hybrid"), verdict=None) is not None
+    assert kept(executor="cpu") is None
+    assert kept(executor="hybrid") is None
+    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01)) is None
+    assert kept(replace(SHORT, found=0)) is None
+
+
+def test_a_call_that_does_not_end_well_leaves_no_choice():
+    choices = Settled()
+    choices.keep(ASKED, FREE, plan_of(), SHORT)
+    assert choices.take(ASKED, FREE) is not None
+    assert choices.take(ASKED, FREE) is None
+
+
+@pytest.mark.parametrize(
+    "other", [{"gpu_memory": "1GiB"}, {"mode": "pull"}, {"iterations": 3}, {"gpus": 1}, {"check": "finite"}]
+)
+def test_calls_with_other_options_choose_anew(other):
+    choices = Settled()
+    choices.keep(ASKED, FREE, plan_of(), SHORT)
+    assert choices.take(ASKED, RunOptions(**other)) is None
+    assert choices.take(ASKED, FREE) is not None
+
+
+@pytest.mark.parametrize("device", ["auto", "hybrid"])
+def test_runs_repeat_a_choice_and_learn_nothing_from_it(monkeypatch, device_for, graph_of, device):
+    graph, program, asked = graph_of(GRAPH), Hops(HUB), []
+    device_for(program, graph)
+    monkeypatch.setattr("garaph_py.executor.gpu.device.has_driver", lambda: True)
+    for module in plan_, run_:
+        monkeypatch.setattr(module, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(learned, "rates", lambda: asked.append("rates") or SLOW_CPU)
+    monkeypatch.setattr(learned, "teach", lambda *_: asked.append("lesson"))
+    monkeypatch.setattr(settled, "REPEATS", 2)
+    for _ in range(8):
+        asked.append("call")
+        result = gp.run(program, graph, device=device)
+        assert result.stats.device == "NumPy"
+    calls = [set(text.split()) for text in " ".join(asked).split("call")[1:]]
+    first = calls.index(set())  # the call before has found the graph on the GPU
+    assert calls[first : first + 4] == [set(), set(), calls[first - 1], set()]
+    assert "rates" in calls[first - 1]
+    assert ("lesson" in calls[first - 1]) is (device == "auto")
