@@ -259,16 +259,14 @@ def without_cpu(bound: BoundProgram, graph: Graph, gpus: tuple[int, ...]) -> Bou
 
 
 def takes_both(graph: Graph, options: RunOptions) -> bool:
-    """Whether ``device="hybrid"`` takes both processors without an estimate: the user has chosen the rules of the run,
-    or the graph is small."""
+    """Whether ``"hybrid"`` takes both processors without an estimate: the user chose the rules, or the graph is small."""
     return options.engine != ANY or options.mode not in (ANY, PULL) or graph.m < LEAST_GPU_EDGES
 
 
 def gpus_of(
     bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str, facts: Facts | None = None
 ) -> tuple[tuple[int, ...], str | None]:
-    """The numbers of the GPUs that a run may use, and why these, if the run has chosen; `facts`, if the caller has
-    them, are what `facts_of` returns.
+    """The numbers of the GPUs that a run may use, and why these, if it has chosen; `facts` are those of `facts_of`.
 
     Raises
     ------
