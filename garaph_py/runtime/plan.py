@@ -259,7 +259,7 @@ def without_cpu(bound: BoundProgram, graph: Graph, gpus: tuple[int, ...]) -> Bou
 
 
 def takes_both(graph: Graph, options: RunOptions) -> bool:
-    """Whether ``"hybrid"`` takes both processors without an estimate: the user chose the rules, or the graph is small."""
+    """Whether ``"hybrid"`` takes both processors without an estimate: the user chose its rules, or it has few edges."""
     return options.engine != ANY or options.mode not in (ANY, PULL) or graph.m < LEAST_GPU_EDGES
 
 
