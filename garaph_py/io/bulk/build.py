@@ -240,10 +240,11 @@ class Import:
 
         That file is read while keys are sorted, so reading takes no time of its own.
         """
-        if self._source.drawn is None or self._options.order != "none" or self._symmetrize:
+        if self._source.drawn is None or self._symmetrize:
             return None
         directions = (False, True) if self._directed else (False,)
-        drawn = Drawn(self._source.drawn, self._keys(not self._one_way), memory, self._pool, self._on_event)
+        memory, keys = memory - edges.nbytes, self._keys(not self._one_way)
+        drawn = Drawn(self._source.drawn, keys, memory, self._pool, self._on_event, edges.numbers)
         if drawn.memory < max(self._min_sort_bytes, 1):
             return None
         if has_room(self._needs(edges, self._passes), self._there):

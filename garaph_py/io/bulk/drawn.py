@@ -38,19 +38,24 @@ TRIAL_EDGES = 1 << 18
 """Edges that each thread draws to see how long it takes: some milliseconds."""
 
 
-def make_count_classes(draw: Callable[..., int]):
+def make_count_classes(draw: Callable[..., int], renumbers: bool):
     # wide: compiled code takes its arrays one by one
     def count_drawn(
-        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets,
+        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets, numbers,
         of_targets, of_sources, keep_loops, shift, counts,
     ):  # fmt: skip
-        """Draw the edges [start, stop), and count their entries by the class of the owner: its bits from `shift` on."""
+        """Draw the edges [start, stop), and count their entries by the class of the owner: its bits from `shift` on.
+
+        With `renumbers`, vertices have new `numbers`.
+        """
         of_loops = keep_loops and (of_targets or of_sources)
         for begin in range(start, stop, BLOCK):
             end = min(begin + BLOCK, stop)
             draw(begin, end, begin, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets)
             for k in range(end - begin):
                 source, target = np.int64(sources[k]), np.int64(targets[k])
+                if renumbers:
+                    source, target = np.int64(numbers[source]), np.int64(numbers[target])
                 loop = source == target
                 counts[target >> shift] += of_loops if loop else of_targets
                 counts[source >> shift] += of_sources and not loop
@@ -59,12 +64,12 @@ def make_count_classes(draw: Callable[..., int]):
     return count_drawn
 
 
-def make_draw_keys(draw: Callable[..., int], has_values: bool):
+def make_draw_keys(draw: Callable[..., int], has_values: bool, renumbers: bool):
     draw_weights = INTEGER_WEIGHTS.function
 
     # wide: compiled code takes its arrays one by one
     def draw_keys(
-        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets, low, span, weights,
+        start, stop, scale, keys, to_a, to_b, to_c, permute, scratch, sources, targets, numbers, low, span, weights,
         at, bits, of_targets, of_sources, keep_loops, first, last, out_keys, out_values,
     ):  # fmt: skip
         """Draw the edges [start, stop), and write the keys of owners in [first, last) to ``out_keys[at:]``.
@@ -81,6 +86,8 @@ def make_draw_keys(draw: Callable[..., int], has_values: bool):
                 draw_weights(begin, end, begin, keys, low, span, weights)
             for k in range(end - begin):
                 source, target = np.uint64(sources[k]), np.uint64(targets[k])
+                if renumbers:
+                    source, target = np.uint64(numbers[source]), np.uint64(numbers[target])
                 loop = source == target
                 out_keys[at] = ((target - low_owner) << shift) | source
                 if has_values:
@@ -95,17 +102,18 @@ def make_draw_keys(draw: Callable[..., int], has_values: bool):
     return draw_keys
 
 
-DRAWING = "i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32*"
+DRAWING = "i64 i64 i64 u64* i64 i64 i64 bool u64* u32* u32* u32*"
 
 
 @cache
-def count_kernel(draw: Callable[..., int]) -> Kernel:
-    return Kernel(f"{DRAWING} bool bool bool i64 i64*", make_count_classes(draw))
+def count_kernel(draw: Callable[..., int], renumbers: bool) -> Kernel:
+    return Kernel(f"{DRAWING} bool bool bool i64 i64*", make_count_classes(draw, renumbers))
 
 
 @cache
-def draw_kernel(draw: Callable[..., int], has_values: bool) -> Kernel:
-    return Kernel(f"{DRAWING} i64 i64 i32* i64 i64 bool bool bool i64 i64 u64* u32*", make_draw_keys(draw, has_values))
+def draw_kernel(draw: Callable[..., int], has_values: bool, renumbers: bool) -> Kernel:
+    signature = f"{DRAWING} i64 i64 i32* i64 i64 bool bool bool i64 i64 u64* u32*"
+    return Kernel(signature, make_draw_keys(draw, has_values, renumbers))
 
 
 class Drawn:
@@ -120,6 +128,8 @@ class Drawn:
         Bytes that it may take.
     pool : ThreadPool
     on_event : callable
+    numbers : ndarray of uint32, optional
+        The new number of each vertex.
 
     Attributes
     ----------
@@ -130,9 +140,10 @@ class Drawn:
     """
 
     def __init__(
-        self, edges: RandomEdges, keys: EdgeKeys, memory: int, pool: ThreadPool, on_event: events.Listener
-    ) -> None:
-        self._edges, self._keys, self._pool, self._on_event = edges, keys, pool, on_event
+        self, edges: RandomEdges, keys: EdgeKeys, memory: int, pool: ThreadPool, on_event: events.Listener,
+        numbers: Array | None = None,
+    ) -> None:  # fmt: skip
+        self._edges, self._keys, self._pool, self._on_event, self._numbers = edges, keys, pool, on_event, numbers
         self._width = 0 if edges.dtype is None else edges.dtype.itemsize
         self._parts = PARTS * pool.size
         self._shift = max((edges.n - 1).bit_length() - (CLASSES - 1).bit_length(), 0)
@@ -150,7 +161,7 @@ class Drawn:
         edges, size, took = min(TRIAL_EDGES * self._pool.size, self._edges.count), self._pool.size, []
         counts, bounds = np.zeros((size, self._classes), np.int64), shares(edges, size)
         how = *self._drawing, *self._owners(False), self._shift, PerCall(counts)
-        kernel = count_kernel(self._edges.kernel.function)
+        kernel = count_kernel(self._edges.kernel.function, self._numbers is not None)
         prepare([kernel], self._on_event)
         for _ in range(2):  # in the first, threads may begin late
             started = perf_counter()
@@ -164,7 +175,7 @@ class Drawn:
         if 8 * self._parts * self._classes > self.memory:
             return False
         counts = np.zeros((self._parts, self._classes), np.int64)
-        kernel = count_kernel(edges.kernel.function)
+        kernel = count_kernel(edges.kernel.function, self._numbers is not None)
         prepare([kernel], self._on_event)
         how = *self._owners(reverse), self._shift, PerCall(counts)
         for starts, stops in self._rounds("counting edges"):
@@ -183,12 +194,12 @@ class Drawn:
         """
         edges = self._edges
         ranges, counts = self._ranges.pop(reverse)
-        kernel, low_span = draw_kernel(edges.kernel.function, self._width > 0), edges.weights or (0, 0)
+        kernel = draw_kernel(edges.kernel.function, self._width > 0, self._numbers is not None)
         prepare([kernel, *sort_kernels(self._width)], self._on_event)
         most = int(counts.sum(axis=0).max())
         a, b = KeyBuffers(most + self._parts, self._width), KeyBuffers(most, self._width)  # see `draw_keys`
         weights = PerCall(self._weights)
-        bits = key_bits(edges.n)
+        bits, low_span = key_bits(edges.n), edges.weights or (0, 0)
         for number, owners in enumerate(ranges):
             ends = np.cumsum(counts[:, number] + 1) - 1
             begins = at = ends - counts[:, number]
@@ -205,8 +216,8 @@ class Drawn:
     @property
     def _drawing(self) -> tuple[Any, ...]:
         """What a kernel takes to draw edges, beside their numbers."""
-        edges, (sources, targets) = self._edges, self._columns
-        return edges.scale, edges.keys, *edges.options, PerCall(self._scratch), PerCall(sources), PerCall(targets)
+        edges, columns = self._edges, (PerCall(column) for column in self._columns)
+        return edges.scale, edges.keys, *edges.options, PerCall(self._scratch), *columns, self._numbers
 
     def _rounds(self, what: str) -> Iterator[tuple[Array, Array]]:
         """Where the edges begin and end that each part draws next. A part's edges follow those of the part before, so

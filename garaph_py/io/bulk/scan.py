@@ -141,6 +141,8 @@ class NumberedEdges:
         Type of the edge values.
     value_range : int
         Greatest difference between two integer edge values.
+    numbers : ndarray of uint32 or None
+        The new number of each vertex after `reorder`.
     """
 
     def __init__(
@@ -148,7 +150,7 @@ class NumberedEdges:
     ) -> None:
         self._source, self._pool = source, pool
         self._numbering: IntegerNumbering | NameNumbering | None = None
-        self._numbers: Array | None = None  # the new number of each vertex after `reorder`
+        self.numbers: Array | None = None
         self._spill = None if source.streams_again else SpillFile(folder)
         self._batches: list[SpilledBatch] = []
         self._reading: Generator[Any, None, None] | None = None
@@ -206,7 +208,7 @@ class NumberedEdges:
             largest = max(int(self._each_part(LARGEST, len(ends), [ends]).max()) for ends in (sources, targets))
             if len(sources) and largest >= self.ids.n:
                 raise GraphError("the file was changed while it was read; import it again")
-            if self._numbers is not None:
+            if self.numbers is not None:
                 sources, targets = self._renumbered(sources), self._renumbered(targets)
             if values is not None and self.dtype is not None:
                 values = np.ascontiguousarray(values, self.dtype).view(f"u{self.dtype.itemsize}")
@@ -219,7 +221,7 @@ class NumberedEdges:
 
     def _renumbered(self, numbers: Array) -> Array:
         out = np.empty_like(numbers)
-        self._each_part(RENUMBER, len(numbers), [numbers], self._numbers, out)
+        self._each_part(RENUMBER, len(numbers), [numbers], self.numbers, out)
         return out
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
@@ -247,19 +249,19 @@ class NumberedEdges:
         out_degrees = out.degrees()
         in_degrees = into.degrees() if directed else out_degrees
         old = vertex_order(order, out_degrees, in_degrees)
-        self._numbers = np.empty(n, np.uint32)
-        self._numbers[old] = np.arange(n, dtype=np.uint32)
+        self.numbers = np.empty(n, np.uint32)
+        self.numbers[old] = np.arange(n, dtype=np.uint32)
         self.ids = self.ids.reordered(old)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables in which `batches` looks up numbers, without `ids`."""
-        tables = (self._numbers, None if self._numbering is None else self._numbering.table)
+        tables = (self.numbers, None if self._numbering is None else self._numbering.table)
         return sum(table.nbytes for table in tables if table is not None)
 
     def close(self) -> None:
         """Free the tables and delete the temporary file; `ids` stays usable."""
-        self._numbering = self._numbers = None
+        self._numbering = self.numbers = None
         if self._reading is not None:
             self._reading.close()
         if self._spill is not None:

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py import events
+from garaph_py.graph.build import build as in_memory
 from garaph_py.graph.generate import random_rmat, random_uniform
+from garaph_py.graph.ids import VertexIds
 from garaph_py.io.bulk import adjacency, build, drawn, runs
 from garaph_py.io.bulk.array_writer import WRITER_BYTES
 from garaph_py.io.bulk.build import ImportOptions, write_external
@@ -67,6 +69,18 @@ def test_the_graph_is_that_of_all_edges_in_memory(tmp_path, anew, monkeypatch, m
     with ThreadPool(2) as pool:
         whole = edges.graph(directed, pool.size, events.ignore)
     assert equal(store.open(tmp_path / "graph"), whole)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("order", ["degree", "hub"])
+def test_vertices_get_the_numbers_of_an_order(tmp_path, anew, monkeypatch, order, directed):
+    monkeypatch.setattr(runs, "SpillFile", None)
+    edges = random_rmat(12, 40, weights=(1, 1 << 30))
+    steps = write(edges, tmp_path / "graph", ImportOptions(directed=directed, order=order, encoding="raw"))
+    assert "drawing edges (2 of" in str(steps)
+    with ThreadPool(2) as pool:
+        columns = edges.columns(0, edges.count, pool)
+    assert equal(store.open(tmp_path / "graph"), in_memory(columns, VertexIds(edges.n), directed=directed, order=order))
 
 
 @pytest.mark.parametrize("options", [{"drop_parallel": True}, {"drop_self_loops": True}])
