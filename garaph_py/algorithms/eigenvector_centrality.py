@@ -14,14 +14,14 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.history import History
 from ..output.result import Result
-from ..program import VertexProgram
+from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
 from ..runtime.run import run
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called, check_vertices
 from .norm import unit
-from .numbers import positive
+from .numbers import first_weights, positive
 from .power_iteration import KERNELS, PowerIteration
 
 PLAIN = 20
@@ -33,8 +33,9 @@ VECTORS = 4
 
 @explained
 def eigenvector_centrality(
-    graph: Graph, *, max_iter: int = 100, tol: float = 1e-6, weight: bool = True, threads: int | None = None
-) -> Result:
+    graph: Graph, *, max_iter: int = 100, tol: float = 1e-6, nstart: PerVertex = None, weight: bool = True,
+    threads: int | None = None,
+) -> Result:  # fmt: skip
     """Eigenvector centrality: ``lambda * x_v = sum over u -> v of w_uv * x_u``, for the largest lambda.
 
     A vertex is central if central vertices lead to it.
@@ -47,6 +48,10 @@ def eigenvector_centrality(
         Iterations at most. ``result.stats.converged`` says whether they were enough.
     tol : float
         The iterations end when the absolute changes of x add up to less than n * `tol`.
+    nstart : per vertex, optional
+        The first x, up to a factor: numbers of 0 or more, not all 0, in an array, or in a mapping, in which vertices
+        that are left out have 0. By default all are the same. The nearer it is to the answer, the fewer iterations it
+        takes.
     weight : bool
         Whether edge values, numbers of 0 or more, are the weights w_uv; otherwise, and in a graph without edge values,
         they are 1.
@@ -63,7 +68,7 @@ def eigenvector_centrality(
     GraphError
         If the graph has no vertices, or a negative edge value.
     ParameterError
-        If `tol` is not a number above 0.
+        If `tol` is not a number above 0, or `nstart` is something else.
 
     Notes
     -----
@@ -90,7 +95,11 @@ def eigenvector_centrality(
     check_vertices(graph, "eigenvector_centrality")
     tol = positive(tol, "eigenvector_centrality", "tol")
     weighted = weight and graph.edge_dtype is not None
-    program = (WeightedEigenvector if weighted else Eigenvector)(tol)
+    if nstart is None:
+        program = (WeightedEigenvector if weighted else Eigenvector)(tol)
+    else:
+        first = first_weights(nstart, graph, "eigenvector_centrality")
+        program = (WeightedStarted if weighted else Started)(tol, unit(first / first.max()))
     goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
     found = run(program, graph, iterations=PLAIN if goes_on else max_iter, threads=threads)
     found = replace(found, values=unit(found.values), program="eigenvector_centrality")
@@ -157,3 +166,16 @@ class WeightedEigenvector(Eigenvector):
 
     def check_graph(self, graph):
         require_no_negative_edges(self, graph)
+
+
+class Started(Eigenvector):
+    """The same, with first values, whose norm is 1."""
+
+    nstart: PerVertex = 1.0
+
+    def init(self, nstart):
+        return nstart
+
+
+class WeightedStarted(Started, WeightedEigenvector):
+    """The same, with edge values as weights and first values."""

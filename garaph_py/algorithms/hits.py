@@ -13,10 +13,11 @@ from ..errors import NumberError, ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
+from ..program import PerVertex
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called
-from .numbers import positive
+from .numbers import first_weights, positive
 from .power_iteration import KERNELS, PowerIteration
 
 Array = npt.NDArray[Any]
@@ -27,8 +28,8 @@ VECTORS = 5
 
 @explained
 def hits(
-    graph: Graph, *, max_iter: int = 100, tol: float = 1e-8, normalized: bool = True, weight: bool = True,
-    threads: int | None = None,
+    graph: Graph, *, max_iter: int = 100, tol: float = 1e-8, nstart: PerVertex = None, normalized: bool = True,
+    weight: bool = True, threads: int | None = None,
 ) -> Result:  # fmt: skip
     """Hubs and authorities: ``a_v = sum over u -> v of w_uv * h_u`` and ``h_u = sum over u -> v of w_uv * a_v``.
 
@@ -43,6 +44,9 @@ def hits(
         ``result.stats.converged`` says whether it was enough.
     tol : float
         The iterations end when the absolute changes of the hubs, divided by the largest, add up to less than `tol`.
+    nstart : per vertex, optional
+        The first hubs, up to a factor: numbers of 0 or more, not all 0, in an array, or in a mapping, in which vertices
+        that are left out have 0. By default all are the same.
     normalized : bool
         Whether hubs, and authorities, are divided by their sum. Otherwise the largest of each is 1.
     weight : bool
@@ -61,7 +65,7 @@ def hits(
     GraphError
         If an edge value is negative, or a graph on disk has edge values in one direction only.
     ParameterError
-        If `tol` is not a number above 0, or `max_iter` not a positive integer.
+        If `tol` is not a number above 0, `max_iter` not a positive integer, or `nstart` something else.
     NumberError
         If the values become infinite.
 
@@ -92,6 +96,7 @@ def hits(
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ParameterError(f"hits(max_iter={max_iter!r}): give a number of iterations, 1 or more")
     tol = positive(tol, "hits", "tol")
+    first = np.ones(graph.n) if nstart is None else first_weights(nstart, graph, "hits")
     weighted = weight and graph.edge_dtype is not None
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
@@ -104,7 +109,7 @@ def hits(
             size = size or largest(authorities)  # the first, or else this would be no product with one matrix
             return sums(authorities / size, outward=True)
 
-        hubs, converged = PowerIteration(call, multiply, largest, tol).run(np.ones(graph.n), max_iter)
+        hubs, converged = PowerIteration(call, multiply, largest, tol).run(first / largest(first), max_iter)
     values = np.empty(graph.n, [("hub", np.float64), ("authority", np.float64)])
     for name, found in ("hub", hubs), ("authority", authorities):
         values[name] = found / ((found.sum() if normalized else largest(found)) or 1.0)

@@ -17,14 +17,14 @@ from ..program.monoids import add
 from ..runtime.run import run
 from ..system.arguments import explained
 from .norm import unit
-from .numbers import finite, positive
+from .numbers import finite, first_values, positive
 
 
 @explained
 # wide: NetworkX's parameters.
 def katz_centrality(
     graph: Graph, *, alpha: float = 0.1, beta: PerVertex = 1.0, max_iter: int = 1000, tol: float = 1e-6,
-    normalized: bool = True, weight: bool = True, threads: int | None = None,
+    nstart: PerVertex = None, normalized: bool = True, weight: bool = True, threads: int | None = None,
 ) -> Result:  # fmt: skip
     """Katz centrality: ``x_v = alpha * (sum over u -> v of w_uv * x_u) + beta_v``.
 
@@ -42,6 +42,9 @@ def katz_centrality(
         Maximum number of iterations. ``result.stats.converged`` says whether it was enough.
     tol : float
         The iterations end when the absolute changes add up to less than n * `tol`.
+    nstart : per vertex, optional
+        The first x: finite numbers in an array, or in a mapping, in which vertices that are left out have 0. By default
+        all are 0. The nearer it is to the answer, the fewer iterations it takes.
     normalized : bool
         Whether the result is divided by its Euclidean norm.
     weight : bool
@@ -57,7 +60,8 @@ def katz_centrality(
     Raises
     ------
     ParameterError
-        If `tol` is not a number above 0, `alpha` is no finite number, or `beta` leaves a vertex out.
+        If `tol` is not a number above 0, `alpha` is no finite number, `beta` leaves a vertex out, or
+        `nstart` is not a finite number for each vertex.
     NumberError
         If the values become infinite.
 
@@ -80,9 +84,14 @@ def katz_centrality(
     alpha, tol = finite(alpha, "katz_centrality", "alpha"), positive(tol, "katz_centrality", "tol")
     if isinstance(beta, Mapping) and len(beta) < graph.n:
         raise ParameterError(f"katz_centrality(beta=...) has {len(beta)} of {graph.n} vertices; give it all of them")
-    kind = WeightedKatz if weight and graph.edge_dtype is not None else Katz
+    weighted = weight and graph.edge_dtype is not None
+    if nstart is None:
+        program = (WeightedKatz if weighted else Katz)(alpha, tol, beta)
+    else:
+        first = first_values(nstart, graph, "katz_centrality")
+        program = (WeightedStartedKatz if weighted else StartedKatz)(alpha, tol, beta, first)
     try:
-        found = run(kind(alpha, tol, beta), graph, iterations=max_iter, threads=threads)
+        found = run(program, graph, iterations=max_iter, threads=threads)
     except NumberError as error:
         problem = f"katz_centrality(alpha={alpha}): the values become infinite or NaN"
         advice = "give an alpha below 1 / the largest eigenvalue of the adjacency matrix, and finite weights and beta"
@@ -130,3 +139,16 @@ class WeightedKatz(Katz):
 
     def gather(self, src, edge):
         return src * edge
+
+
+class StartedKatz(Katz):
+    """The same, with first values."""
+
+    nstart: PerVertex = 0.0
+
+    def init(self, nstart):
+        return nstart
+
+
+class WeightedStartedKatz(StartedKatz, WeightedKatz):
+    """The same, with edge values as weights and first values."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..apps import SSSP
 from ..apps.sssp import verify_distances
@@ -17,6 +18,9 @@ from ..output.result import Result
 from ..program import PerVertex
 from ..runtime.run import run
 from ..system.arguments import explained
+from .numbers import cutoff_of
+
+Array = npt.NDArray[Any]
 
 
 class NearestSSSP(SSSP):
@@ -34,9 +38,21 @@ class NearestSSSP(SSSP):
         verify_distances(graph, result.values, np.asarray(self.starts) != 0)
 
 
+class CutSSSP(NearestSSSP):
+    """The same for paths that are no longer than `cutoff`."""
+
+    cutoff: float
+
+    def gather(self, src, edge):
+        return src + edge if src <= self.identity - edge and src + edge <= self.cutoff else self.identity
+
+    def verify(self, graph, result):
+        verify_distances(graph, result.values, np.asarray(self.starts) != 0, self.cutoff)
+
+
 @explained
 def multi_source_dijkstra_path_length(
-    graph: Graph, sources: Any, *, weight: bool = True, threads: int | None = None
+    graph: Graph, sources: Any, *, cutoff: float | None = None, weight: bool = True, threads: int | None = None
 ) -> Result:
     """The distance of each vertex from the nearest of the sources: ``d_v = min over s of d(s, v)``.
 
@@ -45,6 +61,8 @@ def multi_source_dijkstra_path_length(
     graph : Graph
     sources : iterable
         The vertices at which paths start, one or more.
+    cutoff : float, optional
+        Find no paths that are longer. The search ends there.
     weight : bool
         Whether edge values, numbers of 0 or more, are lengths; otherwise, and in a graph without edge values, every
         edge has length 1: distances are then the levels of a breadth-first search from all sources at once.
@@ -54,13 +72,13 @@ def multi_source_dijkstra_path_length(
     Returns
     -------
     Result
-        int64, or the float type of the edge values. For vertices that no source reaches it is the largest int64, or
-        infinity.
+        int64, or the float type of the edge values. For vertices that no source reaches, by paths up to the
+        `cutoff`, it is the largest int64, or infinity.
 
     Raises
     ------
     ParameterError
-        If there are no sources.
+        If there are no sources, or `cutoff` is not a number of 0 or more.
     UnknownVertexError
         If the graph lacks one of them.
     GraphError
@@ -84,8 +102,17 @@ def multi_source_dijkstra_path_length(
     places = graph.ids.indices(sources)
     if not len(places):
         raise ParameterError("sources is empty; give one vertex or more")
-    starts = np.zeros(graph.n, np.int32)
-    starts[places] = 1
-    program = NearestSSSP(graph.ids[int(places[0])], starts)
-    found = run(program, graph if weight else without_values(graph), threads=threads)
+    bound = cutoff_of(cutoff, "multi_source_dijkstra_path_length")
+    found = distances_from(graph if weight else without_values(graph), places, bound, threads)
     return replace(found, program="multi_source_dijkstra_path_length")
+
+
+def distances_from(graph: Graph, places: Array, cutoff: float | None, threads: int | None) -> Result:
+    """The distance of each vertex from the nearest of some vertices, by internal ids, over paths up to a cutoff."""
+    first, starts = graph.ids[int(places[0])], np.zeros(graph.n, np.int32)
+    starts[places] = 1
+    if cutoff is None:
+        return run(NearestSSSP(first, starts), graph, threads=threads)
+    has_floats = graph.edge_dtype is not None and graph.edge_dtype.kind == "f"
+    bound = cutoff if has_floats else min(int(cutoff), np.iinfo(np.int64).max - 1)
+    return run(CutSSSP(first, starts, bound), graph, threads=threads)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import ParameterError
+from ..errors import GaraphError, ParameterError
+from ..graph import Graph
+from ..program.vertex_data import vertex_column
 
 
 def positive(value: Any, function: str, name: str) -> float:
@@ -48,3 +51,50 @@ def number_of(value: Any) -> float:
         return float(value)
     except OverflowError:
         return np.inf
+
+
+def first_values(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.float64]:
+    """The finite numbers at which an iteration starts, which the caller of `function` gave as ``nstart``: shape (n,).
+
+    Vertices that a mapping leaves out get 0.
+
+    Raises
+    ------
+    ParameterError
+        If they are something else, or not one for each vertex.
+    UnknownVertexError
+        If a mapping names a vertex that the graph lacks.
+    """
+    try:
+        values = np.array(vertex_column(nstart, 0.0, graph), np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GaraphError):
+            raise
+        raise ParameterError(f"{function}(nstart=...): {error}; give a mapping or an array of numbers") from None
+    if values.shape != (graph.n,):
+        raise ParameterError(f"{function}(nstart=...) has shape {values.shape}, but the graph has {graph.n} vertices")
+    if not np.isfinite(values).all():
+        raise ParameterError(f"{function}(nstart=...): give finite numbers")
+    return values
+
+
+def first_weights(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.float64]:
+    """`first_values` that are all 0 or more, and not all 0."""
+    values = first_values(nstart, graph, function)
+    if graph.n and not (values.min() >= 0 and values.any()):
+        raise ParameterError(f"{function}(nstart=...): give numbers of 0 or more, at least one above 0")
+    return values
+
+
+def cutoff_of(cutoff: Any, function: str) -> float | None:
+    """The distance up to which a search goes, which the caller of `function` gave; None if it has no bound.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither None nor a number of 0 or more.
+    """
+    if cutoff is None:
+        return None
+    number = checked(cutoff, lambda number: number >= 0, f"{function}(cutoff=", "a number of 0 or more")
+    return number if number < np.inf else None

@@ -17,6 +17,8 @@ from ..output.result import Result
 from ..pages.passes import listed
 from ..runtime.run import run
 from ..system.arguments import explained
+from .multi_source_dijkstra_path_length import distances_from
+from .numbers import cutoff_of
 
 Array = npt.NDArray[Any]
 
@@ -25,7 +27,9 @@ NONE = -1
 
 
 @explained
-def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, threads: int | None = None) -> Result:
+def shortest_path_tree(
+    graph: Graph, source: Any, *, cutoff: float | None = None, weight: bool = True, threads: int | None = None
+) -> Result:
     """A tree of shortest paths: ``d_v = d_p + w_pv``, where p is the parent of v.
 
     Parameters
@@ -33,6 +37,8 @@ def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, thread
     graph : Graph
     source : vertex id
         The vertex at which all paths start.
+    cutoff : float, optional
+        Find no paths that are longer. The search ends there.
     weight : bool
         Whether edge values, numbers of 0 or more, are the lengths w; otherwise, and in a graph without edge values,
         every edge has length 1.
@@ -52,6 +58,8 @@ def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, thread
         If the graph has no vertex `source`.
     GraphError
         If an edge value is negative.
+    ParameterError
+        If `cutoff` is not a number of 0 or more.
 
     Notes
     -----
@@ -70,12 +78,17 @@ def shortest_path_tree(graph: Graph, source: Any, *, weight: bool = True, thread
     {'a': {'distance': 0, 'parent': 'a'}, 'b': {'distance': 1, 'parent': 'a'}, 'c': {'distance': 3, 'parent': 'b'}}
     """
     check_graph(graph, "shortest_path_tree")
+    bound, start = cutoff_of(cutoff, "shortest_path_tree"), graph.ids.index(source)
     if weight and graph.edge_dtype is not None:
-        found = run(SSSP(source), graph, threads=threads)
+        if bound is None:
+            found = run(SSSP(source), graph, threads=threads)
+        else:
+            found = distances_from(graph, np.array([start]), bound, threads)
         distance = found.values
-        parent = parents_of(graph, distance, graph.ids.index(source))
+        parent = parents_of(graph, distance, start)
     else:
-        found = run(BFS(source), graph, threads=threads)
+        depth = None if bound is None else min(int(bound), graph.n)
+        found = run(BFS(source), graph, iterations=depth, threads=threads)
         distance, parent = found.values["level"], found.values["parent"]
     values = np.empty(graph.n, [("distance", distance.dtype), ("parent", np.int64)])
     values["distance"], values["parent"] = distance, parent

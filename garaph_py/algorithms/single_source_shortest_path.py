@@ -14,6 +14,7 @@ from ..native import Kernel
 from ..system.arguments import explained
 from .bidirectional import along
 from .in_memory import called
+from .numbers import cutoff_of
 from .shortest_path_tree import NONE, path_to, shortest_path_tree
 
 Array = npt.NDArray[Any]
@@ -55,8 +56,9 @@ SEARCH_NEARBY = Kernel("i64 i64* u32* i64 i64 u8* u32* i64*", search_nearby)
 
 @explained
 def single_source_shortest_path(
-    graph: Graph, source: Any, *, targets: Any = None, weight: bool = False, threads: int | None = None
-) -> dict[Any, list[Any]]:
+    graph: Graph, source: Any, *, cutoff: float | None = None, targets: Any = None, weight: bool = False,
+    threads: int | None = None,
+) -> dict[Any, list[Any]]:  # fmt: skip
     """A shortest path from the source to each of some vertices.
 
     Parameters
@@ -64,6 +66,8 @@ def single_source_shortest_path(
     graph : Graph
     source : vertex id
         The vertex at which all paths start.
+    cutoff : float, optional
+        Find no paths that are longer. The search ends there.
     targets : iterable, optional
         The vertices at which paths end; by default all that the source reaches. The paths to all of these together may
         take far more memory than the graph: `shortest_path_tree` has them in two numbers a vertex.
@@ -83,6 +87,8 @@ def single_source_shortest_path(
         If the graph lacks one of the vertices.
     GraphError
         If an edge value is negative.
+    ParameterError
+        If `cutoff` is not a number of 0 or more.
 
     Notes
     -----
@@ -98,11 +104,13 @@ def single_source_shortest_path(
     """
     check_graph(graph, "single_source_shortest_path")
     ends = None if targets is None else graph.ids.indices(targets)
-    paths = None
+    bound, paths = cutoff_of(cutoff, "single_source_shortest_path"), None
     if ends is not None and graph.encoding == RAW and not graph.on_disk and (not weight or graph.edge_dtype is None):
         paths = paths_nearby(graph, graph.ids.index(source), ends, threads)
+    if paths is not None and bound is not None:
+        paths = [path for path in paths if len(path) - 1 <= bound]
     if paths is None:
-        parent = shortest_path_tree(graph, source, weight=weight, threads=threads).values["parent"]
+        parent = shortest_path_tree(graph, source, cutoff=bound, weight=weight, threads=threads).values["parent"]
         ends = np.arange(graph.n) if ends is None else ends
         paths = [path_to(parent, end) for end in ends[parent[ends] != NONE].tolist()]
     names = graph.ids.take(np.concatenate([*paths, np.zeros(0, np.int64)]).astype(np.int64)).tolist()

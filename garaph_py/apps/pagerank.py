@@ -7,7 +7,7 @@ from dataclasses import field
 import numpy as np
 
 from ..errors import ParameterError, VerificationError
-from ..program import VertexId
+from ..program import PerVertex, VertexId
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
 from .ranks import RankProgram, divisor, specialized, walk_of
@@ -41,6 +41,9 @@ class PageRank(RankProgram):
     personalization : per vertex
         p_v up to a factor, as in NetworkX: numbers of 0 or more, not all 0, in a mapping, in which vertices that are
         left out have 0, or in an array. By default all vertices have the same.
+    nstart : per vertex
+        The first ranks up to a factor, as `personalization`; by default all vertices have the same. The nearer they are
+        to the answer, the fewer iterations it takes: give the ranks of a similar graph.
     dtype : dtype
         Type of the ranks: float64, or float32.
 
@@ -71,6 +74,7 @@ class PageRank(RankProgram):
     stop: str = "sum"
     tolerance: float = 1e-6
     redistributed: float = field(init=False, default=1.0)
+    nstart: PerVertex = field(default=None, kw_only=True)
 
     sum = add
     total = {"dangling": float, "change": float}  # noqa: RUF012
@@ -97,6 +101,8 @@ class PageRank(RankProgram):
         return self.stop != "never" and total.change < self.tolerance * (n if self.stop == "mean" else 1)
 
     def for_graph(self, graph):
+        if self.nstart is not None:
+            return specialized(self, graph, PageRank, StartedPageRank, WeightedStartedPageRank)
         rooted = RootedPageRank, WeightedRootedPageRank
         return specialized(self, graph, PageRank, PersonalizedPageRank, WeightedPageRank, rooted)
 
@@ -170,5 +176,17 @@ class WeightedRootedPageRank(RootedPageRank):
         return src * edge
 
 
+class StartedPageRank(PersonalizedPageRank):
+    """The same, with ``nstart`` divided by its sum."""
+
+    def init(self, nstart, out_weight):
+        return nstart / divisor(out_weight)
+
+
+class WeightedStartedPageRank(StartedPageRank, WeightedPageRank):
+    """The same, with edge values as weights."""
+
+
+StartedPageRank.__name__ = WeightedStartedPageRank.__name__ = PageRank.__name__
 RootedPageRank.__name__ = WeightedRootedPageRank.__name__ = PageRank.__name__
 PersonalizedPageRank.__name__ = WeightedPageRank.__name__ = PageRank.__name__  # reports have the name that users know

@@ -93,16 +93,16 @@ def usable_weights(program: RankProgram, graph: Graph) -> Array:
     return sums
 
 
-def jump_of(program: RankProgram, graph: Graph) -> float | Array:
-    """The program's personalization, divided by its sum."""
-    if program.personalization is None:
+def jump_of(program: RankProgram, graph: Graph, name: str = "personalization") -> float | Array:
+    """The program's personalization, or another parameter like it, divided by its sum."""
+    if getattr(program, name) is None:
         return 1 / max(graph.n, 1)
-    given = vertex_numbers(program, "personalization", 0.0, graph, np.dtype(np.float64))
+    given = vertex_numbers(program, name, 0.0, graph, np.dtype(np.float64))
     numbers = np.broadcast_to(given, graph.n).astype(np.float64)
     largest = numbers.max(initial=0)
     if graph.n and not ((numbers >= 0).all() and 0 < largest < np.inf):
         raise ParameterError(
-            f"{type(program).__name__}(personalization=...): give finite numbers of 0 or more, at least one above 0"
+            f"{type(program).__name__}({name}=...): give finite numbers of 0 or more, at least one above 0"
         )
     numbers /= largest  # so that the sum is finite
     return np.asarray(numbers / numbers.sum())
@@ -134,12 +134,13 @@ def specialized(
         As in `walk_of`, or if `program` is of a class that a user has derived from `plain`.
     """
     reads = program.weighted and graph.edge_dtype is not None
-    if program.personalization is None and not reads:
+    has_start = getattr(program, "nstart", None) is not None
+    if program.personalization is None and not reads and not has_start:
         return program
     if type(program) is not plain:
         raise ParameterError(
             f"{type(program).__name__} is derived from {plain.__name__}, and only {plain.__name__} itself knows edge "
-            "weights and personalization; give weighted=False and no personalization"
+            "weights, personalization and nstart; give weighted=False, and neither of the others"
         )
     root = only_vertex(program.personalization)
     if rooted is not None and root is not NO_VERTEX:
@@ -149,7 +150,10 @@ def specialized(
         made.root = root
         return made
     walk = walk_of(program, graph)
-    return carried_out(program, weighted if walk.weighted else general, walk.out_weight, walk.jump)
+    made = carried_out(program, weighted if walk.weighted else general, walk.out_weight, walk.jump)
+    if has_start:
+        made.nstart = jump_of(program, graph, "nstart")
+    return made
 
 
 def carried_out(program: RankProgram, kind: type[RankProgram], out_weight: Array, jump: Any) -> Any:

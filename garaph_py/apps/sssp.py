@@ -26,8 +26,10 @@ def has_distance(distance: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def verify_distances(graph, distance, sources):
+def verify_distances(graph, distance, sources, cutoff=np.inf):
     """Raise `VerificationError` unless these are the shortest distances from the nearest of `sources`, a mask.
+
+    Paths longer than `cutoff` count as no paths.
 
     It checks two properties: no edge u -> v gives v a shorter distance than it has; and the sources reach every
     vertex that has a distance over *tight* edges, that is edges with ``d_v == d_u + w_uv``.
@@ -39,7 +41,8 @@ def verify_distances(graph, distance, sources):
     def ways(edges):
         """Which edges lead on from reached vertices, and the length of the path over each."""
         through = distance[edges.sources] + edge_numbers(edges).astype(distance.dtype)
-        return reached[edges.sources] & (through >= 0), through  # a path too long for int64 wraps below 0
+        passable = (through >= 0) & (through <= cutoff)  # a path too long for int64 wraps below 0
+        return reached[edges.sources] & passable, through
 
     def tight(edges):
         passable, through = ways(edges)

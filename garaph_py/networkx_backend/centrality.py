@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 from .. import algorithms
 from ..algorithms.betweenness_centrality import betweenness_from
@@ -15,6 +16,8 @@ from .cluster import with_whole_zeros
 from .functions import implements
 from .graph import BackendGraph, bunch_of, vertex_of
 from .weighted import callable_weight, start_of
+
+Array = npt.NDArray[Any]
 
 
 def callable_distance(distance: Any, **others: Any) -> str | None:
@@ -27,16 +30,30 @@ def sampled(k: Any, weight: Any, **others: Any) -> str | None:
     return "k is less than 1" if k is not None and k < 1 else callable_weight(weight)
 
 
-def started(nstart: Any, weight: Any = None, **others: Any) -> str | None:
-    """Why an iteration does not run here: values start as they do by default."""
-    return "the first values are given" if nstart is not None else callable_weight(weight)
-
-
-def started_hits(nstart: Any, normalized: Any, tol: Any, **others: Any) -> str | None:
+def unlike_hits(normalized: Any, tol: Any, **others: Any) -> str | None:
     """Why `hits` does not run here with these arguments; None if it does."""
     if not normalized:
         return "hubs are divided by another norm"
-    return started(nstart) if tol > 0 else f"tol is {tol}, and must be above 0"
+    return None if tol > 0 else f"tol is {tol}, and must be above 0"
+
+
+def first_numbers(nstart: Any, G: BackendGraph, signed: bool = False) -> Array | None:
+    """The first values by `nstart`, if there is one.
+
+    Raises
+    ------
+    NotImplementedError
+        If it has other keys than the nodes, or not finite numbers; or, unless they may be `signed`, numbers below 0 or
+        nothing else than 0.
+    """
+    if nstart is None:
+        return None
+    if set(nstart) != set(G):
+        raise NotImplementedError("nstart has other keys than the nodes")
+    found = np.array([nstart[node] for node in G], dtype=float)
+    if not np.isfinite(found).all() or not (signed or (found.min() >= 0 and found.any())):
+        raise NotImplementedError("nstart has numbers below 0, infinite or NaN, or only 0")
+    return found
 
 
 def power_iteration(run: Any, graph: Any, max_iter: int, tol: float, **given: Any) -> Result:
@@ -101,7 +118,7 @@ def betweenness_centrality(
     return G.keyed(betweenness_from(G.weighted(weight), sources, *how).values)
 
 
-@implements(started)
+@implements(callable_weight)
 # wide: NetworkX's signature.
 def katz_centrality(
     G: BackendGraph,
@@ -123,22 +140,27 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from error
         own = np.array([beta[node] for node in G], dtype=float)
     result = power_iteration(
-        algorithms.katz_centrality, G.weighted(weight), max_iter, tol, alpha=alpha, beta=own, normalized=normalized
-    )
+        algorithms.katz_centrality, G.weighted(weight), max_iter, tol, alpha=alpha, beta=own, normalized=normalized,
+        nstart=first_numbers(nstart, G, signed=True),
+    )  # fmt: skip
     return G.keyed(result.values)
 
 
-@implements(started)
+@implements(callable_weight)
 def eigenvector_centrality(
     G: BackendGraph, max_iter: int = 100, tol: float = 1.0e-6, nstart: Any = None, weight: str | None = None
 ) -> dict[Any, float]:
     """A node is central if central nodes lead to it."""
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    return G.keyed(power_iteration(algorithms.eigenvector_centrality, G.weighted(weight), max_iter, tol).values)
+    if nstart is not None and all(value == 0 for value in nstart.values()):
+        raise nx.NetworkXError("initial vector cannot have all zero values")
+    first = first_numbers(nstart, G)
+    found = power_iteration(algorithms.eigenvector_centrality, G.weighted(weight), max_iter, tol, nstart=first)
+    return G.keyed(found.values)
 
 
-@implements(started_hits)
+@implements(unlike_hits)
 def hits(
     G: BackendGraph, max_iter: int = 100, tol: float = 1.0e-8, nstart: Any = None, normalized: bool = True
 ) -> tuple[dict[Any, float], dict[Any, float]]:
@@ -147,7 +169,7 @@ def hits(
         return {}, {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol)
+    result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol, nstart=first_numbers(nstart, G))
     if not result.stats.converged:
         raise NotImplementedError(f"hubs have not converged after {max_iter} iterations")
     return G.keyed(result.values["hub"]), G.keyed(result.values["authority"])

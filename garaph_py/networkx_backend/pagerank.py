@@ -6,19 +6,20 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 from ..apps import PageRank
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
 
+Array = npt.NDArray[Any]
 
-def unsupported(alpha: Any, nstart: Any, weight: Any, personalization: Any, dangling: Any, **others: Any) -> str | None:
+
+def unsupported(alpha: Any, weight: Any, personalization: Any, dangling: Any, **others: Any) -> str | None:
     """Why `pagerank` does not run here with these arguments; None if it does."""
     if callable(weight):
         return "weight is a function"
-    if nstart is not None:
-        return "ranks start at 1 / n here, not at nstart"
     if dangling is not None and dangling != personalization:
         return "dangling vertices share their rank by the personalization"
     return None if 0 <= alpha < 1 else f"alpha is {alpha}, and must be from 0 to below 1"
@@ -39,17 +40,22 @@ def pagerank(
     """The PageRank of each node."""
     if len(G) == 0:
         return {}
-    jump = None
-    if personalization is not None:
-        jump = np.array([personalization.get(node, 0) for node in G], dtype=float)
-        if jump.sum() == 0:
-            raise ZeroDivisionError
-        if not (jump >= 0).all():
-            raise NotImplementedError("a personalization has numbers below 0")
+    jump = None if personalization is None else numbers_in(personalization, G)
+    if jump is not None and jump.sum() == 0:
+        raise ZeroDivisionError
+    first = None if nstart is None else numbers_in(nstart, G)
+    for numbers in jump, first:
+        if numbers is not None and not ((numbers >= 0).all() and numbers.any()):
+            raise NotImplementedError("numbers are below 0, or all 0")
     if max_iter < 1 or not tol > 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump)
+    program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump, nstart=first)
     result = run_on(G.weighted(weight), program, iterations=max_iter)
     if not result.stats.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return G.keyed(result.values)
+
+
+def numbers_in(given: dict[Any, float], G: BackendGraph) -> Array:
+    """A number for each node; 0 for those that a dictionary leaves out."""
+    return np.array([given.get(node, 0) for node in G], dtype=float)

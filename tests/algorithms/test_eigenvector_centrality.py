@@ -88,3 +88,21 @@ def test_no_more_iterations_than_are_allowed(most):
     assert len(found.stats.history) == most
     assert not found.stats.converged
     assert np.linalg.norm(found.values) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("weight", [True, False])
+@pytest.mark.parametrize("directed", [True, False])
+def test_first_values(weight, directed):
+    rng = np.random.default_rng(3)
+    graph = gp.from_edges(*rng.integers(0, 40, (2, 400)), rng.random(400), vertices=range(40), directed=directed)
+    given = {"tol": 1e-11, "weight": weight, "max_iter": 500}
+    expected = gp.algorithms.eigenvector_centrality(graph, **given)
+    again = gp.algorithms.eigenvector_centrality(graph, **given, nstart=100 * expected.values)
+    assert len(again.stats.iterations) <= 2 < len(expected.stats.iterations)
+    far = gp.algorithms.eigenvector_centrality(graph, **given, nstart=dict.fromkeys(range(0, 40, 3), 1e300))
+    for found in again, far:
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-8)
+    one = gp.algorithms.eigenvector_centrality(graph, nstart={0: 1}, max_iter=1)
+    assert np.abs(one.values - expected.values).max() > 0.1
+    with pytest.raises(gp.errors.ParameterError, match=r"eigenvector_centrality\(nstart=...\): give numbers of 0"):
+        gp.algorithms.eigenvector_centrality(graph, nstart={0: 0})

@@ -129,3 +129,17 @@ def test_parallel_edges_and_self_loops_add_up(kind, directed, threads):
     left, _, right = np.linalg.svd(matrix)
     for name, vector in (("hub", left[:, 0]), ("authority", right[0])):
         np.testing.assert_allclose(found.column(name), np.abs(vector) / np.abs(vector).max(), atol=1e-8)
+
+
+def test_first_hubs():
+    u, v, _ = random_edges(3, 40, 300)
+    graph = gp.from_edges(u, v, vertices=range(40))
+    expected = gp.algorithms.hits(graph, tol=1e-12, max_iter=500)
+    again = gp.algorithms.hits(graph, tol=1e-12, nstart=expected.column("hub"))
+    far = gp.algorithms.hits(graph, tol=1e-12, max_iter=500, nstart={7: 3, 8: 1e9})
+    assert len(again.stats.iterations) < len(expected.stats.iterations) / 2
+    for name in "hub", "authority":
+        for found in again, far:
+            np.testing.assert_allclose(found.column(name), expected.column(name), atol=1e-9)
+    with pytest.raises(gp.errors.ParameterError, match=r"hits\(nstart=...\): give numbers of 0 or more"):
+        gp.algorithms.hits(graph, nstart=-expected.column("hub"))

@@ -68,3 +68,20 @@ def test_bad_arguments():
         gp.algorithms.katz_centrality(graph, beta={0: 1.0})
     with pytest.raises(gp.errors.ParameterError, match="Graph"):
         gp.algorithms.katz_centrality(nx.path_graph(3))
+
+
+@pytest.mark.parametrize("weight", [True, False])
+def test_first_values(weight):
+    rng = np.random.default_rng(3)
+    graph = gp.from_edges(*rng.integers(0, 40, (2, 200)), rng.random(200), vertices=range(40))
+    given = {"alpha": 0.03, "tol": 1e-10, "weight": weight}
+    expected = gp.algorithms.katz_centrality(graph, **given, normalized=False)
+    again = gp.algorithms.katz_centrality(graph, **given, normalized=False, nstart=expected)
+    assert len(again.stats.iterations) == 1 < len(expected.stats.iterations)
+    far = gp.algorithms.katz_centrality(graph, **given, normalized=False, nstart={0: 100, 7: -3})
+    for found in again, far:
+        np.testing.assert_allclose(found.values, expected.values, rtol=1e-8)
+    one = gp.algorithms.katz_centrality(graph, **given, normalized=False, nstart={0: 1e4}, max_iter=1)
+    assert np.abs(one.values - expected.values).max() > 0.5
+    with pytest.raises(gp.errors.ParameterError, match=r"katz_centrality\(nstart=...\) has shape"):
+        gp.algorithms.katz_centrality(graph, nstart=[1])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from garaph_py.algorithms.numbers import finite, positive
+import garaph_py as gp
+from garaph_py.algorithms.numbers import cutoff_of, finite, first_values, first_weights, positive
 from garaph_py.errors import ParameterError
 
 
@@ -26,3 +27,48 @@ def test_what_is_no_finite_number(value):
 def test_what_is_not_above_0(value):
     with pytest.raises(ParameterError, match="give a number above 0"):
         positive(value, "hits", "tol")
+
+
+GRAPH = gp.from_edges(["a", "b", "c"], ["b", "c", "d"])
+
+
+@pytest.mark.parametrize("given", [{"c": 2}, [0, 0, 2, 0], np.float32([0, 0, 2, 0]), gp.run(gp.apps.BFS("a"), GRAPH)])
+def test_first_values(given):
+    given = given.column("level") * [0, 0, 1, 0] if isinstance(given, gp.Result) else given
+    for check in first_values, first_weights:
+        found = check(given, GRAPH, "hits")
+        assert (found.dtype, found.tolist()) == (np.float64, [0, 0, 2, 0])
+    assert first_values([0, -1, 0, 0], GRAPH, "hits").tolist() == [0, -1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ([1, 2], r"has shape \(2,\), but the graph has 4 vertices"),
+        (1.0, r"has shape \(\), but"),
+        ([1, 2, 3, np.nan], "give finite numbers"),
+        ({"a": np.inf}, "give finite numbers"),
+        ({"a": "x"}, "could not convert string"),
+        ("abcd", "could not convert string"),
+        (object(), "give a mapping or an array"),
+    ],
+)
+def test_what_are_no_first_values(given, problem):
+    for check in first_values, first_weights:
+        with pytest.raises(ParameterError, match=rf"^hits\(nstart=\.\.\.\).*{problem}"):
+            check(given, GRAPH, "hits")
+    with pytest.raises(gp.errors.UnknownVertexError, match="vertex 'z' is not in the graph"):
+        first_values({"z": 1}, GRAPH, "hits")
+
+
+@pytest.mark.parametrize("given", [{}, [0, 0, 0, 0], [1, -1, 1, 1]])
+def test_what_are_no_first_weights(given):
+    with pytest.raises(ParameterError, match=r"^hits\(nstart=\.\.\.\): give numbers of 0 or more, at least"):
+        first_weights(given, GRAPH, "hits")
+
+
+def test_cutoffs():
+    assert [cutoff_of(value, "f") for value in (None, np.inf, 0, np.int8(3), 2.5)] == [None, None, 0, 3, 2.5]
+    for value in (-1, np.nan, "3"):
+        with pytest.raises(ParameterError, match=rf"^f\(cutoff={value!r}\): give a number of 0 or more$"):
+            cutoff_of(value, "f")

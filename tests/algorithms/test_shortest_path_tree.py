@@ -14,9 +14,10 @@ from garaph_py.algorithms.shortest_path_tree import path_to
 from tests.support.networkx_graphs import on_disk, valued, valued_graphs
 
 
-def check(ours, theirs, source, weight):
-    found = shortest_path_tree(ours, source, weight=weight is not None, threads=1)
-    expected = nx.single_source_dijkstra_path_length(theirs, source, weight=weight or (lambda *_: 1))
+def check(ours, theirs, source, weight, cutoff=None):
+    found = shortest_path_tree(ours, source, cutoff=cutoff, weight=weight is not None, threads=1)
+    how = {"cutoff": cutoff, "weight": weight or (lambda *_: 1)}
+    expected = nx.single_source_dijkstra_path_length(theirs, source, **how)
     distance, parent = found.values["distance"], found.values["parent"]
     assert {v for v in range(ours.n) if parent[v] >= 0} == set(expected)
     for v, length in expected.items():
@@ -27,9 +28,9 @@ def check(ours, theirs, source, weight):
         assert sum(hops) == length if weight else len(hops) == length
 
 
-@given(valued_graphs(), st.sampled_from([None, "weight"]))
-def test_paths_along_parents_are_shortest(both, weight):
-    check(*both, 0, weight)
+@given(valued_graphs(), st.sampled_from([None, "weight"]), st.sampled_from([None, 0, 1, 2.5, 4, np.inf]))
+def test_paths_along_parents_are_shortest(both, weight, cutoff):
+    check(*both, 0, weight, cutoff)
 
 
 def test_a_larger_graph(tmp_path):
@@ -54,6 +55,8 @@ def test_results_have_the_users_ids():
 def test_bad_arguments_are_refused():
     with pytest.raises(gp.errors.UnknownVertexError):
         shortest_path_tree(gp.from_edges([1], [2], weights=[1]), 9)
+    with pytest.raises(gp.errors.ParameterError, match=r"shortest_path_tree\(cutoff=nan\): give a number of 0 or more"):
+        shortest_path_tree(gp.from_edges([1], [2]), 1, cutoff=np.nan)
     graph = gp.from_edges([1, 2], [2, 3], weights=[1, -1])
     with pytest.raises(gp.errors.GraphError, match="needs edge values of 0 or more"):
         shortest_path_tree(graph, 1)

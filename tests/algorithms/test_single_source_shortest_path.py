@@ -39,6 +39,19 @@ def test_they_are_those_to_each_target(few, both, weight):
         assert all(same(path, found[target], weight) for target, path in some.items())
 
 
+@given(both=valued_graphs(), weight=st.booleans(), cutoff=st.sampled_from([0, 1, 2.5, 4, np.inf]))
+def test_paths_end_at_the_cutoff(both, weight, cutoff):
+    ours, theirs = both
+    whole = single_source_shortest_path(ours, 0, weight=weight, threads=1)
+    length = nx.single_source_dijkstra_path_length(theirs, 0, weight="weight" if weight else (lambda *_: 1))
+    found = single_source_shortest_path(ours, 0, cutoff=cutoff, weight=weight, threads=1)
+    assert found == {target: path for target, path in whole.items() if length[target] <= cutoff}
+    some = single_source_shortest_path(ours, 0, cutoff=cutoff, targets=[1, 5, 0], weight=weight, threads=1)
+    assert set(some) == set(found) & {0, 1, 5}
+    with pytest.raises(gp.errors.ParameterError, match=r"shortest_path\(cutoff='x'\): give a number of 0"):
+        single_source_shortest_path(ours, 0, cutoff="x")
+
+
 @pytest.mark.parametrize("directed", [True, False])
 def test_near_targets_need_no_tree(monkeypatch, directed):
     graph = gp.rmat(12, 16, directed=directed)

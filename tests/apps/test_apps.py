@@ -151,6 +151,25 @@ def test_pagerank_equals_networkx(graph_of, flows, weighted, personalization):
     assert result.program == "PageRank"
 
 
+@pytest.mark.spread
+@pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}, {7: 1}], ids=["all", "some", "one"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pagerank_starts_where_it_is_told_to(graph_of, flows, weighted, personalization):
+    graph = graph_of(flows, weighted=weighted)
+    how = {"stop": "mean", "tolerance": 1e-13, "personalization": personalization}
+    expected = gp.run(gp.apps.PageRank(**how), graph)
+    again = gp.run(gp.apps.PageRank(**how, nstart=5 * expected.values), graph, verify=True)
+    assert len(again.stats.iterations) == 1 < len(expected.stats.iterations)
+    far = gp.run(gp.apps.PageRank(**how, nstart={3: 1, 9: 1}), graph, verify=True)
+    for found in again, far:
+        np.testing.assert_allclose(found.values, expected.values, atol=1e-9)
+        assert found.program == "PageRank"
+    first = gp.run(gp.apps.PageRank(**how, nstart={3: 1, 9: 3}), graph, iterations=0)
+    assert first.values[[3, 9]].tolist() == [0.25, 0.75]
+    with pytest.raises(ParameterError, match=r"PageRank\(nstart=...\): give finite numbers of 0 or more, at least one"):
+        bind(gp.apps.PageRank(nstart={3: -1}), graph)
+
+
 @pytest.mark.parametrize("program", [gp.apps.PageRank, gp.apps.DeltaPageRank])
 def test_ranks_read_edge_values_only_as_weights(graph_of, flows, program):
     graph = graph_of(flows)

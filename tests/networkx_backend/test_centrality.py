@@ -79,10 +79,37 @@ def test_neighbours_centrality(kind, weight):
         assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-9)), given
 
 
-@pytest.mark.parametrize("name", ["eigenvector_centrality", "katz_centrality", "hits"])
-def test_first_values_are_left_to_networkx(name):
+NAMES = ["eigenvector_centrality", "katz_centrality", "hits"]
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("name", NAMES)
+def test_first_values(name, weight):
+    graph = random_graph(nx.DiGraph, m=60, connected=True)
+    given = {"tol": 1e-12, "nstart": {node: 1.0 + k % 3 for k, node in enumerate(graph)}}
+    given |= {"alpha": 0.01} if name == "katz_centrality" else {}
+    given |= {} if name == "hits" else {"weight": weight, "max_iter": 1000}
+    found, expected = both(name, graph, **given)
+    for ours, theirs in zip(found, expected, strict=True) if name == "hits" else [(found, expected)]:
+        assert ours == pytest.approx(theirs, rel=1e-7, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "nstart", [{0: 1, 1: 1}, {0: 1, 1: -1, 2: 0}, {0: 1, 1: 2, 2: float("nan")}, {0: 1, 1: 2, 2: 3, 3: 4}], ids=str
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_first_values_that_are_left_to_networkx(name, nstart):
+    graph = nx.path_graph(3)
+    if name == "katz_centrality" and -1 in nstart.values():
+        assert nx.katz_centrality(graph, nstart=nstart, backend="garaph") == pytest.approx(nx.katz_centrality(graph))
+        return
     with pytest.raises(NotImplementedError):
-        getattr(nx, name)(nx.path_graph(3), nstart=dict.fromkeys(range(3), 1), backend="garaph")
+        getattr(nx, name)(graph, nstart=nstart, backend="garaph")
+
+
+def test_first_values_that_are_all_0():
+    found, expected = both("eigenvector_centrality", nx.path_graph(3), nstart=dict.fromkeys(range(3), 0))
+    assert found == expected
 
 
 def test_hubs_that_do_not_converge_are_left_to_networkx():

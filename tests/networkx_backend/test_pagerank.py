@@ -30,6 +30,17 @@ def test_personalization_may_name_few_nodes():
         assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_first_ranks_may_name_few_nodes():
+    graph = random_graph(nx.DiGraph, whole=False)
+    nodes = list(graph)
+    for given in ({}, {"personalization": {nodes[2]: 1}}, {"weight": None}, {"max_iter": 1}):
+        found, expected = (
+            outcome(nx.pagerank, graph, nstart={nodes[0]: 3, nodes[5]: 1}, **given, backend=b)
+            for b in ("garaph", "networkx")
+        )
+        assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12))
+
+
 @pytest.mark.parametrize("given", [{"max_iter": 3}, {"max_iter": 0}, {"tol": 0}, {"personalization": {0: 0}}], ids=str)
 def test_fails_as_networkx_does(given):
     graph = nx.karate_club_graph()
@@ -40,7 +51,14 @@ def test_fails_as_networkx_does(given):
 
 @pytest.mark.parametrize(
     "given",
-    [{"alpha": 1}, {"alpha": -0.1}, {"nstart": {0: 1}}, {"dangling": {0: 1}}, {"personalization": {0: -1, 1: 2}}],
+    [
+        {"alpha": 1},
+        {"alpha": -0.1},
+        {"nstart": {0: 0}},
+        {"nstart": {0: 1, 1: -1}},
+        {"dangling": {0: 1}},
+        {"personalization": {0: -1, 1: 2}},
+    ],
     ids=str,
 )
 def test_does_not_run_here(given):
