@@ -440,7 +440,8 @@ class Pull:
 
     def prepare(self, state: State, mode: str) -> None:
         """Compile the kernels of this iteration, and choose the vertex whose value all active vertices have."""
-        self._launch.prepare(*self._kernels_for(state, mode))
+        kernel, merge = self._kernels_for(state, mode)
+        self._launch.prepare(kernel, *[merge] * self._runs.may_cut)
         is_one = self.one_value and self.ends_early(state)
         self._shared = state.frontier.first() if is_one else VARIOUS
 

@@ -70,6 +70,12 @@ class Runs:
         """How many runs to divide this number of edges or vertices into."""
         return piece_count(edges, self._max_runs)
 
+    @property
+    def may_cut(self) -> bool:
+        """Whether a page's pull may have several runs, whose bounds cut vertices; else there are no sums to merge."""
+        arrays = self._arrays
+        return arrays.place is not None or self.count(arrays.m + VERTEX_EDGES * arrays.n) > 1
+
     def is_worth_sharing(self, edges: int) -> bool:
         """Whether this number of edges and vertices is worth more than one run."""
         return edges > MIN_RUN_EDGES

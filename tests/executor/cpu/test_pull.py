@@ -6,8 +6,9 @@ import pytest
 import garaph_py as gp
 from garaph_py.apps.many_bfs import ManyBFS
 from garaph_py.events import ignore
-from garaph_py.executor.cpu import pull
+from garaph_py.executor.cpu import pull, runs
 from garaph_py.executor.cpu.executor import CpuExecutor
+from garaph_py.executor.cpu.launch import Launcher
 from garaph_py.executor.state import State
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import random_rmat
@@ -99,6 +100,18 @@ class Reached(gp.VertexProgram):
 
     def done(self, acc, old):
         return acc == 1 or old == 1
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_sums_that_nobody_merges_need_no_kernel(monkeypatch, cut):
+    monkeypatch.setattr(runs, "MIN_RUN_EDGES", 1 if cut else 1 << 12)
+    prepared, prepare = [], Launcher.prepare
+    monkeypatch.setattr(Launcher, "prepare", lambda self, *given: prepared.extend(given) or prepare(self, *given))
+    edges = twins.skewed(17, 300, 2000, None)
+    graph = from_numbered_edges(edges.sources, edges.targets, edges.n, None, directed=True)
+    found = run_with(gp.apps.BFS(0), graph, device="cpu", mode="pull", threads=2)
+    np.testing.assert_array_equal(found.values["level"], twins.bfs(edges, 0)[0])
+    assert ("merge_partial_sums" in {kernel.name for kernel in prepared}) == cut
 
 
 @pytest.mark.parametrize("threads", [1, 3])
