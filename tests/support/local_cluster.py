@@ -51,7 +51,7 @@ def on_disk(graph, path, **options):
 CASES = {
     "PageRank": (gp.apps.PageRank(), {}, 4),
     "BFS": (gp.apps.BFS(5), {}, None),
-    "SSSP": (gp.apps.SSSP(5), {"weights": "float32"}, None),
+    "SSSP": (gp.apps.SSSP(5), {"weights": "int32"}, None),
     "ConnectedComponents": (gp.apps.ConnectedComponents(), {"directed": False}, None),
     "Mixed": (Mixed(root=5), {"weights": "int32"}, 3),
 }
