@@ -21,6 +21,7 @@ def test_networkx_has_the_same(threads, both, normalized, endpoints):
     assert dict(ours) == pytest.approx(nx.betweenness_centrality(both.theirs, **how), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_larger_graph(directed, threads):
     both = random_pair(7, 120, 600, directed)
@@ -77,6 +78,7 @@ def test_lengths(threads, both):
     )
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_larger_graph_with_lengths(directed, threads):
     ours, theirs = random_valued(3, 120, 500, directed)

@@ -50,6 +50,7 @@ def test_lengths(threads, both):
     )
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_larger_graph_with_lengths(directed, threads):
     ours, theirs = random_valued(3, 120, 500, directed)

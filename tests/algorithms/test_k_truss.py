@@ -60,6 +60,7 @@ def recounted(request, monkeypatch):
     monkeypatch.setattr(sys.modules["garaph_py.algorithms.k_truss"], "RECOUNTED", request.param)
 
 
+@pytest.mark.spread
 @pytest.mark.usefixtures("recounted")
 @pytest.mark.parametrize("k", [3, 5, 9, 14])
 def test_edges_that_have_lost_triangles_are_counted_again(k, threads):

@@ -30,6 +30,7 @@ def test_networkx_has_the_same(both):
             assert gp.algorithms.is_weakly_connected(graph) == (len(set(expected.values())) == 1)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("called", GRAPHS)

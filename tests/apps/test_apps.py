@@ -256,6 +256,7 @@ def test_delta_pagerank_is_as_near_as_it_promises(graph_of, flows, weighted, per
     assert 0 < error <= 1e-3 * 0.85 / 0.15
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("weights", [None, [2.0, 3.0, 4.0]])
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
 def test_delta_pagerank_of_vertices_that_nobody_notifies(mode, weights):

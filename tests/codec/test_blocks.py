@@ -127,6 +127,7 @@ def test_runs_are_not_cut(tmp_path, block_bytes):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("block_bytes", [512, 4608, UNIT + 512, 3 * UNIT])
 @pytest.mark.parametrize("chunk", [1, 1 << 24])
 def test_packed_graphs_fill_any_raw_blocks(tmp_path, monkeypatch, block_bytes, chunk):

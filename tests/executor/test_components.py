@@ -46,6 +46,7 @@ def test_any_number_of_threads(threads):
     np.testing.assert_array_equal(found.values, twins.components(edges.both_ways()))
 
 
+@pytest.mark.spread
 @few_programs
 def test_sums_come_from_roots_where_parents_are_none(graph, program, monkeypatch):
     """A thread of `sum_trees` that shortens a path late leaves such parents."""

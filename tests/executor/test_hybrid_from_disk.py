@@ -80,6 +80,7 @@ def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, dtype, share):
     assert later["hybrid"] <= 1.15 * later["gpu"]  # which pages just fit, or are still in the GPU's buffers, is chance
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_turn_of_the_cpu_takes_the_memory_that_it_needs(stored, device_for, monkeypatch, dtype):
     """Afterwards the run reads what one on the CPU reads, and edges take no more than they may."""

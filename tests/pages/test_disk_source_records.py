@@ -219,6 +219,7 @@ def in_little(path, program, **how):
     return found
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", ["push", "notify-pull"])
 def test_few_vertices_read_little_more_than_their_lists(large, mode):
     graph, path = large

@@ -54,6 +54,7 @@ def copied_every(monkeypatch):
     return sets
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", [Hops(0), Quiet(0)], ids=["total", "quiet"])
 @pytest.mark.parametrize("sync", [True, False])

@@ -86,6 +86,7 @@ def test_synchronous_supersteps_are_those_of_single_ones(calls, called, name, pa
     assert len(calls) < len(found.stats.iterations)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize("called", PROGRAMS)

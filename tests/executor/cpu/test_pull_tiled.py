@@ -83,6 +83,7 @@ def example(graph_of, case, n=N, m=120_000):
     return edges, graph_of(edges)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(("size", "few"), [(1, 1 << 16), (3, 1 << 16), (3, 500)])
 def test_tiles_hold_every_edge_once_and_in_order(graph_of, monkeypatch, weighted, size, few):

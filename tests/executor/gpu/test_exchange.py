@@ -56,6 +56,7 @@ def pushes_of(result):
     return {group.transfer for row in result.stats.iterations for group in row.groups if group.mode == PUSH}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("most", [None, 97], ids=["at once", "97 at a time"])
@@ -75,6 +76,7 @@ def test_the_answer_is_the_same(devices_for, graph, monkeypatch, kind, count, mo
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Quiet, Lengths, Eager], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -96,6 +98,7 @@ def test_pushes_and_pulls_alternate(devices_for, graph_of, monkeypatch, kind, di
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
 
 
+@pytest.mark.spread
 @ways
 def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
     """They exchange as many vertices at a time as the one with least room."""
@@ -159,6 +162,7 @@ def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more)
     assert [held_after(driver, graph) for driver in drivers] == [0] * 5
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypatch, kind, count):
@@ -226,6 +230,7 @@ def test_a_push_has_the_way_of_the_gpu_that_reads_host_memory(ways):
     assert found == (7, ZERO_COPY if ZERO_COPY in ways else RESIDENT, 15)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("share", "way"), [(1.5, RESIDENT), (0.9, ZERO_COPY)], ids=["both", "one direction"])
 @pytest.mark.parametrize("deterministic", [False, True], ids=["fast", "deterministic"])
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)

@@ -41,6 +41,7 @@ def expected(graph):
     return least_labels(graph)
 
 
+@pytest.mark.spread
 @counts
 @processors
 def test_the_answer_is_the_cpus(devices_for, graph, expected, count, processor):

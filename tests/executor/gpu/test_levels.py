@@ -47,6 +47,7 @@ WAYS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [3, 64])
 def test_levels_are_the_cpus(device_for, graph, way, count, monkeypatch):

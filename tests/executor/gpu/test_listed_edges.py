@@ -135,6 +135,7 @@ def test_a_list_longer_than_a_buffer(device_for, stored):
     assert launched.count("push_edge_list") == -(-rows[0].edges // edge_list.edges_of_buffer(graph.m, True)) > 2
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Peeled, Weighed])
 def test_deltas(device_for, stored, kind):
     graph, on_disk = stored

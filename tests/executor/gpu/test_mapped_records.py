@@ -20,7 +20,7 @@ from tests.support.real_gpu import bytes_of_sums
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
+pytestmark = [pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster"), pytest.mark.spread]
 
 EDGES = twins.skewed(4, 9000, 60000, "int32")
 PROGRAMS = {"hops": Quiet(0), "lengths": Lengths(0), "core": Weighed(k=3)}
@@ -42,14 +42,19 @@ def order_values(graph):
         graph._arrays.valued_out_edges(pool)
 
 
-@pytest.fixture(params=[("raw", False), ("packed", False), ("raw", True), ("packed", True)])
-def graph(request):
-    return made(*request.param)
-
-
 @pytest.fixture(params=["raw", "packed"])
-def undirected(request):
-    return made(request.param, False)
+def encoding(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["undirected", "directed"])
+def graph(request, encoding):
+    return made(encoding, request.param)
+
+
+@pytest.fixture
+def undirected(encoding):
+    return made(encoding, False)
 
 
 @pytest.fixture
@@ -89,7 +94,6 @@ def pushes_of(driver):
     return {name for name, _ in driver.launched if name.startswith("push")}
 
 
-@pytest.mark.spread
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pages_are_copied_and_lists_are_read_packed(run, graph, name, share):

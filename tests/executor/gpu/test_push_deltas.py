@@ -131,6 +131,7 @@ def test_a_device_without_all_edges_pulls(device_for, graph):
     assert PUSH not in without(graph, gpu_memory=memory, page_edges=3000)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("part", [0.5, 1.0])
 def test_it_pushes_along_lists_that_it_can_read_in_host_memory(device_for, graph, monkeypatch, part):
     """With room for the sums, but not for all in-edges, or for the out-edges beside them."""
@@ -191,6 +192,7 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, left):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Peeled, Weighed])
 @pytest.mark.parametrize("share", [0.3, 2])
 def test_asynchronous_runs_pull_in_place_and_then_push(device_for, monkeypatch, graph, kind, share):

@@ -34,6 +34,7 @@ def kernels_of(driver):
     return {name for name, _ in driver.launched}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
@@ -66,6 +67,7 @@ def test_pulls_end_early(device_for, graph):
     assert {"gather_until_done_packed"} == {name for name in kernels_of(driver) if name.startswith(("gather", "push"))}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_edges_on_disk(device_for, graph, program, encoding, tmp_path):

@@ -48,6 +48,7 @@ def few_edges_pull_too(monkeypatch):
     monkeypatch.setattr(policy, "DEVICE_FEW_EDGES", 0)
 
 
+@pytest.mark.spread
 @pytest.mark.usefixtures("few_edges_pull_too")
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [False, True])
@@ -132,6 +133,7 @@ def test_a_gpu_pulls_rows_of_edges_on_disk(device_for, tmp_path):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("left", [1, 4, 9, 20])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_failing_device_costs_no_answer(device_for, monkeypatch, directed, left):
