@@ -10,6 +10,7 @@ from garaph_py.cluster.memory import LIMIT_SHARE, PROCESS, part_bytes
 from garaph_py.cluster.placing import WorkerFacts
 from garaph_py.errors import ClusterError
 from garaph_py.program import bind
+from tests.support.cases import mostly_full
 from tests.support.local_cluster import CASES, conducted, rmat
 from tests.support.part_workers import Workers
 
@@ -32,7 +33,7 @@ class Unequal(Workers):
         return dict(zip(self.hostings, self.facts, strict=True))
 
 
-@pytest.mark.parametrize("name", [*CASES])
+@pytest.mark.parametrize("name", mostly_full(CASES, "BFS", "PageRank", "Mixed"))
 def test_threads_decide_how_many_edges_a_worker_gets(name):
     """The answer is one machine's, whatever they are."""
     program, how, iterations = CASES[name]

@@ -73,6 +73,7 @@ def test_every_mode(mode):
     assert_same(gp.apps.BFS(int(edges.out_degrees.argmax())), graph, mode)
 
 
+@pytest.mark.slow
 def test_packed_and_from_disk(tmp_path):
     graph, edges = rmat()
     program = gp.apps.BFS(int(edges.out_degrees.argmax()))
@@ -81,7 +82,7 @@ def test_packed_and_from_disk(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", mostly_full(EXACT, "BFS", "SSSP-int", "SSWP-float", "ConnectedComponents"))
+@pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int", "ConnectedComponents"))
 def test_programs_with_one_answer(case, tmp_path):
     graph, edges = rmat(case.weights, not case.symmetric)
     assert_same(case.program(edges), graph)
@@ -90,7 +91,7 @@ def test_programs_with_one_answer(case, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+@pytest.mark.parametrize("kind", [gp.apps.PageRank, pytest.param(gp.apps.DeltaPageRank, marks=pytest.mark.full)])
 @pytest.mark.parametrize("jumps", [None, {3: 1.0}, {3: 1.0, 5: 2.0}], ids=["everywhere", "to one", "to two"])
 def test_ranks_by_weights_and_personalization(kind, jumps):
     graph, _ = rmat("float64")
@@ -98,7 +99,7 @@ def test_ranks_by_weights_and_personalization(kind, jumps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "DeltaPageRank", "HeatSimulation"))
+@pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "HeatSimulation"))
 def test_float_programs(case):
     """But from disk, where pages end elsewhere, so that totals have other last bits."""
     graph, edges = rmat(case.weights)
@@ -107,7 +108,9 @@ def test_float_programs(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("program", "weights"), [(DataDriven(), None), (Strongest(), "float64")])
+@pytest.mark.parametrize(
+    ("program", "weights"), [pytest.param(DataDriven(), None, marks=pytest.mark.full), (Strongest(), "float64")]
+)
 def test_programs_of_users(program, weights):
     assert_same(program, rmat(weights)[0], "pull", 5)
 

@@ -15,6 +15,7 @@ from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.program import oriented
 from garaph_py.program.part import by_numbers
 from garaph_py.runtime.options import RunOptions
+from tests.support.cases import mostly_full
 from tests.support.cpu_gpu import CpuGpu
 from tests.support.local_cluster import CASES, rmat
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Lengths, Quiet
@@ -63,7 +64,7 @@ def ran(program, graph, parts, device, make=lambda part: part, **options):
 
 
 PROGRAMS = CASES | {"Sees": (Sees(root=5, salt=2), {}, 4)}
-names = pytest.mark.parametrize("name", PROGRAMS)
+names = pytest.mark.parametrize("name", mostly_full(PROGRAMS, "BFS", "PageRank", "Mixed", "Sees"))
 
 
 def check(name, device, make=lambda part: part):
@@ -86,6 +87,7 @@ def test_host_and_gpu_share_a_part(shared, name):
     assert "both" in check(name, "hybrid")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [Hops, Quiet, Lengths])
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
@@ -99,6 +101,7 @@ def test_a_gpu_has_a_part(device_for, graph_of, gpu_is_faster, kind, parts, devi
     assert "initialize" in {name for name, _ in driver.launched}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("kind", [Hops, Quiet])
 def test_every_superstep_is_that_of_one_machine(device_for, graph_of, gpu_is_faster, kind, device):

@@ -66,6 +66,7 @@ class Started(ManyBFS):
         return start
 
 
+@pytest.mark.slow
 def test_searches_from_many_sources_push_and_pull_as_on_one_machine():
     """The parts know together how many edges a pull would visit."""
     graph = gp.rmat(13, 16, seed=1, directed=False)

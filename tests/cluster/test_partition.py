@@ -26,7 +26,11 @@ class MixedIn(Mixed):
 
 
 PROGRAMS = CASES | {"Mixed": (MixedIn(root=5), {"weights": "int64"}, 3)}
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name != "BFS"]
+SLOW = [
+    pytest.param(name, marks=pytest.mark.full if name == "Mixed" else pytest.mark.slow)
+    for name in PROGRAMS
+    if name != "BFS"
+]
 
 
 def partitioned(graph, folder, parts, **options):

@@ -33,8 +33,12 @@ def assert_equal(program, graph, rounding=0.0, **how):
         assert all(ours.active == theirs.active for ours, theirs in rows)
 
 
+PROGRAMS = ("BFS", "SSSP-int", "ConnectedComponents", *(case.name for case in FLOAT))
+"""The programs of the library, but for kinds of edge values; `test_random_graphs` runs the widest paths."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", EXACT + FLOAT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_full(EXACT + FLOAT, *PROGRAMS))
 def test_programs_of_the_library(graph_of, case):
     edges = SMALL if case.weights is None else twins.skewed(3, 40, 150, case.weights)
     symmetric = getattr(case, "symmetric", False)

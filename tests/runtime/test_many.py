@@ -109,6 +109,7 @@ def test_sparse_supersteps_of_shortest_paths_push():
     assert modes[-1] == "push"
 
 
+@pytest.mark.slow
 def test_ranks_stop_column_by_column(graph):
     jumps = {0: 1e-3, 3: 1e-6, 7: 1e-2}
     programs = [

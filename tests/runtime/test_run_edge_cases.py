@@ -69,11 +69,11 @@ def test_odd_graphs(graph_of, case, edges, mode):
     ("program", "weights"),
     [
         (gp.apps.PageRank(), None),
-        (gp.apps.DeltaPageRank(), None),
         (gp.apps.ConnectedComponents(), None),
-        (gp.apps.NeuralNetwork(), "float64"),
         (gp.apps.HeatSimulation(initial=[]), "float64"),
-        (gp.apps.CircuitSimulation(fixed=np.zeros(0)), "float64"),
+        pytest.param(gp.apps.DeltaPageRank(), None, marks=pytest.mark.full),
+        pytest.param(gp.apps.NeuralNetwork(), "float64", marks=pytest.mark.full),
+        pytest.param(gp.apps.CircuitSimulation(fixed=np.zeros(0)), "float64", marks=pytest.mark.full),
     ],
     ids=lambda item: type(item).__name__,
 )

@@ -16,6 +16,7 @@ from garaph_py.simulation.compare import compared, measured, most_alike, started
 from garaph_py.simulation.machine import UnitCost, WorkCost
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, bind_for_types, in_order
+from tests.support.cases import mostly_full
 from tests.support.command import Shell
 from tests.support.simulated import LABELS, how, workload
 
@@ -74,7 +75,7 @@ def run_on(machine: Machine, traits: Traits, engine: str, n: int) -> RecordedRun
     return RecordedRun(f"{n}", work, how(CPU, engine), machine.cores, None, rows)
 
 
-@pytest.mark.parametrize("engine", ["auto", "garaph"])
+@pytest.mark.parametrize("engine", mostly_full(["auto", "garaph"], "auto"))
 def test_costs_on_another_machine_are_found(engine: str) -> None:
     """The programs are compared on a machine that is five times slower than the one that was calibrated."""
     here, there = truth(5, 3), truth(1, 3)

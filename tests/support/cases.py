@@ -52,7 +52,7 @@ def mostly_full(cases: Iterable, *kept: str) -> list:
 
 def mostly_kept(cases: Iterable) -> list:
     """The cases as parameters of a test that repeats for each program what other tests do for all of them."""
-    return mostly_full(cases, "BFS", "SSSP-int", "PageRank", "HeatSimulation")
+    return mostly_full(cases, "BFS", "SSSP-int", "PageRank")
 
 
 def hub(edges):

@@ -162,7 +162,7 @@ def test_prefetching_leaves_answers_as_they_are(graph_of, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", mostly_kept(case for case in FLOAT if case.name != "HeatSimulation"))
+@pytest.mark.parametrize("case", mostly_kept(FLOAT))
 def test_floats_equal_their_twin_and_themselves(graph_of, case):
     edges, graph = example(graph_of, case)
     expected = case.twin(edges, 4)

@@ -211,7 +211,7 @@ def test_without_apply_values_and_sums_are_of_one_kind():
 
 
 ROWS = [(gp.apps.SSSP, "int32", False)]
-ROWS += [pytest.param(*more, marks=pytest.mark.slow) for more in (
+ROWS += [pytest.param(*more, marks=pytest.mark.full) for more in (
     (gp.apps.SSSP, "int32", True), (gp.apps.SSSP, "float32", False), (gp.apps.SSWP, "float64", False),
 )]  # fmt: skip
 

@@ -139,7 +139,7 @@ def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
 @pytest.mark.spread
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("program", [Core(), Votes()], ids=["core", "votes"])
+@pytest.mark.parametrize("program", [pytest.param(Core(), marks=pytest.mark.full), Votes()], ids=["core", "votes"])
 def test_integers_are_the_same_after_every_iteration(program, directed, encoding):
     graph = graph_of(edges_of(), directed)
     for iterations in range(5):
@@ -157,7 +157,7 @@ def test_integers_are_the_same_after_every_iteration(program, directed, encoding
     ("program", "rounding"),
     [
         (Influence(), 1e-9), pytest.param(Single(), 1e-3, marks=pytest.mark.full),
-        (gp.apps.DeltaPageRank(tolerance=1e-9), 1e-8),
+        pytest.param(gp.apps.DeltaPageRank(tolerance=1e-9), 1e-8, marks=pytest.mark.full),
     ],
     ids=["influence", "single", "ranks"],
 )  # fmt: skip

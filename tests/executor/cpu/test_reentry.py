@@ -174,7 +174,6 @@ def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, progr
     mostly_full(
         [{"sync": True}, {"iterations": 1000}, {"deterministic": True}, {"mode": "push"}, {"engine": "garaph"}],
         "{'sync': True}",
-        "{'mode': 'push'}",
     ),
 )
 def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
@@ -184,6 +183,7 @@ def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
     assert len(run.stats.iterations) == 2 * SIDE - 1
 
 
+@pytest.mark.slow
 def test_a_run_with_checkpoints_keeps_values_that_done_takes_for_final(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "c")
