@@ -347,8 +347,10 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
     ProgramError
         If the file fails when it is run.
     """
+    if folder is None and text in POLICIES:
+        return POLICIES[text]
     file, is_file, rest = text.partition(f"{SUFFIX}:")
-    if text in POLICIES and not (is_file and folder is not None):
+    if text in POLICIES and not is_file:
         return POLICIES[text]
     name, _, switches = rest.partition(":") if is_file else text.partition(":")
     if is_file:

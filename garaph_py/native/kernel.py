@@ -168,6 +168,7 @@ class ArgumentTable:
         self.kernel = kernel
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
+        self._row = self.words[0] if count == 1 else None
         self.held: list[Any] = [NOTHING] * len(kernel.signature)
         self._signature, self._takes_array = kernel.signature, kernel.takes_array
         self._addresses = address_of(self.words), address_of(self.results)
@@ -196,8 +197,8 @@ class ArgumentTable:
             self._put_number(k, value)
         elif given is PerCall:
             if not (type(held) is PerCall and held.array is value.array):
-                address = checked_address(kind, value.array)
-                self.words[:, k] = address + np.arange(len(self)) * value.array.strides[0]
+                address, count = checked_address(kind, value.array), len(self)
+                self._set(k, address if count == 1 else address + np.arange(count) * value.array.strides[0])
             self.held[k] = value
         elif given is From:
             begins = value.starts * value.array.itemsize
@@ -205,30 +206,15 @@ class ArgumentTable:
             self.held[k] = (value,)  # `starts` may change
         else:
             find = checked_address if known is None else known.of
-            self.words[:, k].fill(0 if value is None else find(kind, value))  # faster than an assignment
+            self._set(k, 0 if value is None else find(kind, value))
             self.held[k] = value
 
     def put_all(self, arguments: Iterable[tuple[int, Any]], known: Addresses | None = None) -> None:
-        """Like `put` for each place and value; all words that every call has alike are written at once."""
-        held, signature, takes_array = self.held, self._signature, self._takes_array
-        find = checked_address if known is None else known.of
-        places, words = [], []
+        """Like `put` for each place and value. Most are the same as in the last launch, and `put` is a call."""
+        held, put = self.held, self.put
         for k, value in arguments:
-            if held[k] is value:
-                continue
-            given = type(value)
-            if given is np.ndarray and takes_array[k]:
-                word = find(signature[k], value)
-            elif given is int and not takes_array[k] and signature[k] != "f64":
-                word = value
-            else:
-                self.put(k, value, known)
-                continue
-            held[k] = value
-            places.append(k)
-            words.append(word)
-        if places:
-            self.words[:, places] = words
+            if held[k] is not value:
+                put(k, value, known)
 
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
@@ -238,8 +224,19 @@ class ArgumentTable:
             self.held[k] = value
         else:
             self.held[k] = NOTHING
-        column = self.words[:, k]
-        (column.view(np.float64) if self._signature[k] == "f64" else column)[:] = value
+        if self._signature[k] == "f64":
+            self.words[:, k].view(np.float64)[:] = value
+        else:
+            self._set(k, value)
+
+    def _set(self, k: int, word: Any) -> None:
+        """Write argument `k` of all calls: one word, or one for each. A column takes ten times as long as one word."""
+        if type(word) is not int:
+            self.words[:, k] = word
+        elif self._row is not None:
+            self._row[k] = word
+        else:
+            self.words[:, k].fill(word)  # faster than an assignment
 
     def fill(self, *arguments: Any) -> ArgumentTable:
         """Set all arguments; return this table."""

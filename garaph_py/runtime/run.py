@@ -7,6 +7,7 @@ import importlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 from types import NoneType
@@ -391,16 +392,13 @@ def encoded(graph: Graph, options: RunOptions) -> Graph:
     return graph.packed(options.threads) if encoding == PACKED else graph.unpacked(options.threads)
 
 
-@contextlib.contextmanager
 def open_saver(
     options: RunOptions, on_event: events.Listener, request: Mapping[str, Any] | None
-) -> Iterator[Saver | None]:
+) -> AbstractContextManager[Saver | None]:
     """Open the run's `Saver`; None if it keeps no checkpoints."""
     if options.checkpoint is None:
-        yield None
-        return
-    with Saver(options.checkpoint, options.checkpoint_interval, options.resume, on_event, request) as saver:
-        yield saver
+        return contextlib.nullcontext()
+    return Saver(options.checkpoint, options.checkpoint_interval, options.resume, on_event, request)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -317,11 +317,14 @@ class Runner:
         copies = self._copies
         after: Any = self._after if copies is None else partial(self._after_on_gpu, copies)
         self._loop.after = partial(after, executor)
-        with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
+        started = work_clock()
+        with contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             try:
                 self._converged = self._loop.run(executor, state)
             except PolicyError as error:
                 raise PolicyError(f"{error}; {self._kept(state)}") from error.__cause__
+            finally:
+                self._seconds += work_clock() - started
             self._has_ended = True
         iterations = self._loop.before + len(self._loop.done)
         self._finite.end(state, iterations)
@@ -358,15 +361,6 @@ class Runner:
         if len(self._gpus) > 1 and isinstance(executor, HybridExecutor) and executor.note is not None:
             raise DeviceError(executor.note)  # one of several GPUs is lost: begin again with the others
         copies.after(executor, state, iterations)
-
-    @contextlib.contextmanager
-    def _timed(self) -> Iterator[None]:
-        """Add the time of the ``with`` block, without compiling, to the run's seconds, also after an exception."""
-        started = work_clock()
-        try:
-            yield
-        finally:
-            self._seconds += work_clock() - started
 
     def _watch(self, *more: Heartbeat) -> None:
         """Make the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""

@@ -429,6 +429,6 @@ class CpuExecutor(StepByParts):
         lost = self._launch(
             kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last
         )
-        if lost.any():
+        if any(lost.tolist()):
             raise ValuesTooWide
         return reported
