@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..apps.checks import in_sums, require_no_negative_edges
+from ..apps.checks import in_sums, require_edges
 from ..errors import VerificationError
 from ..graph import Graph
 from ..graph.arguments import check_graph
@@ -165,7 +165,7 @@ class WeightedEigenvector(Eigenvector):
         return src * edge
 
     def check_graph(self, graph):
-        require_no_negative_edges(self, graph)
+        require_edges("eigenvector_centrality", graph, "edge values of 0 or more", 0, np.inf)
 
 
 class Started(Eigenvector):

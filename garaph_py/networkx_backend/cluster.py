@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from .. import algorithms
+from ..algorithms.triangles import check_for_triangles
 from ..graph import Graph
 from .functions import implements
 from .graph import BackendGraph, bunch_of
@@ -69,6 +70,8 @@ def average_clustering(
     G: BackendGraph, nodes: Any = None, weight: str | None = None, count_zeros: bool = True
 ) -> float:
     """The mean of the clustering of some nodes, or of all."""
+    refuse_multigraph(G)
+    check_for_triangles(G.graph, "average_clustering")
     found = clustering(G, nodes, weight).values()
     counted = found if count_zeros else [value for value in found if value]
     return float(sum(counted) / len(counted))

@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 
 from .. import algorithms
+from ..algorithms.in_memory import check_in_memory
 from .functions import implements
 from .graph import BackendGraph
 from .searches import levels_in_order
@@ -29,6 +30,7 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
         for vertices in generations:
             yield G.named(vertices)
     else:
+        check_in_memory(G.graph, "topological_generations")
         whole = algorithms.is_directed_acyclic_graph(G.graph)
         if whole:
             for ids in algorithms.topological_generations(G.graph):

@@ -127,9 +127,15 @@ def test_takes_a_graph_on_disk(name, tmp_path):
     found = outcome(getattr(nx, name), graph, **given)
     if name in IN_MEMORY:
         assert found[0] is GraphError
-        assert "on disk" in found[1]
+        assert found[1].startswith(f"{name} needs edges in memory, and those of this graph are on disk")
     else:
         assert same(name, found, outcome(getattr(nx, name), made, **given))
+
+
+@pytest.mark.parametrize("name", UNDIRECTED)
+def test_a_directed_graph_is_refused_by_the_function_itself(name):
+    with pytest.raises(GraphError, match=f"^{name} needs an undirected graph"):
+        getattr(nx, name)(gp.from_edges([1], [2]))
 
 
 def test_falls_back_for_a_reason(caplog, monkeypatch):
