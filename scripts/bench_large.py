@@ -43,8 +43,7 @@ from garaph_py.system.memory import on_own_pages
 from garaph_py.system.sizes import parse_bytes
 
 REPEATS = 5
-GATHERS = {"packed": "packed", "raw": "segmented"}
-"""How the GPU sums over edges of an encoding."""
+ENCODINGS = "packed", "raw"
 PROGRAMS = "PageRank", "BFS", "ConnectedComponents", "SSSP"
 LENGTHS = 255
 """How many lengths there are, from 1 on."""
@@ -61,7 +60,7 @@ def main() -> None:
     parser.add_argument("--gpu-memory", default="11GiB")
     parser.add_argument("--gpus", nargs="+", type=int, default=[1])
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
-    parser.add_argument("--encoding", choices=GATHERS, default="packed")
+    parser.add_argument("--encoding", choices=ENCODINGS, default="packed")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--dir", type=Path)
@@ -130,7 +129,7 @@ def with_lengths(graph: gp.Graph) -> gp.Graph:
 
 def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str, count: int) -> gp.Result:
     """Print the row of one program on so many GPUs."""
-    settings = Settings(parse_bytes(memory, "--gpu-memory"), gather=GATHERS[graph.encoding])
+    settings = Settings(parse_bytes(memory, "--gpu-memory"), gather=gather_of(graph, program))
     bound = bind(program, graph)
     with (
         GpuExecutor(bound, graph, devices.find(), settings) as executor,
@@ -152,11 +151,18 @@ def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memo
     return result
 
 
+def gather_of(graph: gp.Graph, program: gp.VertexProgram) -> str:
+    """How the GPU sums over the edges. Raw ones stay raw, and a search may end gathers early, which others cannot."""
+    if graph.encoding == "packed":
+        return "packed"
+    return "auto" if isinstance(program, gp.apps.BFS) else "segmented"
+
+
 def timed(
     graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str, count: int
 ) -> tuple[float, gp.Result]:
     """The seconds of a call, and its result."""
-    options = gp.Options(gpu_memory=memory, gather=GATHERS[graph.encoding], gpu_order="given")
+    options = gp.Options(gpu_memory=memory, gather=gather_of(graph, program), gpu_order="given")
     started = time.perf_counter()
     result = gp.run(program, graph, iterations=iterations, device="gpu", gpus=count, options=options)
     return time.perf_counter() - started, result
