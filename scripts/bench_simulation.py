@@ -41,11 +41,11 @@ from garaph_py.io.write import write
 from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
 from garaph_py.simulation.assess import extrapolations
-from garaph_py.simulation.calibrate import calibrate, room_of
+from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.compare import most_alike, with_costs
 from garaph_py.simulation.graphs import cube, grid, maze, world
 from garaph_py.simulation.machine import Machine
-from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
+from garaph_py.simulation.recorded import RecordedRun, fastest, read_results, room_of
 from garaph_py.simulation.simulate import Simulation
 
 ROOT = Path(__file__).resolve().parents[1]

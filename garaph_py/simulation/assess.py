@@ -11,12 +11,12 @@ from ..dispatch.policy import Policy
 from ..errors import DeviceMemoryError, ParameterError
 from ..executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from ..system.sizes import show_bytes
-from .calibrate import calibrate, room_of
+from .calibrate import calibrate
 from .demand import CHAIN, PULL_ACTIVE
 from .executor import costs_of, engine_costs
 from .gpu_pushes import GPU_PUSHES
 from .machine import ANY, GARAPH, Machine, WorkCost
-from .recorded import RecordedRun
+from .recorded import RecordedRun, room_of
 from .simulate import Simulation, simulate
 from .workload import Traits, Workload
 

@@ -9,9 +9,7 @@ GPU: the time per edge is fitted to iterations that copy almost nothing, the lin
 If all iterations copy, the time per edge is the estimate of `dispatch.rates`. The rest of an iteration's time is
 fitted as a constant plus a time per vertex. Pushes are fitted like iterations of the CPU.
 
-CPU and GPU together: the CPU's time beyond that for its edges is fitted as a time per stolen piece; the rest of the
-iteration's time as a constant plus a time per copied byte. Few iterations have both, so these costs are the same for
-all programs.
+CPU and GPU together: see `sharing`. The CPU's iterations in such runs have costs of their own.
 """
 
 from __future__ import annotations
@@ -30,13 +28,14 @@ from scipy.optimize import nnls
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.costs import EXPECTED
-from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..runtime.options import HYBRID, cpu_chains
-from .demand import CHAIN, PUSH_FEW, Demand, demand_of, of_push, supersteps
-from .executor import SimulatedCpu, capabilities_of, engine_costs
+from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand, demand_of, of_push, supersteps
+from .executor import capabilities_of, engine_costs
 from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
-from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
-from .recorded import Record, RecordedRun
+from .machine import ANY, GARAPH, Link, Machine, UnitCost, WorkCost, doublings
+from .recorded import Record, RecordedRun, is_first, room_of
+from .sharing import with_sharing
 from .simulate import observe, scheduler_of, simulate, unfinished_edges
 
 Array = npt.NDArray[Any]
@@ -45,11 +44,15 @@ STREAMING_SHARE = 0.05
 """Share of the edges: iterations that copy more are fitted for the link's rate, all others for the GPU's time."""
 ROUNDS = 20
 """Number of rounds in which `fit` finds its weights."""
+SIZES = 8
+"""Most over least edges of iterations, from which on their fixed time can be told from that of their edges."""
 MIN_SECONDS = 1e-9
 """Lower bound (s) on the fitted times from which `fit` computes its weights."""
 TRUST = 0.03
 """Weight of what `fit` expects, as a share of that of the measurements. On graphs that were not compared, 0.003 to 0.03
 predicted 68 to 71 runs of 84 within 15 % for other programs' costs (`compare`), 0.1 and 0.3 predicted 63 and 57."""
+PULLS = PULL, PULL_ACTIVE, PULL_TILED
+"""The modes whose fixed time is that of the shortest iteration in any of them, at most."""
 SHAPED = ("near", "far", "fetched", "turn", "irregular", "notified", "active", "graph")
 """The parts of a `Demand` that differ between graphs of one size."""
 
@@ -84,11 +87,6 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     machine = replace(machine, work=(*machine.work, *gpu_costs(on_gpu), *push_costs(alone)))
     machine = with_host_copy(with_first(with_copies(with_overheads(machine, alone), alone), alone), alone)
     return with_sharing(machine, together) if together else machine
-
-
-def room_of(run: RecordedRun) -> int:
-    """Bytes of the GPU's memory left for edges; if the memory was not bounded, a little more than all edges take."""
-    return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
 
 
 def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[RecordedRun, Record]]:
@@ -228,21 +226,34 @@ def record_of(row: Record) -> Iteration:
 
 
 def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The CPU's costs, for each program and mode; apart for Garaph's pulls, for synchronous runs, and with edge values.
+    """The CPU's costs, for each program and mode; apart for Garaph's pulls, for synchronous runs, for runs that read
+    edge values, and for iterations of the CPU in runs on both processors.
 
     Of several programs, there are also the costs that fit all of them: for others, and for modes that one has not used.
     """
-    groups: dict[tuple[str, str, str, bool, bool], list[Sample]] = defaultdict(list)
+    groups: dict[WorkCost, list[Sample]] = defaultdict(list)
     for run in runs:
         engine, traits = engine_costs(run.options.policy), run.workload.traits
+        kind = WorkCost(
+            CPU, ANY, PULL, engine=engine, sync=traits.synchronous, values=traits.edge_value_bytes > 0,
+            beside_gpu=run.options.device == HYBRID,
+        )  # fmt: skip
         for sample in samples(run):
             for program in (traits.name, ANY):
-                values = traits.edge_value_bytes > 0
-                groups[program, sample.demand.mode, engine, traits.synchronous, values].append(sample)
+                groups[replace(kind, program=program, mode=sample.demand.mode)].append(sample)
     has_several = len({run.workload.traits.name for run in runs}) > 1
-    for (program, mode, engine, sync, values), found in groups.items():
-        if program != ANY or has_several:
-            yield fitted(WorkCost(CPU, program, mode, engine=engine, sync=sync, values=values), found)
+    pulls = (sample.seconds for own in groups.values() for sample in own if sample.demand.mode in PULLS)
+    shortest = min(pulls, default=math.inf)
+    most = {kind: max(sample.demand.edges for sample in found) for kind, found in groups.items()}
+    known = dict[WorkCost, WorkCost]()
+    for kind, found in sorted(groups.items(), key=lambda group: group[0].engine == GARAPH):
+        of_others = most.get(replace(kind, beside_gpu=False), 0)
+        if of_others > SIZES * most[kind]:
+            continue  # these iterations beside a GPU are too small to show what edges cost
+        if kind.program != ANY or has_several:
+            like = known.get(replace(kind, engine=ANY))
+            known[kind] = fitted(kind, found, shortest if kind.mode in PULLS else math.inf, like)
+    yield from known.values()
 
 
 def push_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
@@ -268,14 +279,40 @@ def with_iteration(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     return replace(work, iteration=max(float(np.median(rests)), 0.0))
 
 
-def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
-    """`work` with the costs that fit best; those that the graphs are too few to show stay 0.
+def fitted(
+    work: WorkCost, found: Sequence[Sample], most_fixed: float = math.inf, like: WorkCost | None = None
+) -> WorkCost:
+    """`work` with the costs that fit best; those that the graphs are too few to show stay 0, or near those of `like`.
 
     What depends on the shape of a graph needs more graphs than there are such costs. A short run counts as much as a
-    long one.
+    long one. If all iterations have about as many edges, they do not tell the fixed time of an iteration from the time
+    of its edges; then it is at most `most_fixed`.
     """
+    columns = columns_of(work, found)
+    wholes = [sample.run.seconds for sample in found]
+    expected = None if like is None else costs_by_column(like)
+
+    def fit_to(seconds: Sequence[float]) -> dict[str, Any]:
+        near = None if expected is None else [expected.get(name, 0.0) for name in columns]
+        return dict(zip(columns, fit(list(columns.values()), seconds, wholes, near), strict=True))
+
+    values = fit_to([sample.seconds for sample in found])
+    edges = columns["edge"]
+    if values.get("iteration", 0.0) > most_fixed and edges.max() < SIZES * edges.min():
+        del columns["iteration"]
+        values = fit_to([max(sample.seconds - most_fixed, 0.0) for sample in found]) | {"iteration": most_fixed}
+    units: dict[str, Any] = {
+        name: UnitCost(values.pop(name, 0.0), values.pop(f"{name} doubling", 0.0)) for name in ("edge", "vertex", "far")
+    }
     data = {sample.run.workload.vertex_data for sample in found}
-    shapes = {sample.run.workload.shape for sample in found}
+    near = [sample.run.workload.shape.near for sample in found]
+    return replace(
+        work, **units, **values, measured=(float(min(data)), float(max(data))), locality=(min(near), max(near))
+    )
+
+
+def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
+    """What each cost is multiplied by in each iteration: those costs that these iterations may show."""
     sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW)
     steps = np.array([doublings(sample.run.workload.vertex_data) for sample in found])
     columns: dict[str, Array] = {}
@@ -289,7 +326,9 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
         return np.array([getattr(sample.demand, name) for sample in found], float)
 
     shaped = [name for name in SHAPED if column(name).any()]
-    if len(shapes) <= len(shaped):
+    if "fetched" in shaped and (column("fetched") == column("edge")).all():
+        shaped.remove("fetched")  # it is part of the cost of an edge
+    if len({sample.run.workload.shape for sample in found}) <= len(shaped):
         shaped = []
     add("edge", column("edge"), grows=not shaped)
     if sparse or shaped:  # otherwise, edges and vertices are proportional
@@ -304,15 +343,18 @@ def fitted(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
         columns["call"] = column("calls")
     if (firsts := column("first")).any() and not firsts.all():
         columns["first"] = firsts
-    each, wholes = [sample.seconds for sample in found], [sample.run.seconds for sample in found]
-    values: dict[str, Any] = dict(zip(columns, fit(list(columns.values()), each, wholes), strict=True))
-    units: dict[str, Any] = {
-        name: UnitCost(values.pop(name, 0.0), values.pop(f"{name} doubling", 0.0)) for name in ("edge", "vertex", "far")
-    }
-    near = [shape.near for shape in shapes]
-    return replace(
-        work, **units, **values, measured=(float(min(data)), float(max(data))), locality=(min(near), max(near))
-    )
+    return columns
+
+
+def costs_by_column(work: WorkCost) -> dict[str, float]:
+    """The costs of `work` by the names of `columns_of`."""
+    found: dict[str, float] = {}
+    for name, value in vars(work).items():
+        if isinstance(value, UnitCost):
+            found |= {name: value.base, f"{name} doubling": value.doubling}
+        elif isinstance(value, float):
+            found[name] = value
+    return found
 
 
 def link_of(runs: Sequence[RecordedRun]) -> Link:
@@ -399,11 +441,6 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     return machine
 
 
-def is_first(run: RecordedRun, row: Record) -> bool:
-    """Whether an iteration is the first of a run in its mode; a first pull also copies pages that stay on the GPU."""
-    return row is next(one for one in run.rows if one["mode"] == row["mode"])
-
-
 def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the time of each copy beside its bytes, fitted to iterations that copy pages."""
     assert machine.link is not None
@@ -443,35 +480,3 @@ def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     constant = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # the time of an iteration that copies no values
     byte_seconds, *_ = fit([nbytes, *constant], seconds)
     return replace(machine, host_copy=1 / byte_seconds) if byte_seconds else machine
-
-
-def stolen(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, float]:
-    """The pieces that the CPU stole in a shared iteration, and the CPU's seconds beyond those for their edges.
-
-    Assumes that both processors finish at about the same time.
-    """
-    work = run.workload
-    cpu = SimulatedCpu(work, machine, run.threads, run.options.policy)
-    gpu = machine.work_of(GPU, work.traits.name, PULL)
-    gpu_share = row["from_device"] / (work.vertices * work.back_bytes)  # of vertices; about that of edges
-    pieces = row["pages"] - gpu_share * len(work.residency(room_of(run)).pages)
-    left = row["seconds"] - gpu.iteration - gpu.seconds(0, work.vertices, work.vertex_data)
-    left -= (1 - gpu_share) * work.edges * cpu.edge_seconds(work.activities[row["number"]], PULL)
-    return max(pieces, 0.0), max(left, 0.0)
-
-
-def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with the costs of shared iterations: per stolen piece, per iteration, and of the slower link."""
-    assert machine.link is not None
-    shared = [stolen(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
-    if not shared:
-        return machine
-    pieces, left = zip(*shared, strict=True)
-    both = WorkCost(BOTH, ANY, PULL, page=fit([pieces, np.ones(len(pieces))], left)[0])
-    found = list(residuals(replace(machine, work=(*machine.work, both)), runs, BOTH))
-    if found:
-        copying = [row["to_device"] / machine.link.to_device for _, row, _ in found]
-        slower, constant = fit([copying, np.ones(len(found))], [rest for *_, rest in found])
-        machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + slower)))
-        both = replace(both, iteration=constant)
-    return replace(machine, work=(*machine.work, both))

@@ -167,8 +167,11 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
             lists = max(lists - activity.reached - activity.active, 0)  # active vertices are done, too
             edges = visited(workload, activity, lists)
     share, most = edges / cores, imbalance(shape, policy, cores) / cores
+    reading = share
+    if mode == PULL_ACTIVE:  # reads the values of active sources only; of others a bit
+        reading = 0.0 if traits.ends_early else active / cores
     return Demand(
-        mode, edges, share, share * shape.near, share * shape.far, vertex=lists * most,
+        mode, edges, share, reading * shape.near, reading * shape.far, vertex=lists * most,
         turn=shape.turns * lists / max(shape.lists, 1) * most, active=active / cores, graph=workload.vertices * most,
         fetched=share if mode == PULL and not workload.nearby else 0.0,
         activated=changed(workload, activity) / cores if mode == PULL_ACTIVE else 0.0,

@@ -12,7 +12,7 @@ from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..events import PageGroup
 from ..executor.gpu.residency import too_little
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
@@ -109,10 +109,16 @@ class SimulatedCpu:
     policy : Policy
     chains : bool
         One call may do several supersteps.
+    beside_gpu : bool
+        The run is on both processors.
     """
 
-    def __init__(self, workload: Workload, machine: Machine, cores: int, policy: Policy, chains: bool = False) -> None:
+    def __init__(
+        self, workload: Workload, machine: Machine, cores: int, policy: Policy, chains: bool = False,
+        beside_gpu: bool = False,
+    ) -> None:  # fmt: skip
         self.workload, self.machine, self.cores, self.policy = workload, machine, cores, policy
+        self.beside_gpu = beside_gpu
         self._chains = chains and workload.traits.is_relaxation and not workload.on_disks
         self.pages = workload.pages()
         self._edges_in_memory = self._kept_edges()
@@ -142,7 +148,7 @@ class SimulatedCpu:
 
     def costs_of(self, *modes: str) -> WorkCost:
         """What the program costs in the first of these modes that is known, under this policy."""
-        return costs_of(self.machine, self.workload, self.policy, *modes)
+        return costs_of(self.machine, self.workload, self.policy, *modes, beside_gpu=self.beside_gpu)
 
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration, or the supersteps of one compiled call."""
@@ -314,6 +320,13 @@ class SimulatedGpu:
         self._prefetched.clear()
         return edges * self.workload.edge_bytes
 
+    def _forget_prefetched(self) -> None:
+        """Leave the copies of resident pages to this iteration, for the CPU may take some of these pages first."""
+        for buffer in self._resident:
+            if buffer.page in self._prefetched:
+                buffer.page = None
+        self._prefetched.clear()
+
     def costs(self, cpu: Callable[[Page], float] = lambda page: FOREVER) -> PageCosts:
         """The costs of pages that the CPU processes in ``cpu(page)`` seconds, or that are copied to the GPU."""
         work, size = self.work, self.workload.vertex_data
@@ -334,6 +347,8 @@ class SimulatedGpu:
     ) -> Pulled:  # fmt: skip
         """Pull over `pages` on the GPU, in the `order` of a policy; with `take`, the CPU takes some of them."""
         workload, work = self.workload, self.work
+        if take is not None:
+            self._forget_prefetched()
         to_device, from_device = Channel(self.link.to_device, self.link.copy), Channel(self.link.from_device)
         places = GpuPlaces(self._resident, self._free, to_device, from_device)
         queue = self._queue(device_order(pages, take is not None, order))
@@ -439,6 +454,7 @@ class SimulatedHybrid:
             self.gpu.costs(self.cpu.page_costs(activity, mode)),
             staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
             handover=overhead.page,
+            launch=overhead.launch,
         )
         pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure, decision.order)
         edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
@@ -448,15 +464,15 @@ class SimulatedHybrid:
 
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:
     """The capabilities of a CPU that works alone."""
-    modes = (PULL, NOTIFY_PULL, PUSH) if workload.pushes else (PULL, NOTIFY_PULL)
+    modes = (PULL, NOTIFY_PULL, PULL_TILED) + (PUSH,) * workload.pushes
     return Capabilities(CPU, modes, has_priorities=True, threads=cores)
 
 
-def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str) -> WorkCost:
+def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str, beside_gpu: bool = False) -> WorkCost:
     """The costs of a program on the CPU in the first of `modes` that is known, under a policy."""
     traits, values = workload.traits, workload.traits.edge_value_bytes > 0
     engine, sync = engine_costs(policy), traits.synchronous
-    return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=sync, values=values)
+    return machine.work_of(CPU, traits.name, *modes, engine=engine, sync=sync, values=values, beside_gpu=beside_gpu)
 
 
 def engine_costs(policy: Policy) -> str:

@@ -48,6 +48,8 @@ class PageCosts:
         Seconds per vertex for the GPU thread to copy a new value from the staging buffer to the vertex values.
     handover : float
         Seconds to hand a stolen page to the CPU; the CPU's measured rate does not include them.
+    launch : float
+        Seconds that the GPU's thread takes to launch a page, beside the CPU's thread.
     """
 
     cpu: Callable[[Page], float]
@@ -59,6 +61,7 @@ class PageCosts:
     link_beside_cpu: float = 1.0
     staging: float = 0.0
     handover: float = 0.0
+    launch: float = 0.0
 
 
 @dataclass
@@ -126,9 +129,9 @@ class IterationModel:
             self._gpu = GpuModel(self._clock, costs.gpu, places.from_device, costs.back_bytes)
 
     def run(self) -> None:
-        """Simulate the iteration."""
+        """Simulate the iteration. The CPU takes its first page while the GPU's thread starts (`SharedPages`)."""
         if self.take is not None:
-            self._clock.at(0.0, self._take)
+            self._take()
         if self.places is not None:
             self._serve_gpu(Pipeline(self.queue, self.places.resident, self.places.free))
         self._clock.run()
@@ -139,8 +142,10 @@ class IterationModel:
         while (step := pipeline.next()) is not None:
             action, page, buffer = step
             if action is COPY_AND_LAUNCH:
+                self._clock.sleep(self.costs.launch)
                 self._copy(page, buffer)
             elif action is LAUNCH:
+                self._clock.sleep(self.costs.launch)
                 self._gpu.launch(page, buffer)
             elif action is AWAIT_COPY:
                 self._clock.wait(partial(getattr, buffer, "is_copied"))

@@ -27,7 +27,7 @@ DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
     "fetched", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "page", "iteration", "first",
-    "call", "measured", "locality", "like",
+    "call", "launch", "measured", "locality", "like", "beside_gpu",
 )  # fmt: skip
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED)
 AMOUNTS = (
@@ -35,6 +35,8 @@ AMOUNTS = (
     "call",
 )  # fmt: skip
 """The costs of the numbers in `demand.Demand`, each a number; a file leaves out those that are 0."""
+LEFT_OUT = (*AMOUNTS, "launch", "beside_gpu")
+"""What a file leaves out if it is 0 or false."""
 GARAPH = "garaph"
 """The engine of costs for policies with one partition per thread, whose pulls gather along all edges."""
 
@@ -71,8 +73,8 @@ class WorkCost:
     Attributes
     ----------
     processor : {"cpu", "gpu", "both"}
-        The costs of ``"both"`` are added if CPU and GPU share an iteration: `iteration` once, and `page` for each page,
-        or part of one, that the CPU steals.
+        The costs of ``"both"`` are added if CPU and GPU share an iteration: `iteration` once, `page` for each page, or
+        part of one, that the CPU steals, and `launch` for each that the GPU's thread launches.
     program, mode : str
     edge : UnitCost
         Per visited edge; seconds of one core, or of the GPU.
@@ -89,6 +91,8 @@ class WorkCost:
         Whether the costs are those of synchronous runs; None if of any.
     values : bool or None
         Whether they are those of runs that read edge values; None if of any.
+    beside_gpu : bool
+        Whether they are those of runs on both processors, in which the CPU has an iteration for itself.
     near, fetched, notified, turn, irregular, active, activated, mixed, graph, waited, first, call : float
         Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
         chain's last superstep.
@@ -123,6 +127,7 @@ class WorkCost:
     active: float = 0.0
     graph: float = 0.0
     call: float = 0.0
+    launch: float = 0.0
     notified: float = 0.0
     waited: float = 0.0
     first: float = 0.0
@@ -130,6 +135,7 @@ class WorkCost:
     mixed: float = 0.0
     locality: tuple[float, float] | None = None
     like: str | None = None
+    beside_gpu: bool = False
 
     def of(self, demand: Demand, vertex_data: float) -> float:
         """Seconds for an iteration of the CPU, or a push of the GPU, without `page`."""
@@ -225,13 +231,13 @@ class Machine:
 
     def work_of(
         self, processor: str, program: str, *modes: str, engine: str = ANY, sync: bool | None = None,
-        values: bool | None = None,
+        values: bool | None = None, beside_gpu: bool = False,
     ) -> WorkCost:  # fmt: skip
         """The costs of a program on a processor, in the first of `modes` that has an entry.
 
         An entry of the program takes precedence over an entry of any program. If none of `modes` has an entry, pull is
         tried, and then any other mode of the program. Of several entries, the one of this `engine` is taken, then
-        the one for the same `values`, and then the one for the same `sync`.
+        the one for the same `values`, then the one for the same `sync`, and then the one for the same `beside_gpu`.
 
         Raises
         ------
@@ -246,7 +252,8 @@ class Machine:
         for key in (*((name, mode) for mode in (*modes, PULL) for name in (program, ANY)), *own):
             if key in known:
                 return max(known[key], key=lambda work: (
-                    work.engine == engine, work.engine == ANY, work.values == values, work.sync == sync
+                    work.engine == engine, work.engine == ANY, work.values == values, work.sync == sync,
+                    work.beside_gpu == beside_gpu,
                 ))  # fmt: skip
         raise ParameterError(
             f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
@@ -310,7 +317,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
     units = {name: UnitCost(*toml.pair(entry, name, where)) for name in ("edge", "vertex", "far")}
-    amounts = {name: toml.amount(entry, name, where) for name in (*AMOUNTS, "page", "iteration")}
+    amounts = {name: toml.amount(entry, name, where) for name in (*AMOUNTS, "page", "launch", "iteration")}
     which = {name: toml.flag(entry, name, False) for name in ("sync", "values") if name in entry}
     given: dict[str, Any] = units | amounts | which
     if processor != BOTH and not any(amounts.values()) and not any(one != UnitCost() for one in units.values()):
@@ -324,6 +331,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
         locality=toml.bounds(entry, "locality", where),
         gathered=toml.amount(entry, "gathered", where) if "gathered" in entry else None,
         like=toml.string(entry, "like", where) if "like" in entry else None,
+        beside_gpu=toml.flag(entry, "beside_gpu", False),
         **given,
     )
 
@@ -353,6 +361,6 @@ def machine_text(machine: Machine, comment: str = "") -> str:
         for key, value in vars(work).items():
             if isinstance(value, UnitCost):
                 lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
-            elif value is not None and (key not in AMOUNTS or value):
+            elif value is not None and (key not in LEFT_OUT or value):
                 lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"

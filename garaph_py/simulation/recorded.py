@@ -88,6 +88,16 @@ class RecordedRun:
         return float(sum(row["seconds"] for row in self.rows))
 
 
+def room_of(run: RecordedRun) -> int:
+    """Bytes of the GPU's memory left for edges; if the memory was not bounded, a little more than all edges take."""
+    return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
+
+
+def is_first(run: RecordedRun, row: Record) -> bool:
+    """Whether an iteration is the first of a run in its mode; a first pull also copies pages that stay on the GPU."""
+    return row is next(one for one in run.rows if one["mode"] == row["mode"])
+
+
 def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) -> list[RecordedRun]:
     """Read the runs in a folder that ``garaph experiment`` has written.
 

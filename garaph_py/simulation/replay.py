@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from ..errors import ParameterError
 from ..runtime.options import RunOptions
-from .calibrate import calibrate, room_of
+from .calibrate import calibrate
 from .machine import Machine
-from .recorded import RecordedRun
+from .recorded import RecordedRun, room_of
 from .simulate import Simulation, simulate
 
 

@@ -15,7 +15,7 @@ from ..executor.modes import CPU, GPU, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision
 from ..pages.layout import Page
 from ..runtime.options import HYBRID, RunOptions, cpu_chains
-from ..runtime.plan import cores_beside_gpu
+from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS, cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid, SimulatedStep
 from .machine import Machine
 from .partitions import SimulatedLists, check_lists
@@ -121,11 +121,20 @@ def scheduler_of(
 ) -> Scheduler:  # fmt: skip
     """The scheduler of a run on an executor with these capabilities and pages."""
     buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
-    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets, speeds=speeds)
+    tiles = options.device == CPU and makes_tiles(workload)
+    schedule = Schedule(options.policy, mode=options.forced_mode, tiles=tiles, k=k, buckets=buckets, speeds=speeds)
     orders = not (workload.on_disks and (can.name == GPU or can.loads))  # as of `PartSource`
     scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can, pages, orders)
     scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
     return scheduler
+
+
+def makes_tiles(workload: Workload) -> bool:
+    """Whether a run on the CPU makes tiles unasked, as `runtime.plan.pays_tiles` says: if they fit in memory, and no
+    thread has much more of them than others."""
+    traits, is_long = workload.traits, len(workload.activities) >= LEAST_TILED_ITERATIONS
+    is_large = workload.edges >= LEAST_TILED_EDGES and not workload.on_disks
+    return traits.tiles and traits.updates_all_vertices and is_long and is_large and not workload.nearby
 
 
 def speeds_of(workload: Workload, machine: Machine, policy: Policy) -> Speeds:
@@ -147,7 +156,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores, options.policy, cpu_chains(options))
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
-    cpu = SimulatedCpu(workload, machine, cores, options.policy)
+    cpu = SimulatedCpu(workload, machine, cores, options.policy, beside_gpu=device == HYBRID)
     check_gpu(device, machine)
     gpu = SimulatedGpu(cpu, room, cpu_chains(options))
     if device == GPU:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
@@ -56,6 +56,8 @@ class Traits:
         The program's `done` ends a vertex's gather.
     ends_late : bool
         It does so only after several active in-neighbours (`BoundProgram.ends_late`).
+    tiles : bool
+        Its edges may be gathered by tiles.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Traits:
     has_buckets: bool = False
     ends_early: bool = False
     ends_late: bool = False
+    tiles: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
@@ -75,7 +78,7 @@ class Traits:
         total = bound.total is not None
         return cls(
             bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
-            has_buckets, "done" in bound.arguments, bound.ends_late,
+            has_buckets, "done" in bound.arguments, bound.ends_late, synchronous and bound.tiles,
         )  # fmt: skip
 
 
@@ -279,6 +282,7 @@ class UniformEdges:
         raise NotImplementedError("nothing is launched in a simulation")
 
 
+@lru_cache(maxsize=64)
 def even_offsets(vertices: int, edges: int) -> Array:
     """The offsets of at most `MAX_RUNS` runs in a graph whose sizes alone are known.
 

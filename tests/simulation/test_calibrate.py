@@ -11,14 +11,15 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import FormatError, ParameterError
-from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
+from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
-from garaph_py.simulation.calibrate import calibrate, fit, with_sharing
-from garaph_py.simulation.machine import UnitCost, WorkCost
+from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fit, fitted
+from garaph_py.simulation.demand import Demand
+from garaph_py.simulation.machine import WorkCost
 from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
 from tests.support.command import garaph
-from tests.support.simulated import KNOWN, LABELS, SUMS, recorded
+from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
 
 from ..support.runs import run_with
 
@@ -49,13 +50,57 @@ def test_calibration_finds_the_machine_again():
                     assert again.seconds == pytest.approx(run.seconds, rel=0.1), (scale, traits.name, device, share)
 
 
-def test_costs_of_sharing_leave_out_what_the_cpu_s_edges_take():
-    pull = WorkCost(CPU, "PageRank", PULL, UnitCost(0.0), near=1e-8, iteration=2e-4)
-    known = replace(KNOWN, work=(pull, *KNOWN.work[1:]))
-    runs = [recorded(scale, SUMS, "hybrid", 0.25, known) for scale in (20, 21)]
-    assert {row["device"] for run in runs for row in run.rows} == {GPU, BOTH}
-    found = with_sharing(replace(known, work=known.work[:-1]), runs).overhead("PageRank")
-    assert 0 < found.page < 1e-3  # 2e-4 is true; the edges of a page take the CPU 0.05 s
+def test_the_fixed_time_of_a_pull_is_at_most_that_of_the_shortest():
+    """Iterations over about as many edges do not show it, so the fit finds it from other pulls."""
+    work = WorkCost(CPU, "any", PULL)
+    demands = [Demand(PULL, edges, edges, 0.0, 0.0) for edges in (1_000_000, 1_000_100, 1_500_000)]
+    run = recorded(10, SUMS, CPU, 1.0)
+    found = [Sample(run, demand, seconds) for demand, seconds in zip(demands, (5e-3, 5e-3, 5.2e-3), strict=True)]
+    assert fitted(work, found).iteration == pytest.approx(4.6e-3, rel=0.05)
+    bounded = fitted(work, found, 1e-3)
+    assert bounded.iteration == 1e-3
+    assert bounded.edge.base == pytest.approx(12.2e-3 / 3_500_100, rel=0.1)
+    wide = [*found, Sample(run, Demand(PULL, 10_000, 10_000, 0.0, 0.0), 4.6e-3)]
+    assert fitted(work, wide, 1e-3).iteration > 4e-3
+
+
+def test_the_prefetch_of_all_edges_is_part_of_the_cost_of_an_edge():
+    found = []
+    for scale in (18, 19, 20):
+        edges = (1 << 22) + (scale << 18)
+        demand = Demand(PULL, edges, edges, 0.0, 0.0, fetched=edges)
+        found.append(Sample(recorded(scale, SUMS, CPU, 1.0), demand, edges * (1e-9 + (scale - 18) * 2e-10)))
+    work = fitted(WorkCost(CPU, "any", PULL), found)
+    assert work.fetched == 0
+    assert work.edge.base == pytest.approx(1e-9, rel=0.01)
+    assert work.edge.doubling == pytest.approx(2e-10, rel=0.01)
+
+
+def test_costs_of_garaph_are_near_the_others_where_its_runs_do_not_show_them():
+    every = [recorded(scale, SUMS, CPU, 1.0) for scale in (14, 15, 16)]
+    options = how(CPU, "garaph")
+    rows = [tuple(row | {"seconds": row["seconds"] * (1 + 0.1 * (number == 2))} for row in run.rows)
+            for number, run in enumerate(every)]  # fmt: skip
+    own = [replace(run, options=options, rows=each) for run, each in zip(every, rows, strict=True)]
+    near, alone = (next(one for one in cpu_costs(runs) if one.engine == "garaph") for runs in ([*every, *own], own))
+    assert alone.edge.base != pytest.approx(1e-9, rel=0.05)
+    assert abs(near.edge.base - 1e-9) < abs(alone.edge.base - 1e-9)
+
+
+def test_iterations_beside_a_gpu_have_costs_of_their_own_if_they_are_large_enough():
+    alone = [recorded(scale, LABELS, CPU, 1.0) for scale in (14, 15)]
+    slow = [replace(run, options=how("hybrid"), rows=tuple(
+        row | {"seconds": 2 * row["seconds"]} for row in run.rows)) for run in alone]  # fmt: skip
+    work = [*cpu_costs([*alone, *slow])]
+    assert {one.beside_gpu for one in work} == {False, True}
+    for mode in PULL, PUSH:
+        demand = Demand(mode, 1 << 22, 1 << 22, 0.0, 0.0, vertex=1 << 14, graph=1 << 14)
+        seconds = {one.beside_gpu: one.of(demand, 1 << 16) for one in work if one.mode == mode}
+        assert seconds[True] == pytest.approx(2 * seconds[False], rel=0.1)
+    few = [replace(run, rows=run.rows[-1:], workload=replace(
+        run.workload, activities=run.workload.activities[-1:])) for run in slow]  # fmt: skip
+    assert few[0].rows[0]["mode"] == PUSH
+    assert not any(one.beside_gpu for one in cpu_costs([*alone, *few]) if one.mode == PUSH)
 
 
 def test_copies_and_the_first_iteration_have_costs_of_their_own():

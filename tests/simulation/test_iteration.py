@@ -100,3 +100,16 @@ def test_new_values_are_staged_by_the_thread_that_starts_copies():
     # the first page's values are there at 1.6 and staged at 2.1, when the third page's copy starts, whose values are
     # there at 3.7; then those of the second and the third page are staged
     assert slow.gpu_seconds == pytest.approx(4.7)
+
+
+def test_to_launch_a_page_takes_the_gpu_s_thread_time():
+    model = model_of(2, resident=2, launch=0.2)
+    model.run()
+    # launched at 0.2 and 0.4; the first kernel runs until 0.7, the second until 1.2, and its values are back at 1.3
+    assert model.gpu_seconds == pytest.approx(1.3)
+
+
+def test_the_cpu_takes_its_first_page_before_the_gpu_s_thread_has_begun():
+    model = model_of(2, resident=2, take=lambda queue: queue.steal(None))
+    model.run()
+    assert [owner for _, owner in sorted(model.owners.items(), key=lambda one: one[0].number)] == [GPU, CPU]

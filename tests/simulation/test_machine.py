@@ -33,7 +33,8 @@ def test_what_is_wrong_with_a_machine_is_said(tmp_path, before, after, said):
 
 
 def test_machines_are_written_as_they_are_read(tmp_path):
-    machine = replace(KNOWN, host_memory=1 << 36, disks=Disks(3, 5e8, 5e7))
+    beside, both = replace(KNOWN.work[0], beside_gpu=True), replace(KNOWN.work[-1], program="PageRank", launch=1e-4)
+    machine = replace(KNOWN, host_memory=1 << 36, disks=Disks(3, 5e8, 5e7), work=(*KNOWN.work, beside, both))
     write_machine(machine, tmp_path / "machine.toml", "two\nlines")
     assert read_machine(tmp_path / "machine.toml") == machine
     with pytest.raises(FormatError, match="no such file"):

@@ -15,7 +15,7 @@ from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Decision
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
@@ -101,6 +101,35 @@ def test_both_by_hand():
     assert by_number(done.owners[0]) == {0: GPU, 1: GPU, 2: CPU, 3: CPU}
     assert done.iterations[0].device == BOTH
     assert done.seconds == 4.0
+
+
+def test_a_page_that_the_cpu_takes_first_is_not_copied():
+    done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how("hybrid", "garaph"), room=8192)
+    assert [by_number(owners) for owners in done.owners] == [{0: GPU, 1: GPU, 2: GPU, 3: CPU}] * 2
+    assert [row.to_device for row in done.iterations] == [3 * 1024, 0]
+
+
+@pytest.mark.parametrize(("engine", "device", "iterations", "edges", "mode"), [
+    ("auto", CPU, 7, 1 << 24, PULL_TILED), ("auto", CPU, 6, 1 << 24, PULL), ("auto", CPU, 7, (1 << 24) - 1, PULL),
+    ("garaph", CPU, 7, 1 << 24, PULL), ("auto", GPU, 7, 1 << 24, PULL),
+])  # fmt: skip
+def test_long_runs_over_many_edges_pull_by_tiles(engine, device, iterations, edges, mode):
+    every, traits = [Activity(1 << 20, edges)] * iterations, replace(SUMS, tiles=True)
+    work = workload(traits, every, 1 << 20, edges, None, known_nearby=False)
+    machine = replace(SMALL, gpu_memory=1 << 30)
+    assert {row.mode for row in simulate(work, machine, how(device, engine)).iterations} == {mode}
+    nearby = simulate(replace(work, known_nearby=True), machine, how(device, engine))
+    assert {row.mode for row in nearby.iterations} == {PULL}
+
+
+def test_iterations_of_the_cpu_beside_a_gpu_cost_what_the_machine_says():
+    beside = WorkCost(CPU, "any", PULL, UnitCost(1 / 64), beside_gpu=True)
+    machine = replace(SMALL, work=(*SMALL.work, beside))
+    alone, shared = (
+        simulate(workload(LABELS, [Activity(8, 64)]), machine, how(device, "garaph")) for device in (CPU, HYBRID)
+    )
+    assert [row.device for row in (*alone.iterations, *shared.iterations)] == [CPU, CPU]
+    assert shared.seconds == pytest.approx(2 * alone.seconds)
 
 
 def test_the_cpu_notifies_beside_the_gpu_by_hand():

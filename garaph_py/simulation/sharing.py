@@ -1,0 +1,108 @@
+"""What an iteration that CPU and GPU share costs beside its pages, fitted to measured runs.
+
+Which page each of them takes, and when, follows from the page queue, so the costs are found by simulating the same
+iterations: what the CPU takes to be handed a page, and the GPU's thread to launch one, by trial; the rest of the time
+is fitted as a constant plus a share of what the copies take. Few iterations are shared, so these costs are the same for
+all programs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ..executor.modes import BOTH, PULL
+from .machine import ANY, Machine, WorkCost
+from .recorded import RecordedRun, is_first, room_of
+from .simulate import simulate
+
+STEP = 1.5e-4
+"""First seconds, and distance to the next ones, that are tried for a page."""
+ROUNDS = 2
+"""How often others are tried around the best, each time at half the distance."""
+WEIGHINGS, LEAST_ERROR = 20, 1e-3
+"""Rounds of least squares with weights that make them the least sum of errors, which a few disturbed iterations change
+little; and the error, as a share of the measured time, that a weight is computed from at least."""
+ALIKE = 3
+"""Shared pulls of a run that are simulated: all later ones are like the third."""
+
+
+@dataclass(frozen=True, order=True)
+class Misfit:
+    """How far simulated pulls on both processors are from the measured ones.
+
+    Attributes
+    ----------
+    error : float
+        Mean error, as a share of the measured time, with these costs:
+    constant, slower : float
+        Fixed seconds of each, and how many times longer copies take, in addition.
+    """
+
+    error: float
+    constant: float = 0.0
+    slower: float = 0.0
+
+
+def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with the costs of shared iterations, as fitted to `runs` on both processors."""
+    assert machine.link is not None
+    shared, best, step = list(shortened(runs)), (STEP, STEP), STEP
+    tried: dict[tuple[float, float], Misfit] = {}
+    for _ in range(ROUNDS if shared else 0):
+        around = ([max(each + k * step, 0.0) for k in (-1, 0, 1)] for each in best)
+        for page, launch in itertools.product(*around):
+            if (page, launch) not in tried:
+                tried[page, launch] = misfit(with_both(machine, page, launch), shared)
+        best, step = min(tried, key=lambda costs: tried[costs]), step / 2
+    if not tried or math.isinf(tried[best].error):
+        return machine
+    found = tried[best]
+    machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + found.slower)))
+    return with_both(machine, *best, found.constant)
+
+
+def with_both(machine: Machine, page: float, launch: float, constant: float = 0.0) -> Machine:
+    """`machine` with these costs of shared iterations."""
+    both = WorkCost(BOTH, ANY, PULL, page=page, launch=launch, iteration=constant)
+    return replace(machine, work=(*machine.work, both))
+
+
+def shortened(runs: Sequence[RecordedRun]) -> Iterator[RecordedRun]:
+    """Those of `runs` that have pulls on both processors, each up to its third one."""
+    for run in runs:
+        shared = [number for number, row in enumerate(run.rows) if (row["device"], row["mode"]) == (BOTH, PULL)]
+        if shared:
+            end = shared[:ALIKE][-1] + 1
+            workload = replace(run.workload, activities=run.workload.activities[:end])
+            yield replace(run, workload=workload, rows=run.rows[:end])
+
+
+def misfit(machine: Machine, runs: Sequence[RecordedRun]) -> Misfit:
+    """The misfit of a machine without a constant, and whose copies are not slower, infinite if it shares no pull.
+
+    The first pull of a run does not count: it copies pages that stay on the GPU.
+    """
+    assert machine.link is not None
+    found = list[tuple[float, float, float]]()
+    for run in runs:
+        done = simulate(run.workload, machine, run.options, room_of(run)).iterations
+        for row, again in zip(run.rows, done, strict=True):
+            if row["device"] == BOTH == again.device and row["mode"] == PULL == again.mode and not is_first(run, row):
+                copying = row["to_device"] / machine.link.to_device
+                found.append((row["seconds"], row["seconds"] - again.seconds, copying))
+    if not found:
+        return Misfit(math.inf)
+    measured, rest, copying = np.array(found).T
+    table, right = np.column_stack([np.ones(len(found)), copying]) / measured[:, None], rest / measured
+    errors = np.ones(len(found))
+    for _ in range(WEIGHINGS):
+        weights = 1 / np.sqrt(np.maximum(errors, LEAST_ERROR))
+        (constant, slower), _ = nnls(table * weights[:, None], right * weights)
+        errors = np.abs(right - table @ [constant, slower])
+    return Misfit(float(errors.mean()), float(constant), float(slower))
