@@ -1,7 +1,11 @@
 """A shortest path between two vertices by the number of edges: breadth-first searches from both, level by level.
 
-``steps[v]`` is 1 + the vertex before v on the way from where a search began, which is v itself there; 0 if the search
-has not found v. So memory that is never touched says that nothing is found.
+A search has a queue, in which each vertex that it finds is once. The origin of a vertex is the place in the queue of
+the vertex before it on the way from where the search began. A set of bits has the vertices that the search has found:
+it is all that has to be cleared before a search.
+
+In searches by length, ``steps[v]`` is 1 + the vertex before v on the way, which is v itself where the search began; 0
+if it has not found v.
 """
 
 from __future__ import annotations
@@ -26,45 +30,71 @@ class Lists(Protocol):
 
 
 # wide: a compiled function takes its arrays one by one.
-def expand(offsets, others, queue, first, last, steps, far_steps):
+def expand(offsets, others, queue, origins, first, last, seen, far_seen):
     """Follow the edges of ``queue[first:last]``, until one leads to a vertex that the other search has found.
 
-    Returns that vertex, or -1 and the negative of the new end of the queue.
+    Returns the new end of the queue; its negative if the last vertex there is that one.
     """
     stop = last
     for place in range(first, last):
         v = np.int64(queue[place])
         for e in range(offsets[v], offsets[v + 1]):
             w = np.int64(others[e])
-            if steps[w] == 0:
-                steps[w], queue[stop] = v + 1, w
+            bit = np.uint64(1) << np.uint64(w & 63)
+            if seen[w >> 6] & bit == 0:
+                seen[w >> 6] |= bit
+                queue[stop], origins[stop] = w, place
                 stop += 1
-            if far_steps[w] != 0:
-                return w
-    return -1 - stop
+                if far_seen[w >> 6] & bit != 0:
+                    return -stop
+    return stop
+
+
+def mark(seen, v):
+    """Add the vertex v to a set of bits."""
+    seen[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+
+
+def place_in(queue, v):
+    """Where the vertex v is in a queue that has it."""
+    place = np.int64(0)
+    while queue[place] != v:
+        place += 1
+    return place
 
 
 # wide: a compiled function takes its arrays one by one.
-def meet(source, target, offsets, others, back_offsets, back_others, forward, backward, before, after):
+def meet(
+    source, target, offsets, others, back_offsets, back_others, forward, backward, before, after, seen, far_seen, places
+):  # fmt: skip
     """Search forward from `source` and backward from `target`, the smaller level first.
 
-    Returns a vertex on a shortest path between both, or -1 if there is none.
+    `before` and `after` are the origins. Returns whether there is a path; then `places` says where in both queues a
+    vertex on a shortest path is.
     """
-    forward[0], backward[0], before[source], after[target] = source, target, source + 1, target + 1
+    forward[0], backward[0] = source, target
+    mark(seen, source)
+    mark(far_seen, target)
     first, last, back_first, back_last = np.int64(0), np.int64(1), np.int64(0), np.int64(1)
     while first < last and back_first < back_last:
         if last - first <= back_last - back_first:
-            found = expand(offsets, others, forward, first, last, before, after)
-            first, last = last, -1 - found
+            stop = expand(offsets, others, forward, before, first, last, seen, far_seen)
+            if stop < 0:
+                places[0] = -stop - 1
+                places[1] = place_in(backward, forward[places[0]])
+                return True
+            first, last = last, stop
         else:
-            found = expand(back_offsets, back_others, backward, back_first, back_last, after, before)
-            back_first, back_last = back_last, -1 - found
-        if found >= 0:
-            return found
-    return np.int64(-1)
+            stop = expand(back_offsets, back_others, backward, after, back_first, back_last, far_seen, seen)
+            if stop < 0:
+                places[1] = -stop - 1
+                places[0] = place_in(forward, backward[places[1]])
+                return True
+            back_first, back_last = back_last, stop
+    return False
 
 
-MEET = Kernel("i64 i64 i64* u32* i64* u32* u32* u32* i64* i64*", meet)
+MEET = Kernel("i64 i64 i64* u32* i64* u32* u32* u32* u32* u32* u64* u64* i64*", meet)
 
 
 def path_between(out: Lists, back: Lists, source: int, target: int) -> list[int] | None:
@@ -75,9 +105,21 @@ def path_between(out: Lists, back: Lists, source: int, target: int) -> list[int]
     if source == target:
         return [source]
     n = len(out.offsets) - 1
-    queues, (before, after) = np.empty((2, n), np.uint32), np.zeros((2, n), np.int64)
-    middle = MEET(source, target, out.offsets, out.neighbours, back.offsets, back.neighbours, *queues, before, after)
-    return None if middle < 0 else joined(before, after, middle)
+    queues, origins, sets = *np.empty((2, 2, n), np.uint32), np.zeros((2, n // 64 + 1), np.uint64)
+    lists, places = (out.offsets, out.neighbours, back.offsets, back.neighbours), np.empty(2, np.int64)
+    if not MEET(source, target, *lists, *queues, *origins, *sets, places):
+        return None
+    ways = [way(*each) for each in zip(queues, origins, places.tolist(), strict=True)]
+    return [*ways[0][:0:-1], *ways[1]]
+
+
+def way(queue: Array, origins: Array, place: int) -> list[int]:
+    """The vertices from the one at a place of a queue to where the search began."""
+    path = [int(queue[place])]
+    while place:
+        place = int(origins[place])
+        path.append(int(queue[place]))
+    return path
 
 
 def joined(before: Array, after: Array, middle: int) -> list[int]:

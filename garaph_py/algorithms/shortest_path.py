@@ -47,7 +47,7 @@ def shortest_path(
     Notes
     -----
     Without lengths, and if the edges are in memory and not packed, a kernel of its own searches from both ends on one
-    core [1]_, with 24 bytes for each vertex that it finds. Otherwise it makes a `shortest_path_tree`, which says what
+    core [1]_, with 16 bytes for each vertex. Otherwise it makes a `shortest_path_tree`, which says what
     that costs. For several targets, `single_source_shortest_path` makes one tree.
 
     References

@@ -12,8 +12,8 @@ def test_compiled_meeting_does_what_its_python_does(target):
     graph, found = gp.rmat(5, 3), []
     out, back = graph._arrays.out_edges, graph._arrays.in_edges
     for call in (MEET, MEET.function):
-        queues, steps = np.zeros((2, graph.n), np.uint32), np.zeros((2, graph.n), np.int64)
-        lists = out.offsets, out.neighbours, back.offsets, back.neighbours
-        middle = call(0, target, *lists, *queues, *steps)
-        found.append([middle, queues.tolist(), steps.tolist()])
+        queues, origins, sets = *np.zeros((2, 2, graph.n), np.uint32), np.zeros((2, graph.n // 64 + 1), np.uint64)
+        lists, places = (out.offsets, out.neighbours, back.offsets, back.neighbours), np.zeros(2, np.int64)
+        meets = call(0, target, *lists, *queues, *origins, *sets, places)
+        found.append([meets, *(each.tolist() for each in (queues, origins, sets, places))])
     assert found[0] == found[1]
