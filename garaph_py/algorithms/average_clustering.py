@@ -61,7 +61,8 @@ def average_clustering(
     """
     check_for_triangles(graph, "average_clustering")
     check_vertices(graph, "average_clustering")
-    found: Any = clustering(graph, nodes=None if nodes is None else list(nodes), weight=weight, threads=threads)
+    chosen = None if nodes is None else graph.ids.take(graph.ids.indices(nodes))
+    found: Any = clustering(graph, nodes=chosen, weight=weight, threads=threads)
     values = found.values if nodes is None else np.array(list(found.values()))
     if not count_zeros:
         values = values[values != 0]

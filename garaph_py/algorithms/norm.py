@@ -10,4 +10,9 @@ import numpy.typing as npt
 
 def unit(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The values divided by their Euclidean norm, or as they are if all are 0."""
-    return values / (float(np.linalg.norm(values)) or 1.0)
+    with np.errstate(over="ignore", under="ignore"):  # squares may be too large, or too small
+        size = float(np.linalg.norm(values))
+    largest = float(np.abs(values).max(initial=0))
+    if 0 < largest < np.inf and (size == np.inf or size == 0):
+        return unit(values / largest)
+    return values / (size or 1.0)

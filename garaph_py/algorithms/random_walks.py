@@ -182,7 +182,7 @@ def random_walks(
     check_walk(length, p, q)
     random = generator(seed)
     places = np.arange(graph.n) if starts is None else graph.ids.indices(starts)
-    weighted = weight and graph.edge_dtype is not None
+    weighted = bool(weight) and graph.edge_dtype is not None
     if weighted:
         check_weights(graph)
     with in_memory(graph, "random_walks", [ADD_UP, WALK], threads) as call:

@@ -35,6 +35,9 @@ def test_the_mean_of_no_vertices():
     graph = gp.from_edges(["a"], ["b"], directed=False)
     with pytest.raises(gp.errors.GraphError, match="average_clustering: nodes is empty; give some"):
         gp.algorithms.average_clustering(graph, nodes=[])
+    for nodes in (5.5, "a"):
+        with pytest.raises(gp.errors.GraphError, match=rf"ids is {nodes!r}; give a list"):
+            gp.algorithms.average_clustering(graph, nodes=nodes)
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 'c' is not in the graph"):
         gp.algorithms.average_clustering(graph, nodes=["a", "c"])
 

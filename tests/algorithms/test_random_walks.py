@@ -88,3 +88,9 @@ def test_bad_graphs_are_refused(tmp_path):
         random_walks(graph, [3], weight=False)
     with pytest.raises(gp.errors.GraphError, match="random_walks needs edges in memory"):
         random_walks(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))
+
+
+def test_no_weight_may_be_none_as_in_networkx():
+    graph = gp.from_edges([1, 1], [2, 3], [5.0, 0.0])
+    walks = gp.algorithms.random_walks(graph, weight=None, length=1, seed=1)
+    np.testing.assert_array_equal(walks, gp.algorithms.random_walks(graph, weight=False, length=1, seed=1))
