@@ -92,11 +92,11 @@ def missing_compiler():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Processes that test in parallel share one GPU; a test that makes it fail has the GPU for itself."""
+    """Processes that test in parallel share one GPU; a test that is to be alone has it for itself."""
     if item.get_closest_marker("gpu") is None:
         return (yield)
     with (Path(tempfile.gettempdir()) / "garaph-tests-on-gpu.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX if item.get_closest_marker("breaks_gpu") else fcntl.LOCK_SH)
+        fcntl.flock(file, fcntl.LOCK_EX if item.get_closest_marker("alone_on_gpu") else fcntl.LOCK_SH)
         return (yield)
 
 

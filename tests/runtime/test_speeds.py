@@ -64,6 +64,7 @@ def test_the_plan_asks_for_them_where_the_engine_begins_with_them(graph_of, give
 
 
 @pytest.mark.gpu
+@pytest.mark.alone_on_gpu
 def test_real_hardware():
     found = speeds.speeds_of(device.find(), 2)
     assert 1e6 < found.cpu < 1e10 < found.gpu < 1e13

@@ -50,7 +50,7 @@ assert gp.run(program, graph, iterations=9, device="auto").stats.device == "cpu"
 """
 
 
-@pytest.mark.breaks_gpu
+@pytest.mark.alone_on_gpu
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_failing_device_costs_no_answer(sync):
     script = textwrap.dedent(FAILING).replace("SYNC", str(sync))
