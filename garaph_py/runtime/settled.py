@@ -67,4 +67,5 @@ def settle(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPl
 def asked(bound: BoundProgram, options: RunOptions) -> Hashable:
     """All that a choice depends on, beside the graph and what has been measured."""
     called = learned.kind(bound, options, options.threads or available_cores())
-    return called, learned.placed(options), options.device, options.asked_gpus, may_chain(options)
+    where = options.device, options.asked_gpus, options.deterministic
+    return called, learned.placed(options), where, may_chain(options)

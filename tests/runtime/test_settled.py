@@ -64,8 +64,12 @@ def test_a_call_that_does_not_end_well_leaves_no_choice():
 
 
 @pytest.mark.parametrize(
-    "other", [{"gpu_memory": "1GiB"}, {"mode": "pull"}, {"iterations": 3}, {"gpus": 1}, {"check": "finite"}]
-)
+    "other",
+    [
+        {"gpu_memory": "1GiB"}, {"mode": "pull"}, {"iterations": 3}, {"gpus": 1}, {"check": "finite"},
+        {"deterministic": True},
+    ],
+)  # fmt: skip
 def test_calls_with_other_options_choose_anew(other):
     choices = Settled()
     choices.keep(ASKED, FREE, plan_of(), SHORT)
