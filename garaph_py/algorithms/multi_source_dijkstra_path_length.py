@@ -39,9 +39,9 @@ class NearestSSSP(SSSP):
 
 
 class CutSSSP(NearestSSSP):
-    """The same for paths that are no longer than `cutoff`."""
+    """The same for paths that are no longer than `cutoff`: an int if lengths are, since a float rounds large ones."""
 
-    cutoff: float
+    cutoff: Any
 
     def gather(self, src, edge):
         return src + edge if src <= self.identity - edge and src + edge <= self.cutoff else self.identity
@@ -114,5 +114,5 @@ def distances_from(graph: Graph, places: Array, cutoff: float | None, threads: i
     if cutoff is None:
         return run(NearestSSSP(first, starts), graph, threads=threads)
     has_floats = graph.edge_dtype is not None and graph.edge_dtype.kind == "f"
-    bound = cutoff if has_floats else min(int(cutoff), np.iinfo(np.int64).max - 1)
+    bound = float(cutoff) if has_floats else min(int(cutoff), np.iinfo(np.int64).max - 1)
     return run(CutSSSP(first, starts, bound), graph, threads=threads)

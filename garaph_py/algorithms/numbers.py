@@ -97,4 +97,6 @@ def cutoff_of(cutoff: Any, function: str) -> float | None:
     if cutoff is None:
         return None
     number = checked(cutoff, lambda number: number >= 0, f"{function}(cutoff=", "a number of 0 or more")
-    return number if number < np.inf else None
+    if number == np.inf:
+        return None
+    return int(cutoff) if isinstance(cutoff, (int, np.integer)) else number  # a float would round a large one

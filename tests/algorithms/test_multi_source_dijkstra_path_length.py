@@ -58,6 +58,13 @@ def test_the_program_with_a_cutoff_verifies_its_answer_and_ends_the_search():
             program.verify(graph, replace(result, values=wrong))
 
 
+@pytest.mark.parametrize(("cutoff", "reached"), [(2**53, 2), (2**53 + 1, 3), (2**53 + 2, 3), (10**400, 3)])
+def test_a_cutoff_of_lengths_that_no_float_holds(cutoff, reached):
+    graph = gp.from_edges([0, 1], [1, 2], weights=[2**53, 1])
+    found = multi_source_dijkstra_path_length(graph, [0], cutoff=cutoff)
+    assert has_distance(found.values).sum() == reached
+
+
 def test_bad_sources_are_refused():
     graph = gp.from_edges([1], [2])
     with pytest.raises(gp.errors.ParameterError, match="sources is empty"):

@@ -69,6 +69,7 @@ def test_what_are_no_first_weights(given):
 
 def test_cutoffs():
     assert [cutoff_of(value, "f") for value in (None, np.inf, 0, np.int8(3), 2.5)] == [None, None, 0, 3, 2.5]
+    assert cutoff_of(2**53 + 1, "f") == 2**53 + 1
     for value in (-1, np.nan, "3"):
         with pytest.raises(ParameterError, match=rf"^f\(cutoff={value!r}\): give a number of 0 or more$"):
             cutoff_of(value, "f")
