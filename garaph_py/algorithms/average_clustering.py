@@ -64,9 +64,12 @@ def average_clustering(
     chosen = None if nodes is None else graph.ids.take(graph.ids.indices(nodes))
     found: Any = clustering(graph, nodes=chosen, weight=weight, threads=threads)
     values = found.values if nodes is None else np.array(list(found.values()))
+    if not len(values):
+        raise GraphError("average_clustering: nodes is empty; give some")
     if not count_zeros:
         values = values[values != 0]
-    if not len(values):
-        problem = "no vertex has a coefficient other than 0; leave count_zeros=False out"
-        raise GraphError(f"average_clustering: {problem if count_zeros is False else 'nodes is empty; give some'}")
+        if not len(values):
+            raise GraphError(
+                "average_clustering: no vertex has a coefficient other than 0; leave count_zeros=False out"
+            )
     return float(values.mean())

@@ -45,8 +45,8 @@ def pagerank(
         raise ZeroDivisionError
     first = None if nstart is None else numbers_in(nstart, G)
     for numbers in jump, first:
-        if numbers is not None and not ((numbers >= 0).all() and numbers.any()):
-            raise NotImplementedError("numbers are below 0, or all 0")
+        if numbers is not None and not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.any()):
+            raise NotImplementedError("numbers are below 0, infinite or NaN, or all 0")
     if max_iter < 1 or not tol > 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump, nstart=first)

@@ -34,7 +34,9 @@ def test_of_some_vertices_by_weight(count_zeros, weight, nodes):
 def test_the_mean_of_no_vertices():
     graph = gp.from_edges(["a"], ["b"], directed=False)
     with pytest.raises(gp.errors.GraphError, match="average_clustering: nodes is empty; give some"):
-        gp.algorithms.average_clustering(graph, nodes=[])
+        gp.algorithms.average_clustering(graph, nodes=[], count_zeros=False)
+    with pytest.raises(gp.errors.GraphError, match="no vertex has a coefficient other than 0; leave count_zeros"):
+        gp.algorithms.average_clustering(graph, count_zeros=0)
     for nodes in (5.5, "a"):
         with pytest.raises(gp.errors.GraphError, match=rf"ids is {nodes!r}; give a list"):
             gp.algorithms.average_clustering(graph, nodes=nodes)

@@ -56,6 +56,8 @@ def test_fails_as_networkx_does(given):
         {"alpha": -0.1},
         {"nstart": {0: 0}},
         {"nstart": {0: 1, 1: -1}},
+        {"nstart": {0: 1, 1: float("inf")}},
+        {"personalization": {0: 1, 1: float("inf")}},
         {"dangling": {0: 1}},
         {"personalization": {0: -1, 1: 2}},
     ],
