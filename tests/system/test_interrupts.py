@@ -63,6 +63,13 @@ def test_interrupts_wait_for_the_end():
     interrupts.check()
 
 
+def test_a_check_in_an_inner_block_calls_the_outer_handler(heard):
+    with interrupts.deferred(), interrupts.deferred(termination=True):
+        press()
+        interrupts.check()
+        assert len(heard) == 1
+
+
 def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
     with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
         press()

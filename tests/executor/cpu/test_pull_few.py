@@ -51,6 +51,13 @@ class Wild(Growth):
         return math.inf if new == 3 else new
 
 
+class Prepared(Growth):
+    """The same, with values that are doubled before each iteration."""
+
+    def prepare(self, value):
+        return 2 * value
+
+
 @pytest.fixture
 def calls(monkeypatch):
     """How many iterations each call did, and how many it was asked to do."""
@@ -147,6 +154,14 @@ def test_where_single_iterations_are_wanted(calls, tmp_path, options):
     files = {"trace", "report", "checkpoint"}
     given = {key: tmp_path / value if key in files else value for key, value in options.items()}
     run_with(gp.apps.PageRank(), SMALL, device="cpu", iterations=5, **given)
+    assert not calls
+
+
+def test_programs_that_do_more_in_an_iteration(calls):
+    found = run_with(Prepared(), SMALL, device="cpu", iterations=5)
+    assert (found.values == 2**5 - 1).all()
+    table = gp.run_many([Growth(end * SMALL.n) for end in (2, 5)], SMALL, device="cpu")
+    np.testing.assert_array_equal(table.column(), np.tile([2, 5], (SMALL.n, 1)))
     assert not calls
 
 
