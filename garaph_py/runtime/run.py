@@ -145,9 +145,9 @@ def run(
     options : Options, optional
         Everything else that can be chosen: ``options=gp.Options(mode="push", sync=True)``.
     on_event : callable, optional
-        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen. A run that holds
-        64-bit values as 32 bits begins again once a value does not fit (see "Programs" in the decisions); it then
-        reports its iterations twice.
+        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen; of short iterations
+        that are done in one step, together. A run that holds 64-bit values as 32 bits begins again once a value does
+        not fit (see "Programs" in the decisions); it then reports its iterations twice.
 
     Returns
     -------
@@ -249,9 +249,8 @@ def carry_out(
     if chosen.executor != GPU or len(chosen.gpus) > 1 or options.checkpoint is not None:
         bound = bound.fetched()
     if watch is not None:
-        chosen = replace(chosen, chains=False, settings=partial(replace, chosen.gpu, chains=False))
-    if watch is not None or on_event is not events.ignore:
-        chosen = replace(chosen, schedule=replace(chosen.schedule, sees_each=True))
+        settings, schedule = partial(replace, chosen.gpu, chains=False), replace(chosen.schedule, sees_each=True)
+        chosen = replace(chosen, chains=False, settings=settings, schedule=schedule)
     verdict, ready = chosen.verdict or unreckoned(asked, graph, options, chosen, machine), time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver, watch) as parts:

@@ -142,6 +142,13 @@ def test_no_chain_where_somebody_looks_at_each_iteration(calls, tmp_path, option
     assert not calls
 
 
+def test_a_listener_hears_of_the_supersteps_of_a_call(calls):
+    heard = []
+    found = gp.run(gp.apps.BFS(0), graph_of("path"), device="cpu", on_event=heard.append)
+    assert sum(isinstance(event, gp.events.Iteration) for event in heard) == len(found.stats.iterations) == 500
+    assert 0 < len(calls) < 50
+
+
 def test_it_stops_after_a_while(calls, no_hurry, monkeypatch):
     """So that an interrupt is heard; the next call goes on."""
     graph, program = graph_of("path"), gp.apps.BFS(0)

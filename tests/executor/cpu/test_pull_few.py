@@ -73,8 +73,15 @@ def calls(monkeypatch):
 
 
 def one_by_one(program, graph, **options):
-    """The same run with a listener, which is to hear of each iteration as it happens."""
-    return run_with(program, graph, device="cpu", on_event=lambda event: None, **options)
+    """The same run with a look at the values after each iteration."""
+    return run_with(program, graph, device="cpu", check="finite", **options)
+
+
+def test_a_listener_hears_of_all_iterations(calls):
+    heard = []
+    found = run_with(gp.apps.PageRank(), SMALL, device="cpu", on_event=heard.append)
+    assert [event for event in heard if isinstance(event, gp.events.Iteration)] == list(found.stats.iterations)
+    assert 0 < len(calls) < len(found.stats.iterations)
 
 
 def rows_of(run):
