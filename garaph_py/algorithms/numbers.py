@@ -66,7 +66,10 @@ def first_values(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.flo
         If a mapping names a vertex that the graph lacks.
     """
     try:
-        values = np.array(vertex_column(nstart, 0.0, graph), np.float64)
+        column = vertex_column(nstart, 0.0, graph)
+        if np.iscomplexobj(column):
+            raise TypeError("there are complex numbers")
+        values = np.array(column, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, GaraphError):
             raise

@@ -6,6 +6,7 @@ import types
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from operator import is_
 from typing import Any
 
@@ -15,6 +16,8 @@ from .monoids import Monoid
 from .signatures import check_functions, function_of_sum
 from .vertex_program import VertexProgram
 
+MISSING = object()
+"""What stands for an attribute that a class does not have any more."""
 KEPT = "_garaph_known"
 """The attribute of a class that keeps its `Known`. It is freed with the class, which an entry in a dictionary of all
 classes would not be, because it refers to the class."""
@@ -114,6 +117,6 @@ def has_members(kind: type, before: list[dict[str, Any]]) -> bool:
     """Whether `members` of `kind` would have the same objects under the same names as `before`."""
     spaces = list(map(vars, kind.__mro__[:-1]))
     return len(spaces) == len(before) and all(
-        len(space) - (KEPT in space) == len(one) and all(map(is_, map(space.get, one), one.values()))
+        len(space) - (KEPT in space) == len(one) and all(map(is_, map(space.get, one, repeat(MISSING)), one.values()))
         for space, one in zip(spaces, before, strict=True)
     )

@@ -48,6 +48,8 @@ def test_first_values(given):
         (1.0, r"has shape \(\), but"),
         ([1, 2, 3, np.nan], "give finite numbers"),
         ({"a": np.inf}, "give finite numbers"),
+        ({"a": 1j}, "complex"),
+        (np.array([1, 2, 3, 4j]), "complex numbers"),
         ({"a": "x"}, "could not convert string"),
         ("abcd", "could not convert string"),
         (object(), "give a mapping or an array"),

@@ -111,6 +111,17 @@ def test_an_edit_gives_the_key_that_a_new_process_would_give(user, edit):
     assert key_of(user) == after
 
 
+def test_an_attribute_with_no_value_that_is_gone():
+    class Own:
+        note = None
+
+    before = known.members(Own)
+    assert known.has_members(Own, before)
+    del Own.note
+    Own.other = 1
+    assert not known.has_members(Own, before)
+
+
 BROKEN = {
     "a global that is gone": (lambda user: user.pop("helper"), "uses 'helper', which is not defined"),
     "a module's constant that is gone": (lambda user: delattr(user["user"], "K"), "user.K, which does not exist"),
