@@ -82,7 +82,8 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     if not on_gpu:
         return machine
     memory = max(run.workload.fixed + room_of(run) for run in on_gpu)
-    machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
+    speeds = next((run.speeds for run in on_gpu if run.speeds is not None), None)
+    machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu), speeds=speeds)
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
     machine = replace(machine, work=(*machine.work, *gpu_costs(on_gpu), *push_costs(alone)))
     machine = with_host_copy(with_first(with_copies(with_overheads(machine, alone), alone), alone), alone)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from ..executor.cpu.pull import PULL_ACTIVE_RATIO
 from ..executor.cpu.runs import MIN_RUN_EDGES, RANDOM_ACCESS_EDGES
 from ..executor.modes import NOTIFY_PULL, PULL, PUSH
 from ..graph.shape import Shape
+from ..pages.layout import Page
 from .workload import Activity, Workload
 
 CHAIN, PULL_ACTIVE, PUSH_FEW = "chain", "pull-active", "push-few"
@@ -208,3 +210,21 @@ def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[floa
             break
         taken, count = taken + each, count + 1
     return count
+
+
+def notified_vertices(workload: Workload, activity: Activity) -> float:
+    """The expected number of vertices that random edges of the active ones notify."""
+    lists = max(workload.shape.lists, 1)
+    return -lists * math.expm1(-activity.active_edges / lists)
+
+
+def expected_pages(pages: list[Page], notified: int) -> list[Page]:
+    """Choose as many of `pages` as are expected to have a notified vertex, if `notified` random edges notify."""
+    edges, due, chosen = sum(page.edges for page in pages), 0.5, []
+    for page in pages:
+        share = page.edges / max(edges, 1)
+        due += 1.0 if share == 1 else -math.expm1(notified * math.log1p(-share))
+        if due >= 1:
+            chosen.append(page)
+            due -= 1
+    return chosen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from ..executor.protocol import Capabilities, Decision, Sharing
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
-from .demand import CHAIN, Demand, demand_of, of_push, supersteps
+from .demand import CHAIN, Demand, demand_of, expected_pages, notified_vertices, of_push, supersteps
 from .gpu import BufferModel
 from .gpu_pushes import GPU_PUSHES, can_push, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
@@ -150,6 +149,15 @@ class SimulatedCpu:
         """What the program costs in the first of these modes that is known, under this policy."""
         return costs_of(self.machine, self.workload, self.policy, *modes, beside_gpu=self.beside_gpu)
 
+    def shared_costs(self, mode: str) -> WorkCost:
+        """What the program costs in an iteration that is shared with a GPU.
+
+        The notify-pulls that the CPU has for itself beside a GPU are small: they do not tell what edges cost that
+        notify from those that are gathered. The larger ones of a CPU that works alone do.
+        """
+        beside_gpu = self.beside_gpu and mode != NOTIFY_PULL
+        return costs_of(self.machine, self.workload, self.policy, mode, beside_gpu=beside_gpu)
+
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration, or the supersteps of one compiled call."""
         if not (self._chains and decision.mode == PUSH and decision.ahead is not None):
@@ -184,12 +192,12 @@ class SimulatedCpu:
 
     def page_costs(self, activity: Activity, mode: str) -> Callable[[Page], float]:
         """The seconds of a page in an iteration that is shared with a GPU, in which the CPU pulls, or has notified."""
-        seconds, page_seconds = self.edge_seconds(activity, mode), self.costs_of(mode).page
+        seconds, page_seconds = self.edge_seconds(activity, mode), self.shared_costs(mode).page
         return lambda page: seconds * page.edges + page_seconds
 
     def edge_seconds(self, activity: Activity, mode: str) -> float:
         """The seconds of an edge in such an iteration, all cores working, with its part of the vertices' time."""
-        work, data = self.costs_of(mode), self.workload.vertex_data
+        work, data = self.shared_costs(mode), self.workload.vertex_data
         demand = demand_of(self.workload, activity, mode, self.policy, self.cores)
         if mode == NOTIFY_PULL:
             shape, gathered = self.workload.shape, demand.gathered
@@ -439,12 +447,13 @@ class SimulatedHybrid:
         Returns its result, the rates, and the seconds for sharing and for notifying.
         """
         workload, machine, mode = self.cpu.workload, self.cpu.machine, decision.mode
-        work, overhead = self.cpu.costs_of(mode), machine.overhead(workload.traits.name)
+        work, overhead = self.cpu.shared_costs(mode), machine.overhead(workload.traits.name, mode)
         size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
         if mode == NOTIFY_PULL:
             followed = activity.active_edges
             share = workload.gathered(activity) / max(workload.edges, 1)
             notifying = work.of(self.cpu.notify_demand(activity), size) - work.iteration
+            notifying += overhead.notified * notified_vertices(workload, activity)
 
         def measure(edges: int, seconds: float) -> None:
             nonlocal sharing
@@ -478,15 +487,3 @@ def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str, 
 def engine_costs(policy: Policy) -> str:
     """The engine whose costs are those of a policy."""
     return GARAPH if policy.one_partition_per_thread else ANY
-
-
-def expected_pages(pages: list[Page], notified: int) -> list[Page]:
-    """Choose as many of `pages` as are expected to have a notified vertex, if `notified` random edges notify."""
-    edges, due, chosen = sum(page.edges for page in pages), 0.5, []
-    for page in pages:
-        share = page.edges / max(edges, 1)
-        due += 1.0 if share == 1 else -math.expm1(notified * math.log1p(-share))
-        if due >= 1:
-            chosen.append(page)
-            due -= 1
-    return chosen

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from ..dispatch.rates import Speeds
 from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
@@ -21,8 +22,9 @@ ANY = "any"
 """The program name of an entry for all programs that have no entry of their own."""
 CACHE_BYTES = 1 << 20
 """Size (bytes) of a core's own cache: smaller vertex data does not make an edge cheaper."""
-KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
+KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "speeds", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu", "copy")
+SPEED_KEYS = ("cpu", "gpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
@@ -215,6 +217,9 @@ class Machine:
     disks : Disks or None
     host_copy : float or None
         Bytes per second at which one host thread copies values; None if copying takes no time.
+    speeds : Speeds or None
+        What runs on both processors measure of the hardware before they begin (`runtime.speeds`); None if that is not
+        known.
     """
 
     cores: int
@@ -224,6 +229,7 @@ class Machine:
     link: Link | None = None
     disks: Disks | None = None
     host_copy: float | None = None
+    speeds: Speeds | None = None
 
     def copying(self, nbytes: float) -> float:
         """Seconds for one host thread to copy `nbytes` bytes of values."""
@@ -260,10 +266,14 @@ class Machine:
             f"machine with runs of {program}"
         )
 
-    def overhead(self, program: str) -> WorkCost:
-        """The additional costs of an iteration that CPU and GPU share; zero if the machine has no entry for it."""
-        known = {work.program: work for work in self.work if work.processor == BOTH}
-        return known.get(program) or known.get(ANY) or WorkCost(BOTH, ANY, PULL)
+    def overhead(self, program: str, mode: str = PULL) -> WorkCost:
+        """The additional costs of an iteration that CPU and GPU share; zero if the machine has no entry for it.
+
+        An entry of this `mode` takes precedence, and then one of the program over one of any.
+        """
+        known = {(work.mode, work.program): work for work in self.work if work.processor == BOTH}
+        keys = ((each, name) for each in (mode, PULL) for name in (program, ANY))
+        return next((known[key] for key in keys if key in known), WorkCost(BOTH, ANY, PULL))
 
 
 def read_machine(path: str | os.PathLike[str]) -> Machine:
@@ -282,12 +292,15 @@ def read_machine(path: str | os.PathLike[str]) -> Machine:
 def machine_of(document: dict[str, Any]) -> Machine:
     """The machine in a parsed TOML document."""
     toml.known(document, KEYS, "")
-    link, disks = toml.table(document, "link"), toml.table(document, "disks")
+    link, speeds, disks = (toml.table(document, name) for name in ("link", "speeds", "disks"))
     toml.known(link, LINK_KEYS, "link: ")
+    toml.known(speeds, SPEED_KEYS, "speeds: ")
     toml.known(disks, DISK_KEYS, "disks: ")
     gpu_memory = toml.size(document, "gpu_memory")
     if (gpu_memory is None) != (not link):
         raise ParameterError("a GPU needs both gpu_memory and [link]; add the one that is missing, or leave both out")
+    if speeds and not link:
+        raise ParameterError("[speeds] are those of a machine with a GPU; add gpu_memory and [link], or leave them out")
     entries = toml.tables(document, "work")
     if not entries:
         raise ParameterError("the machine does no work; add [[work]] with processor, mode and edge")
@@ -309,6 +322,11 @@ def machine_of(document: dict[str, Any]) -> Machine:
             toml.positive(disks, "random", "disks: "),
         ) if disks else None,
         toml.positive(document, "host_copy", "") if "host_copy" in document else None,
+        Speeds(
+            toml.positive(speeds, "cpu", "speeds: "),
+            toml.positive(speeds, "gpu", "speeds: "),
+            toml.positive(link, "to_device", "link: "),
+        ) if speeds else None,
     )  # fmt: skip
 
 
@@ -356,6 +374,8 @@ def machine_text(machine: Machine, comment: str = "") -> str:
     for name in ("link", "disks"):
         if (part := getattr(machine, name)) is not None:
             lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in vars(part).items())]
+    if machine.speeds is not None:
+        lines += ["", "[speeds]", *(f"{key} = {getattr(machine.speeds, key)!r}" for key in SPEED_KEYS)]
     for work in machine.work:
         lines += ["", "[[work]]"]
         for key, value in vars(work).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from ..apps import registry as programs
 from ..codec.arrays import PACKED
+from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, COMPONENTS, CPU
 from ..executor.partitions import PartitionCounts
@@ -25,6 +27,7 @@ from ..program import VertexId
 from ..program.fields import hints
 from ..runtime.options import HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
+from ..runtime.speeds import GPU_EDGE_BYTES
 from ..system.files import no_such_file
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
@@ -70,6 +73,8 @@ class RecordedRun:
         The GPU's seconds per edge, if a trace has the times of kernels.
     start : str
         The program's parameters and its random source, if an experiment's tables have them.
+    speeds : Speeds or None
+        What the hardware does, if an experiment's machine.json has it.
     """
 
     graph: str
@@ -81,6 +86,7 @@ class RecordedRun:
     copy_rate: float | None = None
     edge_seconds: float | None = None
     start: str = ""
+    speeds: Speeds | None = None
 
     @property
     def seconds(self) -> float:
@@ -129,9 +135,10 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
                 f"{folder}: its runs are of {program}, which is code in a file; if you trust that file, name the "
                 f"program: --program {program}"
             )
-    copy_rate = copy_rate_of(Path(folder) / "machine.json")
+    machine = Path(folder) / "machine.json"
+    copy_rate, speeds = copy_rate_of(machine), speeds_of(machine)
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
-        found = list(recorded_runs(results, iterations, copy_rate))
+        found = [replace(run, copy_rate=copy_rate, speeds=speeds) for run in recorded_runs(results, iterations)]
     if not found:
         raise ParameterError(
             f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components"
@@ -146,9 +153,7 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     return found
 
 
-def recorded_runs(
-    results: Iterable[Record], iterations: Iterable[Record], copy_rate: float | None
-) -> Iterator[RecordedRun]:
+def recorded_runs(results: Iterable[Record], iterations: Iterable[Record]) -> Iterator[RecordedRun]:
     """The runs in the rows of two tables."""
     iterations_of: dict[tuple[int, int], list[Record]] = {}
     for row in iterations:
@@ -157,7 +162,7 @@ def recorded_runs(
     for result in results:
         rows = iterations_of.get((result["combination"], result["repeat"]))
         if rows and result["error"] is None and is_raw(result) and in_supersteps(rows):
-            yield recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate)
+            yield recorded_of(result, sorted(rows, key=lambda row: row["number"]))
 
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
@@ -172,14 +177,26 @@ def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
 
 def copy_rate_of(path: Path) -> float | None:
     """Bytes per second of copies to the GPU from an experiment's machine.json; None if it does not have them."""
+    numbers = numbers_in(path, ("gpus", 0, "to_device"))
+    return numbers[0] if numbers else None
+
+
+def speeds_of(path: Path) -> Speeds | None:
+    """The speeds that an experiment's machine.json has, as `runtime.speeds` measures them; None if one is missing."""
+    numbers = numbers_in(path, ("cpu", "gathers"), ("gpus", 0, "copy"), ("gpus", 0, "to_device"))
+    return Speeds(numbers[0], numbers[1] / GPU_EDGE_BYTES, numbers[2]) if numbers else None
+
+
+def numbers_in(path: Path, *places: tuple[str | int, ...]) -> list[float] | None:
+    """The numbers at `places` in a machine.json; None if there is no such file, or one of them was not measured."""
     if not path.exists():
         return None
     with malformed(path, "does not describe a machine; restore it, or remove it"):
         machine = json.loads(path.read_bytes())
     try:
-        return float(machine["gpus"][0]["to_device"])
+        return [float(functools.reduce(lambda part, key: part[key], place, machine)) for place in places]
     except (ValueError, KeyError, TypeError, IndexError):
-        return None  # the machine has no GPU, or its rate was not measured
+        return None
 
 
 def is_raw(result: Record) -> bool:
@@ -192,7 +209,7 @@ def in_supersteps(rows: Iterable[Record]) -> bool:
     return all(row["mode"] != COMPONENTS for row in rows)
 
 
-def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> RecordedRun:
+def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     """A run from its row in results.parquet and its `rows` in iterations.parquet."""
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
@@ -223,9 +240,7 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
-    return RecordedRun(
-        result["graph"], workload, options, result["threads_used"], room, tuple(rows), copy_rate, start=start
-    )
+    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), start=start)
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedRun:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import nnls
 
-from ..executor.modes import BOTH, PULL
+from ..executor.modes import BOTH, NOTIFY_PULL, PULL
+from .demand import notified_vertices
 from .machine import ANY, Machine, WorkCost
 from .recorded import RecordedRun, is_first, room_of
 from .simulate import simulate
@@ -40,13 +41,14 @@ class Misfit:
     ----------
     error : float
         Mean error, as a share of the measured time, with these costs:
-    constant, slower : float
-        Fixed seconds of each, and how many times longer copies take, in addition.
+    constant, more : float
+        Fixed seconds of each, and in addition the share by which copies take longer, or in a notify-pull the seconds
+        for each notified vertex.
     """
 
     error: float
     constant: float = 0.0
-    slower: float = 0.0
+    more: float = 0.0
 
 
 def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
@@ -58,18 +60,25 @@ def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
         around = ([max(each + k * step, 0.0) for k in (-1, 0, 1)] for each in best)
         for page, launch in itertools.product(*around):
             if (page, launch) not in tried:
-                tried[page, launch] = misfit(with_both(machine, page, launch), shared)
+                tried[page, launch] = misfit(with_both(machine, page, launch), shared, PULL)
         best, step = min(tried, key=lambda costs: tried[costs]), step / 2
     if not tried or math.isinf(tried[best].error):
         return machine
     found = tried[best]
-    machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + found.slower)))
-    return with_both(machine, *best, found.constant)
+    machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + found.more)))
+    machine = with_both(machine, *best, found.constant)
+    notifying = [run for run in runs if any((row["device"], row["mode"]) == (BOTH, NOTIFY_PULL) for row in run.rows)]
+    notified = misfit(with_both(machine, *best, mode=NOTIFY_PULL), notifying, NOTIFY_PULL)
+    if math.isinf(notified.error):
+        return machine
+    return with_both(machine, *best, notified.constant, notified.more, NOTIFY_PULL)
 
 
-def with_both(machine: Machine, page: float, launch: float, constant: float = 0.0) -> Machine:
-    """`machine` with these costs of shared iterations."""
-    both = WorkCost(BOTH, ANY, PULL, page=page, launch=launch, iteration=constant)
+def with_both(
+    machine: Machine, page: float, launch: float, constant: float = 0.0, notified: float = 0.0, mode: str = PULL
+) -> Machine:
+    """`machine` with these costs of shared iterations in a mode."""
+    both = WorkCost(BOTH, ANY, mode, page=page, launch=launch, iteration=constant, notified=notified)
     return replace(machine, work=(*machine.work, both))
 
 
@@ -83,26 +92,27 @@ def shortened(runs: Sequence[RecordedRun]) -> Iterator[RecordedRun]:
             yield replace(run, workload=workload, rows=run.rows[:end])
 
 
-def misfit(machine: Machine, runs: Sequence[RecordedRun]) -> Misfit:
-    """The misfit of a machine without a constant, and whose copies are not slower, infinite if it shares no pull.
+def misfit(machine: Machine, runs: Sequence[RecordedRun], mode: str) -> Misfit:
+    """The misfit in a mode of a machine without a constant and without `more`; infinite if it shares no iteration.
 
-    The first pull of a run does not count: it copies pages that stay on the GPU.
+    The first iteration of a run in its mode does not count: it copies pages that stay on the GPU.
     """
     assert machine.link is not None
     found = list[tuple[float, float, float]]()
     for run in runs:
         done = simulate(run.workload, machine, run.options, room_of(run)).iterations
-        for row, again in zip(run.rows, done, strict=True):
-            if row["device"] == BOTH == again.device and row["mode"] == PULL == again.mode and not is_first(run, row):
-                copying = row["to_device"] / machine.link.to_device
-                found.append((row["seconds"], row["seconds"] - again.seconds, copying))
+        for row, again, activity in zip(run.rows, done, run.workload.activities, strict=True):
+            if row["device"] == BOTH == again.device and row["mode"] == mode == again.mode and not is_first(run, row):
+                notified = notified_vertices(run.workload, activity)
+                counted = row["to_device"] / machine.link.to_device if mode == PULL else notified
+                found.append((row["seconds"], row["seconds"] - again.seconds, counted))
     if not found:
         return Misfit(math.inf)
-    measured, rest, copying = np.array(found).T
-    table, right = np.column_stack([np.ones(len(found)), copying]) / measured[:, None], rest / measured
+    measured, rest, counted = np.array(found).T
+    table, right = np.column_stack([np.ones(len(found)), counted]) / measured[:, None], rest / measured
     errors = np.ones(len(found))
     for _ in range(WEIGHINGS):
         weights = 1 / np.sqrt(np.maximum(errors, LEAST_ERROR))
-        (constant, slower), _ = nnls(table * weights[:, None], right * weights)
-        errors = np.abs(right - table @ [constant, slower])
-    return Misfit(float(errors.mean()), float(constant), float(slower))
+        (constant, more), _ = nnls(table * weights[:, None], right * weights)
+        errors = np.abs(right - table @ [constant, more])
+    return Misfit(float(errors.mean()), float(constant), float(more))

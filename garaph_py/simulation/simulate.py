@@ -79,7 +79,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
     policy, activities = options.policy, workload.activities
     measures = options.device == HYBRID and policy.hardware and activities
-    speeds = speeds_of(workload, machine, policy) if measures else None
+    speeds = machine.speeds or speeds_of(workload, machine, policy) if measures else None
     scheduler = scheduler_of(workload, options, executor.capabilities, executor.pages, k, speeds)
     done = Simulation()
     unfinished = unfinished_edges(workload)

@@ -10,13 +10,14 @@ import pyarrow.parquet as parquet
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
 from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fit, fitted
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost
-from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace
+from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace, speeds_of
 from garaph_py.simulation.replay import replay
 from tests.support.command import garaph
 from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
@@ -107,7 +108,9 @@ def test_copies_and_the_first_iteration_have_costs_of_their_own():
     work = tuple(replace(one, first=2e-3) if one.processor == GPU else one for one in KNOWN.work)
     known = replace(KNOWN, work=work, link=replace(KNOWN.link, copy=3e-4))
     runs = [recorded(scale, SUMS, GPU, share, known) for scale in (17, 18, 19) for share in (0.25, 2.0)]
-    machine = calibrate([replace(run, copy_rate=5e10) for run in runs])
+    speeds = Speeds(4e9, 1e11, 5e10)
+    machine = calibrate([replace(run, copy_rate=5e10, speeds=speeds) for run in runs])
+    assert machine.speeds == speeds
     found = machine.work_of(GPU, "PageRank", PULL)
     assert machine.link.copy == pytest.approx(3e-4, rel=0.1)
     assert found.first == pytest.approx(2e-3, rel=0.1)
@@ -231,6 +234,13 @@ def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
     if text is not None:
         (tmp_path / "machine.json").write_text(text)
     assert copy_rate_of(tmp_path / "machine.json") == known
+    assert speeds_of(tmp_path / "machine.json") is None
+
+
+def test_speeds_are_what_the_experiment_measured(tmp_path):
+    machine = {"cpu": {"gathers": 4e9}, "gpus": [{"to_device": 5e10, "copy": 36e11}]}
+    (tmp_path / "machine.json").write_text(json.dumps(machine))
+    assert speeds_of(tmp_path / "machine.json") == Speeds(4e9, 1e11, 5e10)
 
 
 @pytest.mark.parametrize("text", ["", '{"gpus": [', "\0", "[" * 100_000])

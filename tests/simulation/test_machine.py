@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import DeviceMemoryError, FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, NOTIFY_PULL, PULL
 from garaph_py.simulation import Machine, read_machine, simulate, write_machine
-from garaph_py.simulation.machine import Disks
+from garaph_py.simulation.machine import Disks, WorkCost, machine_of
 from tests.support.simulated import KNOWN, MACHINE, SMALL, how, workload
 
 
@@ -19,7 +20,8 @@ from tests.support.simulated import KNOWN, MACHINE, SMALL, how, workload
     ('gpu_memory = "1GiB"', "", "needs both"), ("to_device = 1e9", "to_device = -1", "link: to_device=-1"),
     ("to_device = 1e9", "to_device = nan", "to_device=nan"), ('"gpu"', '"tpu"', "work 2: processor='tpu'"),
     ("edge = 1e-9", "edge = [1, 2, 3]", "work 1: edge="), ("edge = 1e-9", "", "work 1: takes no time"),
-    ("[link]", "link = 3\n[other]", "'other'"),
+    ("[link]", "link = 3\n[other]", "'other'"), ("[link]", "[speeds]\ncpu = 1\n[link]", "speeds: gpu is"),
+    ("[link]", "[speeds]\nlink = 1\n[link]", "there is no 'link'"),
     ("cores = 2", "cores = 2\nhost_copy = 0", "host_copy=0"), ("[[work]]", "[work]", "TOML"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_machine_is_said(tmp_path, before, after, said):
@@ -32,9 +34,25 @@ def test_what_is_wrong_with_a_machine_is_said(tmp_path, before, after, said):
     assert said in str(error.value)
 
 
+def test_speeds_need_a_gpu():
+    with pytest.raises(ParameterError, match="a machine with a GPU"):
+        machine_of({"cores": 1, "speeds": {"cpu": 1.0, "gpu": 1.0}, "work": [{"processor": "cpu", "edge": 1.0}]})
+
+
+def test_the_costs_of_sharing_are_those_of_the_mode():
+    both = [WorkCost("both", "any", mode, page=1.0) for mode in (PULL, NOTIFY_PULL)]
+    machine = Machine(1, tuple(both))
+    assert [machine.overhead("BFS", mode) for mode in (PULL, NOTIFY_PULL)] == both
+    assert Machine(1, tuple(both[:1])).overhead("BFS", NOTIFY_PULL) == both[0]
+
+
 def test_machines_are_written_as_they_are_read(tmp_path):
     beside, both = replace(KNOWN.work[0], beside_gpu=True), replace(KNOWN.work[-1], program="PageRank", launch=1e-4)
-    machine = replace(KNOWN, host_memory=1 << 36, disks=Disks(3, 5e8, 5e7), work=(*KNOWN.work, beside, both))
+    assert KNOWN.link is not None
+    speeds = Speeds(4e9, 1e11, KNOWN.link.to_device)
+    machine = replace(
+        KNOWN, speeds=speeds, host_memory=1 << 36, disks=Disks(3, 5e8, 5e7), work=(*KNOWN.work, beside, both)
+    )
     write_machine(machine, tmp_path / "machine.toml", "two\nlines")
     assert read_machine(tmp_path / "machine.toml") == machine
     with pytest.raises(FormatError, match="no such file"):

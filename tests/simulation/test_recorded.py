@@ -20,7 +20,7 @@ def result():
 
 def test_a_deterministic_run_whose_gpu_failed(result):
     rows = [{"device": device, "mode": "pull", "f": 1.0, "active": 3, "edges": 10} for device in ("gpu", "cpu")]
-    recorded = recorded_of(result, rows, None)
+    recorded = recorded_of(result, rows)
     assert recorded.options.device == "hybrid"
     assert recorded.workload.traits.synchronous
 
@@ -40,26 +40,26 @@ def test_only_runs_in_supersteps_can_be_followed(tmp_path, sync):
 def test_runs_that_found_components_are_left_out(result, mode):
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": "cpu"}
     row = {"device_used": "cpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
-    found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}], None))
+    found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
     assert len(found) == (mode == "pull")
 
 
 def test_the_memory_that_a_run_used_counts(result):
     """An experiment may give it as a share of the edges."""
-    bounded = recorded_of(result | {"gpu_memory": "1/2", "gpu_memory_used": 1 << 20}, [], None)
+    bounded = recorded_of(result | {"gpu_memory": "1/2", "gpu_memory_used": 1 << 20}, [])
     assert bounded.room == (1 << 20) - bounded.workload.fixed
-    assert recorded_of(result | {"gpu_memory": "1MiB"}, [], None).room == bounded.room  # a table of an earlier version
-    assert recorded_of(result, [], None).room is None
+    assert recorded_of(result | {"gpu_memory": "1MiB"}, []).room == bounded.room  # a table of an earlier version
+    assert recorded_of(result, []).room is None
 
 
 def test_the_shape_of_the_graph_is_in_the_table(result):
     earlier = {"graph_lists": 1000, "graph_turns": 900, "graph_near": 0.5, "graph_far": 0.25}
     shape = earlier | {"graph_irregular": 0.75, "graph_imbalance": 1.25}
-    assert recorded_of(result | shape, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 0.75, 1.25)
-    assert recorded_of(result | earlier, [], None).workload.shape == Shape(1000, 900, 0.5, 0.25, 1.0, 1.0)
-    assert recorded_of(result, [], None).workload.shape == Shape.expected(100, 10)
+    assert recorded_of(result | shape, []).workload.shape == Shape(1000, 900, 0.5, 0.25, 0.75, 1.25)
+    assert recorded_of(result | earlier, []).workload.shape == Shape(1000, 900, 0.5, 0.25, 1.0, 1.0)
+    assert recorded_of(result, []).workload.shape == Shape.expected(100, 10)
 
 
 def test_whether_sources_are_nearby_is_in_the_table(result):
-    found = [recorded_of(result | {"graph_nearby": one}, [], None).workload.nearby for one in (True, False, None)]
+    found = [recorded_of(result | {"graph_nearby": one}, []).workload.nearby for one in (True, False, None)]
     assert found == [True, False, True]  # the graph has 100 vertices

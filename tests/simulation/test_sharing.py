@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from garaph_py.executor.modes import BOTH, CPU, GPU, PULL
+from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL
 from garaph_py.simulation import simulate
-from garaph_py.simulation.machine import UnitCost, WorkCost
+from garaph_py.simulation.machine import Machine, UnitCost, WorkCost
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.sharing import shortened, with_sharing
-from tests.support.simulated import KNOWN, SUMS, how, recorded
+from garaph_py.simulation.workload import Activity
+from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
 
 WITHOUT = replace(KNOWN, work=(
     WorkCost(CPU, "PageRank", PULL, UnitCost(3e-9), iteration=2e-4), WorkCost(GPU, "PageRank", PULL, UnitCost(1e-11)),
@@ -56,6 +57,31 @@ def test_a_disturbed_iteration_changes_little():
     runs = [paged(scale, share) for scale in (18, 19) for share in (0.25, 2.0)]
     found = with_sharing(WITHOUT, [disturbed(runs[0]), *runs[1:]]).overhead("PageRank")
     assert found.iteration == pytest.approx(COSTS.iteration, rel=0.1)
+
+
+def test_costs_of_a_shared_notification_are_found():
+    """The constant and what a notified vertex costs, beside what a page costs."""
+    pull = replace(COSTS, launch=0.0)  # what launching costs is hardly seen here
+    known = replace(pull, mode=NOTIFY_PULL, iteration=2e-3, notified=5e-9)
+    gpu = WorkCost(GPU, "any", PULL, UnitCost(1e-11))
+    cpu = tuple(WorkCost(CPU, "any", mode, UnitCost(3e-9), iteration=2e-4) for mode in (PULL, NOTIFY_PULL))
+    without = replace(KNOWN, work=(*cpu, gpu))
+    machine = replace(without, work=(*without.work, pull, known))
+    runs = [notified(scale, machine) for scale in (18, 19)]
+    assert {row["mode"] for run in runs for row in run.rows if row["device"] == BOTH} == {NOTIFY_PULL, PULL}
+    found = with_sharing(without, runs).overhead("PageRank", NOTIFY_PULL)
+    assert (found.iteration, found.notified) == pytest.approx((known.iteration, known.notified), rel=0.15)
+
+
+def notified(scale: int, machine: Machine) -> RecordedRun:
+    """A run like `paged` of a relaxation, in which all, and then ever fewer vertices are active."""
+    run = recorded(scale, LABELS, "hybrid", 0.25, machine)
+    n, m = run.workload.vertices, run.workload.edges
+    shares = (1.0, 1.0, 1.0, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
+    activities = tuple(Activity(int(n * share), int(m * share)) for share in shares)
+    work = replace(run.workload, activities=activities, page_edges=m // 16)
+    rows = simulate(work, machine, how("hybrid", "garaph"), run.room).iterations
+    return replace(run, workload=work, options=how("hybrid", "garaph"), rows=tuple(row._asdict() for row in rows))
 
 
 def test_only_the_first_shared_pulls_are_simulated():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,13 +15,14 @@ from hypothesis import strategies as st
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
+from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Decision
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
-from garaph_py.simulation.executor import expected_pages
+from garaph_py.simulation.demand import expected_pages, notified_vertices
 from garaph_py.simulation.machine import Disks, Link, UnitCost, WorkCost
 from garaph_py.simulation.spec import read_spec
 from garaph_py.simulation.workload import (
@@ -149,6 +151,25 @@ def test_the_modelled_machine_s_speeds_are_what_rates_begin_with():
     done = simulate(workload(LABELS, [Activity(8, 256)]), SMALL, how("hybrid", "garaph"), room=2048)
     assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 8 / 6)
     assert done.iterations[0].device == CPU
+
+
+def test_speeds_that_the_machine_says_come_first():
+    machine = replace(SMALL, speeds=Speeds(256.0, 512.0, 1024.0))  # the hardware's CPU pulls twice as fast
+    done = simulate(workload(LABELS, [Activity(8, 256)]), machine, how("hybrid", "garaph"), room=2048)
+    assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 4 / 6)
+
+
+def test_a_shared_notification_costs_what_a_cpu_alone_takes_and_more_for_each_notified_vertex():
+    work, options = workload(LABELS, [Activity(8, 256)]), how("hybrid", "garaph:hardware=no")
+    before = simulate(work, SMALL, options, room=2048).seconds
+    alone = WorkCost(CPU, "any", NOTIFY_PULL, UnitCost(1 / 128))
+    beside = replace(alone, edge=UnitCost(9.0), beside_gpu=True)
+    assert simulate(work, replace(SMALL, work=(*SMALL.work, alone, beside)), options, room=2048).seconds == before
+    both = WorkCost(BOTH, "any", NOTIFY_PULL, iteration=2.0, notified=0.5)
+    done = simulate(work, replace(SMALL, work=(*SMALL.work, both)), options, room=2048)
+    assert done.seconds == pytest.approx(before + 2.0 + 0.5 * notified_vertices(work, work.activities[0]))
+    lists = work.shape.lists
+    assert notified_vertices(work, Activity(8, 256)) == pytest.approx(lists * (1 - math.exp(-256 / lists)))
 
 
 def test_the_modelled_machine_s_speeds_count_all_that_an_edge_costs():
