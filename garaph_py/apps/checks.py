@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError, VerificationError
 from ..graph import Graph
 from ..pages.passes import EdgeChunk, listed
+from ..program.vertex_data import vertex_numbers
 
 Array = npt.NDArray[Any]
 
@@ -146,6 +147,13 @@ def require_kept(program: Any, graph: Graph, result: Any, kept: Array) -> None:
         at = int(np.argmax(wrong))
         problem = f"is {result.values[at]}, and not the {kept[at]} at which it is kept"
         raise VerificationError(f"{type(program).__name__}: the value at vertex {graph.ids[at]} {problem}")
+
+
+def fixed_values(program: Any, graph: Graph, result: Any) -> Array:
+    """The program's parameter `fixed` for each vertex, NaN for free ones; `VerificationError` if a value is another."""
+    fixed = np.broadcast_to(vertex_numbers(program, "fixed", np.nan, graph, np.dtype(np.float64)), graph.n)
+    require_kept(program, graph, result, fixed)
+    return fixed
 
 
 # wide: a program, its answer, and what says how exact the answer is.

@@ -6,12 +6,11 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from ..program.vertex_data import vertex_numbers
 from .checks import (
     finite_values,
+    fixed_values,
     require_finite_edges,
     require_finite_vertices,
-    require_kept,
     require_positive,
     require_settled,
     weighted_mean,
@@ -80,7 +79,6 @@ class CircuitSimulation(FloatProgram):
 
     def verify(self, graph, result):
         """Raise `VerificationError` if a fixed potential has changed, or currents do not add up to 0 in the end."""
-        fixed = np.broadcast_to(vertex_numbers(self, "fixed", np.nan, graph, np.dtype(np.float64)), graph.n)
-        require_kept(self, graph, result, fixed)
+        fixed = fixed_values(self, graph, result)
         right, reach, size = weighted_mean(self, graph, finite_values(self, graph, result))
         require_settled(self, graph, result, np.where(np.isnan(fixed), right, np.nan), reach, size)

@@ -6,13 +6,12 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from ..program.vertex_data import vertex_numbers
 from .checks import (
     finite_values,
+    fixed_values,
     in_sums,
     require_finite_edges,
     require_finite_vertices,
-    require_kept,
     require_positive,
     require_settled,
 )
@@ -84,8 +83,7 @@ class HeatSimulation(FloatProgram):
 
     def verify(self, graph, result):
         """Raise `VerificationError` if a vertex is not at its fixed heat, or heat flows after the run has converged."""
-        fixed = np.broadcast_to(vertex_numbers(self, "fixed", np.nan, graph, np.dtype(np.float64)), graph.n)
-        require_kept(self, graph, result, fixed)
+        fixed = fixed_values(self, graph, result)
         heat = finite_values(self, graph, result)
         conducted = in_sums(graph, np.ones(graph.n), weighted=True)
         flow = self.conductivity * (in_sums(graph, heat, weighted=True) - conducted * heat)
