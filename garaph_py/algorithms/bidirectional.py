@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..executor.cpu.walk import bit_of
 from ..native import Kernel
 
 Array = npt.NDArray[Any]
@@ -40,7 +41,7 @@ def expand(offsets, others, queue, origins, first, last, seen, far_seen):
         v = np.int64(queue[place])
         for e in range(offsets[v], offsets[v + 1]):
             w = np.int64(others[e])
-            bit = np.uint64(1) << np.uint64(w & 63)
+            bit = bit_of(w)
             if seen[w >> 6] & bit == 0:
                 seen[w >> 6] |= bit
                 queue[stop], origins[stop] = w, place
@@ -52,7 +53,7 @@ def expand(offsets, others, queue, origins, first, last, seen, far_seen):
 
 def mark(seen, v):
     """Add the vertex v to a set of bits."""
-    seen[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+    seen[v >> 6] |= bit_of(v)
 
 
 def place_in(queue, v):
@@ -76,22 +77,17 @@ def meet(
     mark(seen, source)
     mark(far_seen, target)
     first, last, back_first, back_last = np.int64(0), np.int64(1), np.int64(0), np.int64(1)
-    while first < last and back_first < back_last:
+    while first < last and back_first < back_last:  # an end that is negative ends it
         if last - first <= back_last - back_first:
-            stop = expand(offsets, others, forward, before, first, last, seen, far_seen)
-            if stop < 0:
-                places[0] = -stop - 1
-                places[1] = place_in(backward, forward[places[0]])
-                return True
-            first, last = last, stop
+            first, last = last, expand(offsets, others, forward, before, first, last, seen, far_seen)
         else:
-            stop = expand(back_offsets, back_others, backward, after, back_first, back_last, far_seen, seen)
-            if stop < 0:
-                places[1] = -stop - 1
-                places[0] = place_in(forward, backward[places[1]])
-                return True
-            back_first, back_last = back_last, stop
-    return False
+            ends = back_first, back_last
+            back_first, back_last = back_last, expand(back_offsets, back_others, backward, after, *ends, far_seen, seen)
+    if last >= 0 and back_last >= 0:
+        return False
+    met = forward[-last - 1] if last < 0 else backward[-back_last - 1]
+    places[0], places[1] = place_in(forward, met), place_in(backward, met)
+    return True
 
 
 MEET = Kernel("i64 i64 i64* u32* i64* u32* u32* u32* u32* u32* u64* u64* i64*", meet)

@@ -9,11 +9,12 @@ import numpy.typing as npt
 
 from ..apps.checks import require_edges
 from ..errors import GraphError
+from ..executor.cpu.walk import bit_of
 from ..graph import Graph
 from ..native import Kernel, PerCall, atomic_add
 from .in_memory import Call
 from .simple import COUNT_NEIGHBOURS
-from .triangles import ORIENT, bit_of, oriented, sets_for
+from .triangles import ORIENT, enter, oriented, sets_for
 
 Array = npt.NDArray[Any]
 
@@ -30,10 +31,7 @@ def add_intensities(cuts, pieces, taken, offsets, others, roots, near, places, f
     while piece < pieces:
         for u in range(cuts[piece], cuts[piece + 1]):
             begin, end = offsets[u], offsets[u + 1]
-            for e in range(begin, end):
-                v = np.int64(others[e])
-                near[v >> 6] |= bit_of(v)
-                places[v] = e - begin
+            enter(others, begin, end, near, places)
             total = np.float64(0)
             for e in range(begin, end):
                 v = np.int64(others[e])

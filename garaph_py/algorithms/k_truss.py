@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..executor.cpu.walk import bit_of
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..graph.arrays import GraphArrays
@@ -14,7 +15,7 @@ from ..native import Kernel, PerCall, atomic_add
 from ..system.arguments import explained
 from .in_memory import Call, in_memory
 from .k_core import check_k, k_core
-from .triangles import bit_of, check_for_triangles
+from .triangles import check_for_triangles, enter
 
 Array = npt.NDArray[Any]
 
@@ -123,10 +124,7 @@ def take_triangles(cuts, pieces, taken, offsets, ends, others, least, counts, le
         for u in range(cuts[piece], cuts[piece + 1]):
             if not changed[u]:
                 continue
-            for e in range(offsets[u], ends[u]):
-                w = np.int64(others[e])
-                near[w >> 6] |= bit_of(w)
-                places[w] = e - offsets[u]
+            enter(others, offsets[u], ends[u], near, places)
             for e in range(offsets[u], ends[u]):
                 if leaves[e]:
                     v = np.int64(others[e])

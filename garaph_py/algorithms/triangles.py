@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..executor.cpu.walk import bit_of
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..native import Kernel, PerCall, atomic_add
@@ -46,9 +47,12 @@ def orient(first, last, offsets, others, values, ranks, fill, valued, out_offset
     return 0
 
 
-def bit_of(v):
-    """The bit of the vertex v in its word of a set."""
-    return np.uint64(1) << np.uint64(v & 63)
+def enter(others, begin, end, near, places):
+    """Add the vertices of a list to the set `near`, and note in `places` where in the list each of them is."""
+    for e in range(begin, end):
+        v = np.int64(others[e])
+        near[v >> 6] |= bit_of(v)
+        places[v] = e - begin
 
 
 # wide: a compiled function takes its arrays one by one.
@@ -67,10 +71,7 @@ def count_triangles(cuts, pieces, taken, offsets, others, near, places, found, c
             begin, end = offsets[u], offsets[u + 1]
             if end - begin < 2:
                 continue
-            for e in range(begin, end):
-                v = np.int64(others[e])
-                near[v >> 6] |= bit_of(v)
-                places[v] = e - begin
+            enter(others, begin, end, near, places)
             total = np.int64(0)
             for e in range(begin, end):
                 v = np.int64(others[e])
