@@ -17,7 +17,7 @@ from typing import Any
 _pending: list[int] = []
 """The signals that have come and have not been delivered."""
 _before: dict[int, Any] = {}
-"""The handlers that `check` calls, by signal: those that were set before `deferred`."""
+"""The handlers that `check` calls, by signal: those that were set before `deferred`. Empty outside such blocks."""
 _ignored = 0
 """How many pending signals `check` ignores; see `hold_first`."""
 
@@ -30,7 +30,7 @@ def deferred(termination: bool = False) -> Iterator[None]:
     deferred too; if the process has no handler for it, it raises `SystemExit`.
 
     The block has no effect in threads other than the main one, which Python does not interrupt; for signals that are
-    ignored; and inside another such block.
+    ignored; and inside another such block, unless another handler has been set there, which it then defers.
     """
     installed: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # each question to `signal` takes microseconds
@@ -41,8 +41,9 @@ def deferred(termination: bool = False) -> Iterator[None]:
     if not handlers or _note in handlers.values():
         yield
         return
+    outer = dict(_before)  # not empty if this block is inside another one
+    waiting = list(_pending) if outer else []
     _pending.clear()
-    _before.clear()
     _before.update(handlers)
     for number in handlers:
         signal.signal(number, _note)
@@ -53,11 +54,15 @@ def deferred(termination: bool = False) -> Iterator[None]:
         ending = True
         raise
     finally:
+        _before.clear()
+        _before.update(outer)
         for number in reversed(handlers):  # once the last handler is back, any line may be interrupted
             if (last := signal.signal(number, installed[number])) is not _note:
                 signal.signal(number, last)  # a callback has set another handler
-        if _pending and not ending:
-            handlers[_pending[0]](_pending[0], None)
+        came = [number for number in _pending if number in handlers]
+        _pending[:] = waiting + [number for number in _pending if number not in handlers]
+        if came and not ending:
+            handlers[came[0]](came[0], None)
 
 
 def deferring() -> bool:

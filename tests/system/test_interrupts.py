@@ -70,6 +70,29 @@ def test_a_check_in_an_inner_block_calls_the_outer_handler(heard):
         assert len(heard) == 1
 
 
+def test_an_inner_block_defers_a_handler_that_was_set_in_the_outer_one(heard):
+    """What the outer block has deferred waits for its end, and its other signals stay deferred."""
+    ended, inside = [], []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
+    try:
+        with interrupts.deferred(termination=True):
+            press()
+            signal.signal(signal.SIGINT, lambda number, frame: inside.append(number))
+            with interrupts.deferred():
+                press()
+                signal.raise_signal(signal.SIGTERM)
+                assert not inside
+            assert len(inside) == 1
+            assert not heard + ended
+            interrupts.check()
+            assert not inside[1:]
+        assert len(heard + ended) == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with interrupts.deferred():
+        assert not interrupts.pending()
+
+
 def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
     with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
         press()
