@@ -289,9 +289,9 @@ class History:
 
 
 def forget_oldest(remembered: dict[Any, Any]) -> None:
-    """Forget what was added first, if there are too many entries."""
-    if len(remembered) > MOST_KINDS:
-        remembered.pop(next(iter(remembered)))
+    """Forget what was added first, if there are too many entries. Other threads may add and forget entries, too."""
+    for key in list(remembered)[:-MOST_KINDS]:
+        remembered.pop(key, None)
 
 
 def kind(bound: BoundProgram, options: RunOptions, threads: int) -> Hashable:

@@ -338,6 +338,17 @@ def test_a_graph_remembers_few_kinds():
     assert len(history._kinds["PageRank"].times) == MOST_KINDS
 
 
+def test_two_threads_may_forget_the_same_entry():
+    class Shared(dict):
+        def pop(self, key, *default):
+            super().pop(key, None)  # another thread is faster
+            return super().pop(key, *default)
+
+    remembered = Shared.fromkeys(range(MOST_KINDS + 1))
+    learned.forget_oldest(remembered)
+    assert list(remembered) == list(range(1, MOST_KINDS + 1))
+
+
 def test_kinds_of_calls():
     graph = gp.from_edges([0, 1], [1, 2])
     same, other = RunOptions(verify=True), RunOptions(iterations=3)
