@@ -289,10 +289,10 @@ def even_offsets(vertices: int, edges: int) -> Array:
     Assumes that all vertices have about the same number of edges.
     """
     runs = min(max(vertices, 1), MAX_RUNS)
-    return (
-        np.arange(runs + 1, dtype=np.int64) * (edges // runs)
-        + np.arange(runs + 1, dtype=np.int64) * (edges % runs) // runs
-    )
+    numbers = np.arange(runs + 1, dtype=np.int64)
+    offsets: Array = numbers * (edges // runs) + numbers * (edges % runs) // runs
+    offsets.setflags(write=False)  # callers share it
+    return offsets
 
 
 def bind_for_types(program: VertexProgram, weighted: bool) -> BoundProgram:

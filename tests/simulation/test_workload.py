@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,11 @@ def test_graphs_that_nobody_holds_have_all_their_edges(n, m):
     assert pages[0].first_vertex == 0
     assert pages[-1].last_vertex == n
     assert all(a.last_vertex == b.first_vertex for a, b in pairwise(pages))
+
+
+def test_nobody_changes_the_offsets_that_all_share():
+    with pytest.raises(ValueError, match="read-only"):
+        even_offsets(8, 64)[0] = 1
 
 
 def test_pages_never_fit_exactly():
