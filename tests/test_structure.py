@@ -192,6 +192,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", RULES.values(), ids=RULES)
 def test_rules_are_kept(broken):
     assert broken() == set()
@@ -237,6 +238,7 @@ def test_tests_mirror_the_package():
     assert not lost
 
 
+@pytest.mark.slow
 def test_no_test_imports_another():
     """What tests share is in tests/support or in a conftest."""
     found = []

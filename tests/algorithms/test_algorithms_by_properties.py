@@ -63,6 +63,7 @@ def test_katz_centrality_solves_its_equation(directed):
     assert found == pytest.approx(0.002 * (matrix_of(graph, simple=False).T @ found) + 1)
 
 
+@pytest.mark.slow
 def test_eigenvector_centrality_is_an_eigenvector():
     graph = graph_of(directed=False)
     found = ALGORITHMS.eigenvector_centrality(graph, tol=1e-12, max_iter=1000).values
@@ -84,6 +85,7 @@ def test_triangles_and_clustering_follow_from_closed_paths():
     assert ALGORITHMS.transitivity(graph) == pytest.approx(closed.sum() / pairs.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 def test_weak_components_are_closed_and_connected(directed):
     graph = graph_of(directed, scale=12)

@@ -9,6 +9,7 @@ import garaph_py as gp
 from tests.support.networkx_graphs import pairs
 
 
+@pytest.mark.slow
 @given(pairs(directed=False, least=1), st.booleans())
 def test_networkx_has_the_same(both, count_zeros):
     if count_zeros or any(nx.triangles(both.theirs).values()):

@@ -68,6 +68,7 @@ def test_a_graph_on_disk_is_refused(tmp_path):
         betweenness_centrality(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(valued_graphs(least=1))
 def test_lengths(threads, both):
@@ -78,7 +79,7 @@ def test_lengths(threads, both):
     )
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_larger_graph_with_lengths(directed, threads):
     ours, theirs = random_valued(3, 120, 500, directed)

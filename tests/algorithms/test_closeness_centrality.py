@@ -10,6 +10,7 @@ from garaph_py.algorithms import closeness_centrality
 from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(), st.booleans())
 def test_networkx_has_the_same(threads, both, wf_improved):
@@ -30,6 +31,7 @@ def test_more_vertices_than_a_word_has_bits(directed, threads):
     assert ours.stats.edges > both.ours.m
 
 
+@pytest.mark.slow
 def test_only_one_vertex_may_be_asked_for_if_edges_are_on_disk(tmp_path):
     both = random_pair(1, 40, 3000, directed=True)
     stored = on_disk(both.ours, tmp_path / "g")
@@ -72,6 +74,7 @@ def test_lengths_must_not_be_negative_nor_inexact(length):
         closeness_centrality(graph, distance=True)
 
 
+@pytest.mark.slow
 @given(valued_graphs())
 def test_lengths_of_one_vertex(both):
     ours, theirs = both

@@ -22,6 +22,7 @@ def test_networkx_has_the_same(both):
     np.testing.assert_allclose(found.values, [expected[v] for v in simple.ids], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [True, False])
 def test_weights_are_networkx_s(tmp_path, weight):
     rng = np.random.default_rng(7)
@@ -58,6 +59,7 @@ def test_bad_arguments():
             gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=tol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed", "disk"])
 def test_an_undirected_path_takes_few_iterations(tmp_path, encoding):
     n = 40
@@ -71,6 +73,7 @@ def test_an_undirected_path_takes_few_iterations(tmp_path, encoding):
     assert found.stats.edges == len(found.stats.history) * graph.m
 
 
+@pytest.mark.slow
 def test_undirected_weights_are_those_of_the_matrix():
     rng = np.random.default_rng(3)
     u, v, w = np.arange(30), (np.arange(30) + 1) % 30, rng.integers(1, 9, 30)

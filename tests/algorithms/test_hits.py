@@ -30,6 +30,7 @@ def test_networkx_has_the_same(seed):
     np.testing.assert_allclose(found.column("authority"), [authorities[k] for k in range(40)], atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [True, False])
 def test_they_are_singular_vectors(tmp_path, weight):
     u, v, w = random_edges(9, 50, 400)
@@ -95,6 +96,7 @@ def test_bad_arguments():
             gp.algorithms.hits(graph, tol=tol)
 
 
+@pytest.mark.slow
 def test_vectors_count_as_memory_of_a_graph_on_disk(tmp_path):
     """17 MiB are enough for a run, but not for a run beside the vectors of the algorithm: 5 of 512 KiB."""
     gp.save(gp.rmat(16, 64, seed=1), tmp_path / "g")

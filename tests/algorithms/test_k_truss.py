@@ -27,6 +27,7 @@ def test_networkx_has_the_same(threads, both, k):
     assert not ours.directed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4, 6])
 def test_every_edge_is_in_triangles(k, threads):
     """A larger graph of two trusses and what lies between them; each edge keeps its value."""

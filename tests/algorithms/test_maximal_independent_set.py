@@ -27,6 +27,7 @@ def greedy(both, seed):
     return sorted(taken)
 
 
+@pytest.mark.slow
 @given(pairs(directed=False), st.integers(0, 1 << 40))
 def test_it_is_the_greedy_set_of_a_random_order(both, seed):
     found = gp.algorithms.maximal_independent_set(both.ours, seed=seed)

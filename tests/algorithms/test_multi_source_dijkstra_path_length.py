@@ -17,6 +17,7 @@ from tests.support.networkx_graphs import valued_graphs
 CUTOFFS = [None, 0, 1, 2.5, 4, 1e300, np.inf]
 
 
+@pytest.mark.slow
 @given(
     valued_graphs(),
     st.sets(st.integers(0, 7), min_size=1),
@@ -33,6 +34,7 @@ def test_networkx_has_the_same(both, sources, weight, cutoff):
     assert {v: found[v] for v in ours.ids[reached]} == expected
 
 
+@pytest.mark.slow
 def test_the_program_verifies_its_answer():
     graph = gp.rmat(6, 4, weights=(0, 9))
     starts = np.zeros(graph.n, np.int32)

@@ -12,6 +12,7 @@ from garaph_py.algorithms import shortest_path
 from tests.support.networkx_graphs import valued_graphs
 
 
+@pytest.mark.slow
 @given(valued_graphs(), st.sampled_from([None, "weight"]), st.booleans())
 def test_it_is_as_short_as_networkx_s(both, weight, packed):
     ours, theirs = both

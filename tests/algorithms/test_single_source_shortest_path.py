@@ -24,6 +24,7 @@ def same(found, expected, weight):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, module.FEW_EDGES])
 @given(both=valued_graphs(), weight=st.booleans())
 def test_they_are_those_to_each_target(few, both, weight):
@@ -52,6 +53,7 @@ def test_paths_end_at_the_cutoff(both, weight, cutoff):
         single_source_shortest_path(ours, 0, cutoff="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 def test_near_targets_need_no_tree(monkeypatch, directed):
     graph = gp.rmat(12, 16, directed=directed)

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 SHAPES = ((1, 60, 400), (2, 700, 900), (3, 5000, 20000))
 CASES = EXACT + FLOAT
+QUICK = ("PageRank", "BFS", "SSSP-int", "ConnectedComponents")
+"""The cases whose kernels many other quick tests use."""
 UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
 
 
@@ -29,7 +31,7 @@ UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
 @pytest.mark.parametrize(
     ("case", "directed"),
     [
-        pytest.param(case, directed, marks=pytest.mark.slow if case.name in ("SSSP-float", "SSWP-float") else ())
+        pytest.param(case, directed, marks=() if case.name in QUICK else pytest.mark.slow)
         for case in CASES
         for directed in (True, False)
         if not (directed and case in UNDIRECTED_ONLY)
@@ -140,7 +142,7 @@ def ranks(edges, **options):
     return [expected[v] for v in range(edges.n)]
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}], ids=["all", "some"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pagerank_equals_networkx(graph_of, flows, weighted, personalization):
@@ -180,6 +182,7 @@ def test_ranks_read_edge_values_only_as_weights(graph_of, flows, program):
     assert not bind(program(weighted=False, personalization={0: 1}), graph).reads_edge_values
 
 
+@pytest.mark.slow
 def test_personalization_is_by_the_users_ids():
     graph = gp.from_edges(["a", "b", "c"], ["b", "c", "a"])
     nearest = gp.run(gp.apps.PageRank(personalization={"b": 3}), graph)
@@ -256,7 +259,7 @@ def test_delta_pagerank_is_as_near_as_it_promises(graph_of, flows, weighted, per
     assert 0 < error <= 1e-3 * 0.85 / 0.15
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, [2.0, 3.0, 4.0]])
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
 def test_delta_pagerank_of_vertices_that_nobody_notifies(mode, weights):

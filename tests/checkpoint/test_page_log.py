@@ -128,6 +128,7 @@ def test_a_new_log_replaces_an_older_one(tmp_path):
     assert not found_in(path)
 
 
+@pytest.mark.slow
 def test_a_log_ends_where_a_record_is_not_whole(tmp_path):
     path = written(tmp_path / "log")
     data = path.read_bytes()
@@ -141,6 +142,7 @@ def test_a_log_ends_where_a_record_is_not_whole(tmp_path):
         assert_begins(found)
 
 
+@pytest.mark.slow
 def test_no_flipped_byte_becomes_an_answer(tmp_path):
     path = written(tmp_path / "log")
     data = path.read_bytes()
@@ -379,6 +381,7 @@ def test_no_page_is_written_where_a_lost_gpu_may_have_changed_it(
         np.testing.assert_array_equal(result.values, expected.values)
 
 
+@pytest.mark.slow
 def test_nobody_is_told_of_pages_once_a_gpu_is_lost(device_for, graph, directory, monkeypatch):
     """The CPU has values that the GPU copied, and cannot tell whether they are new."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
@@ -397,6 +400,7 @@ def test_nobody_is_told_of_pages_once_a_gpu_is_lost(device_for, graph, directory
     result.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 5, 12])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_runs_on_both_processors_as_garaph_s_that_die_after_any_page(
@@ -436,6 +440,7 @@ def test_pages_are_written_on_top_of_the_state_before_them_only(directory):
             assert len(list(made._store.pages(values))) == 1
 
 
+@pytest.mark.slow
 def test_a_page_with_a_number_that_is_not_finite_is_not_written(graph, directory):
     with pytest.raises(NumberError):
         run_with(Growing(1e300), graph, device="cpu", sync=False, checkpoint=directory, checkpoint_every="page",

@@ -113,7 +113,7 @@ def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, direct
         assert all((row.mode, row.f, row.edges) == (other.mode, other.f, other.edges) for row, other in rows)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["memory", "disk"])
 @pytest.mark.parametrize("second", ["memory", "disk"])
 def test_edges_may_be_elsewhere_when_it_goes_on(graph, directory, tmp_path, first, second):
@@ -199,6 +199,7 @@ def test_a_checkpoint_of_something_else_is_refused_by_name(graph, graph_of, dire
         gp.run(gp.apps.PageRank(), graph, checkpoint=directory)
 
 
+@pytest.mark.slow
 def test_every_edge_and_value_counts(directory):
     sources, targets = np.random.default_rng(1).integers(50, size=(2, 300))
     weights = np.arange(300, dtype=np.int32)
@@ -421,6 +422,7 @@ def test_the_command_resumes_what_was_interrupted(stored, directory, monkeypatch
     assert not directory.exists()
 
 
+@pytest.mark.slow
 def test_the_command_says_what_cannot_be_resumed(graph, directory, monkeypatch, capsys):
     assert garaph(monkeypatch, "resume", directory) == 1
     ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"

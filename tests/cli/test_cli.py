@@ -162,6 +162,7 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
     assert f"garaph {command}" in out.split("Example")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -338,6 +339,7 @@ def test_ctrl_c_while_the_commands_are_loaded() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"interrupted; nothing was written\n")
 
 
+@pytest.mark.slow
 def test_an_ignored_ctrl_c_stays_ignored() -> None:
     script = f"{WHILE_LOADING}signal.signal(signal.SIGINT, signal.SIG_IGN); main()"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
@@ -398,6 +400,7 @@ def test_verify_counts_problems(garaph: Shell, tmp_path: Path) -> None:
         assert (status, out.splitlines()[-1]) == (1, f"{tmp_path / 'graph'}: {count} problem{'s' * (count > 1)}")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_command_quietly(edges: Path) -> None:
     script = "import sys; from garaph_py.cli import main; sys.argv = ['garaph', 'run', 'PageRank', sys.argv[1]]; main()"
     with subprocess.Popen(
@@ -488,6 +491,7 @@ def test_a_directory_keeps_to_little_memory_by_the_command(garaph: Shell, tmp_pa
         assert words in err
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_module():
     ended = subprocess.run([sys.executable, "-m", "garaph_py", "apps"], capture_output=True, text=True, check=True)
     assert "PageRank" in ended.stdout

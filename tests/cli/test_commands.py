@@ -44,6 +44,7 @@ def test_completion_is_shown_for_a_shell(garaph, monkeypatch):
     assert "_GARAPH_COMPLETE=complete_bash" in out
 
 
+@pytest.mark.slow
 def test_quiet_commands_print_results_alone(garaph, tmp_path):
     (tmp_path / "edges.tsv").write_text("a\tb\nb\tc\nc\ta\n")
     status, out, err = garaph("run", "PageRank", "edges.tsv", "-q", "--top", 1)
@@ -53,6 +54,7 @@ def test_quiet_commands_print_results_alone(garaph, tmp_path):
     assert garaph("verify", "g", "-q") == (0, "g: whole\n", "")
 
 
+@pytest.mark.slow
 def test_the_nearest_file_is_named(garaph, tmp_path):
     (tmp_path / "edges.tsv").write_text("a\tb\n")
     (tmp_path / "graph").mkdir()

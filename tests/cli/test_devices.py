@@ -313,6 +313,7 @@ def fake(free: int) -> gpu_device.Device:
     return gpu_device.Device("NVIDIA X", "sm_120", 1 << 34, 99 << 10, 170, 100 << 10, 1536, Driver(free), Context())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("free", "copied"), [(64 << 20, 8 << 20), (1 << 40, 256 << 20)])
 def test_a_gpu_is_measured_in_a_quarter_of_its_free_memory(
     monkeypatch: pytest.MonkeyPatch, free: int, copied: int

@@ -114,6 +114,7 @@ def test_a_wrong_answer_is_not_offered_again(shell, stored, monkeypatch, tmp_pat
     assert "to write what is missing" not in said
 
 
+@pytest.mark.slow
 def test_standard_output_is_an_output_too(stored, tmp_path):
     with open("/dev/full", "w") as full:
         command = [*GARAPH, *RUN]
@@ -124,6 +125,7 @@ def test_standard_output_is_an_output_too(stored, tmp_path):
     assert (tmp_path / "checkpoints").exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_does_not_keep_them(stored, tmp_path):
     text = f"{shlex.join([*GARAPH, *RUN])} --top 60 | head -0"
     subprocess.run(["bash", "-c", text], cwd=tmp_path, check=True)
@@ -177,6 +179,7 @@ def test_code_in_a_file_runs_only_if_it_is_named_again(shell, stored, full, own,
     assert (tmp_path / "ranks.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", [None, "0" * 64, 5])
 def test_a_forged_program_does_not_run(shell, stored, full, own, tmp_path, digest):
     finished(shell, full)
@@ -191,6 +194,7 @@ def change_request(tmp_path, change):
         forge(path, lambda header: header | {"request": change(header["request"])})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

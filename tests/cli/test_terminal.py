@@ -43,6 +43,7 @@ def test_errors_print_as_one_line() -> None:
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.slow
 def test_every_command_escapes_names(garaph: Shell, tmp_path: Path) -> None:
     folder = tmp_path / EVIL.replace("/", "")
     folder.mkdir()

@@ -30,6 +30,7 @@ def documented():
     return found
 
 
+@pytest.mark.slow
 def test_every_command(garaph, documented, tmp_path):
     (tmp_path / "edges.tsv").write_text("a\tb\nb\tc\nc\ta\nd\ta\n")
     table3 = Path(__file__).parents[2] / "scripts" / "simulations" / "table3.toml"

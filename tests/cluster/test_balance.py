@@ -240,6 +240,7 @@ def test_a_move_changes_no_bit(name, slow_workers):
     assert edges[first] > 0.6 * edges[second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_run_on_one_worker_spreads_to_one_that_joins(slow_workers, dies):
     """A run whose only worker dies goes on from the state that the client has."""
@@ -259,6 +260,7 @@ def test_a_run_on_one_worker_spreads_to_one_that_joins(slow_workers, dies):
     assert set(conductor.addresses) == ({"worker 1"} if dies else {"worker 0", "worker 1"})
 
 
+@pytest.mark.slow
 def test_a_worker_dies_that_was_asked_for_copies(slow_workers):
     """The client asks again when the worker that goes on is not alone any more."""
 
@@ -277,6 +279,7 @@ def test_a_worker_dies_that_was_asked_for_copies(slow_workers):
     assert set(conductor.addresses) == {"worker 1", "worker 2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"])
 def test_a_worker_dies_while_parts_move(when, slow_workers):
     async def after(address, what):
@@ -293,6 +296,7 @@ def test_a_worker_dies_while_parts_move(when, slow_workers):
     assert "worker 1" not in conductor.addresses
 
 
+@pytest.mark.slow
 def test_parts_of_a_partition_move_whole(slow_workers, tmp_path, monkeypatch):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")
@@ -312,6 +316,7 @@ def test_parts_of_a_partition_move_whole(slow_workers, tmp_path, monkeypatch):
         assert all(one != other for one, other in pairwise(readers))
 
 
+@pytest.mark.slow
 def test_a_worker_that_loses_all_parts_forgets_them(slow_workers, tmp_path):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")

@@ -59,6 +59,7 @@ def test_arrays_are_sent_in_pieces(monkeypatch):
     assert workers.asked.count("array") > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_full(range(12), "3", "9", "11"))
 def test_killed_workers_change_no_answer(seed, free_copies, monkeypatch):
     """Workers die at random calls; some come back under another name."""

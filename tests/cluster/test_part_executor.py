@@ -82,6 +82,7 @@ def check(name, device, make=lambda part: part):
     return used
 
 
+@pytest.mark.slow
 @names
 def test_host_and_gpu_share_a_part(shared, name):
     assert "both" in check(name, "hybrid")

@@ -47,6 +47,7 @@ def three(tmp_path_factory):
     return partitioned(rmat(), tmp_path_factory.mktemp("partition"), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["BFS", *SLOW])
 def test_parts_give_one_machine_s_answers(name, tmp_path):
     program, how, iterations = PROGRAMS[name]

@@ -27,7 +27,7 @@ def graph(request):
     return undirected(GRAPHS[request.param])
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_answers_are_those_of_supersteps(graph, program, encoding):
@@ -105,7 +105,7 @@ def test_of_a_small_graph_the_largest_tree_is_not_looked_for(n, few, monkeypatch
     assert len(asked) == (few == 0)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edges_on_disk_are_read_once(tmp_path, program, encoding):
@@ -176,6 +176,7 @@ def test_other_programs_are_left_alone(kind):
         run_with(kind(), graph, mode="components")
 
 
+@pytest.mark.slow
 def test_directed_graphs_are_left_alone():
     edges = GRAPHS["dense"]
     graph = from_numbered_edges(edges.sources, edges.targets, edges.n)

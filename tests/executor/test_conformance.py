@@ -90,6 +90,7 @@ class Shuffled(Policy):
 ordered: list[list[int]] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_ANY_ORDER)
 def test_an_order_of_pages_changes_no_bit(device_for, graph, kind, monkeypatch):
     """Each processor takes its pages in the order decided; a host that shares them takes the last ones."""
@@ -181,6 +182,7 @@ def test_a_pull_gathers_every_edge_once(device_for, graph, kind):
         assert pages[-1].last_vertex == graph.n
 
 
+@pytest.mark.slow
 @kinds
 def test_it_gives_everything_back(device_for, graph, kind):
     """It also does so if it is closed between two iterations, or was never opened."""

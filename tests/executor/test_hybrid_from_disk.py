@@ -57,7 +57,7 @@ def least_gpu_memory(graph, dtype):
     return (27 if dtype == np.float32 else 41) * graph.n
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [2, 4, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, dtype, share):
@@ -80,7 +80,7 @@ def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, dtype, share):
     assert later["hybrid"] <= 1.15 * later["gpu"]  # which pages just fit, or are still in the GPU's buffers, is chance
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_turn_of_the_cpu_takes_the_memory_that_it_needs(stored, device_for, monkeypatch, dtype):
     """Afterwards the run reads what one on the CPU reads, and edges take no more than they may."""
@@ -121,6 +121,7 @@ def searched(request, tmp_path_factory):
     return opened(path, 1 << 20), [2, 3] if directed else [4, 8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Quiet, pytest.param(Lengths, marks=pytest.mark.slow)])
 def test_a_search_on_a_gpu_reads_no_more(searched, device_for, kind):
     """Although buffers for the lists along which the GPU pushes take memory, which a run on the CPU has for edges."""

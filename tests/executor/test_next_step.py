@@ -19,6 +19,7 @@ BUCKETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fastest", [2, 8])
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32"])
 def test_compiled_as_called(kind, fastest):

@@ -7,6 +7,7 @@ import threading
 import weakref
 
 import numpy as np
+import pytest
 
 import garaph_py as gp
 from garaph_py.graph.derived import Derived
@@ -29,6 +30,7 @@ def use_all(graph):
     assert graph.in_degrees.sum() == graph.out_degrees.sum() == graph.m
 
 
+@pytest.mark.slow
 def test_it_is_made_once_and_counted():
     graph = made()
     before = graph.nbytes
@@ -72,6 +74,7 @@ def test_release_by_name():
     assert graph._arrays.has_packed_in_edges
 
 
+@pytest.mark.slow
 def test_what_is_released_during_a_run_is_kept_by_it():
     graph = made()
     expected = run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5).values

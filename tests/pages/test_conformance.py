@@ -107,6 +107,7 @@ def test_pages_have_the_edges_of_the_graph_again_and_again(factory, graph, place
         assert_pass(source, graph)
 
 
+@pytest.mark.slow
 @places
 def test_pages_may_be_added_while_others_are_read(factory, graph, place):
     """Whatever their order, the same one again and neighbours that share a block included."""
@@ -189,6 +190,7 @@ def test_bytes_are_read_from_disks_alone(factory, graph, place):
         assert 0 < read[1] <= read[2] <= 2 * read[1]
 
 
+@pytest.mark.slow
 @places
 def test_two_threads_read_side_by_side(factory, graph, place):
     own, failed = factory(place).into(PAGE_EDGES), []

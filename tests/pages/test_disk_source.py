@@ -181,6 +181,7 @@ def shape_of(edges):
     return edges.sources.data if edges.sources.codec == "raw" else edges.sources.records[["base", "widths"]]
 
 
+@pytest.mark.slow
 def test_two_threads_share_the_pages_that_stay(source):
     """Each thread has its own order and buffers, and gets the pages that it asked for."""
     whole, buffers = [], []

@@ -106,6 +106,7 @@ def test_the_cpu_has_all_the_memory_when_the_gpu_is_gone(
     assert set(later(result)) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 5, 12])
 def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkeypatch, tmp_path, copies):
     graph, program, edges = stored_hops(graph_of, tmp_path, False)

@@ -161,6 +161,7 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
     assert "push" in {step.mode for step in run_with(gp.apps.SSSP(0), loaded, mode="push").stats.iterations}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_forged_values_of_out_edges(saved, tmp_path, monkeypatch):
     """The checksums are valid; a push along negative values would never end."""

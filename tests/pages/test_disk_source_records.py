@@ -55,6 +55,7 @@ def elements_of(offsets, vertices):
     return np.concatenate([np.arange(offsets[v], offsets[v + 1]) for v in vertices])
 
 
+@pytest.mark.slow
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
     check_that_runs_are_read_alone(saved[0], pages)
@@ -150,6 +151,7 @@ def test_of_version_1_blocks_are_read_once(tmp_path):
 # Memory
 
 
+@pytest.mark.slow
 @PACKED
 def test_sums_are_kept_where_records_have_no_room(saved, monkeypatch):
     _, path, _ = saved
@@ -219,7 +221,7 @@ def in_little(path, program, **how):
     return found
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["push", "notify-pull"])
 def test_few_vertices_read_little_more_than_their_lists(large, mode):
     graph, path = large
@@ -234,6 +236,7 @@ def test_few_vertices_read_little_more_than_their_lists(large, mode):
     assert 0 < found.stats.iterations[0].from_disk <= 1.02 * need
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["push", "notify-pull"])
 def test_of_raw_edges_the_sectors_of_the_lists_are_read(tmp_path, read_like_large_graphs, mode):
     graph = gp.rmat(15, 32, directed=False)
@@ -278,6 +281,7 @@ def test_two_runs_at_once_have_the_right_answers(large):
         np.testing.assert_array_equal(values, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_gpu_and_the_cpu_read_records_by_sectors(device_for, graph_of, monkeypatch, tmp_path, directed):
     graph, program = graph_of(GRAPH, weighted=False, directed=directed), Quiet(HUB)

@@ -78,6 +78,7 @@ def test_of_blocks_that_have_been_checked_runs_are_read(saved, pages):
     assert blocks >= nbytes
 
 
+@pytest.mark.slow
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
     check_that_runs_are_read_alone(saved[0], pages)
@@ -111,6 +112,7 @@ def test_a_read_under_way_keeps_what_it_needs(saved, pages):
     assert decoded(pages.edges(pages.pages[0]), into.offsets, 3 * RUN) == into.neighbours[3 * RUN]
 
 
+@pytest.mark.slow
 @PACKED
 def test_parts_are_kept_where_they_leave_room(saved):
     """Not where memory is so short that a page would have none, nor where all edges fit."""
@@ -129,6 +131,7 @@ def test_parts_are_kept_where_they_leave_room(saved):
     assert changes == [True, False]
 
 
+@pytest.mark.slow
 @PACKED
 def test_parts_are_given_up_for_pages_that_need_their_memory(saved):
     """A run that can start with some memory can start with any larger amount, also with pages of its own."""
@@ -182,6 +185,7 @@ def test_a_run_takes_from_no_other_what_it_reads_parts_with(tmp_path):
             assert not array.reads_compactly
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("enough", "kept"), [(10**9, False), (0, True)])
 def test_what_parts_take_may_leave_just_enough_for_pages(tmp_path, monkeypatch, enough, kept):
     monkeypatch.setattr(memory, "ENOUGH_BYTES", enough)

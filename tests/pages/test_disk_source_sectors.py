@@ -175,6 +175,7 @@ def test_damage_in_what_a_merged_page_copies_is_found(saved, source):
         pages.edges(own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("page_edges", [3000, 20_000])
 def test_what_is_wanted_of_merged_pages_fits_a_frame(saved, source, page_edges):

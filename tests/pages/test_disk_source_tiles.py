@@ -81,6 +81,7 @@ def test_answers_are_those_of_memory(saved, room):
             assert [step.from_disk > 0 for step in steps] == [True, *[False] * (len(steps) - 1)]
 
 
+@pytest.mark.slow
 def test_tiles_are_for_one_run(saved, monkeypatch):
     """The verifier and later runs can use their memory; a later run does not make tiles unless asked."""
     graph, path = saved["int32"]

@@ -37,6 +37,7 @@ def assert_nothing_else(found, whole, page):
         assert array.buffers[-1].nbytes <= buffer.blocks.room(first, page.last_edge)
 
 
+@pytest.mark.slow
 def test_a_pass_over_the_parts_reads_what_a_pass_over_the_pages_reads(saved, source, small):
     whole, parts = source(100_000), source(100_000, parts=small)
     assert len(parts.pages) < len(small) / 2
@@ -56,6 +57,7 @@ def test_a_pass_over_the_parts_reads_what_a_pass_over_the_pages_reads(saved, sou
         assert costs[1] <= 1.01 * costs[0]
 
 
+@pytest.mark.slow
 def test_some_parts_in_any_number_at_a_time(saved, source, small):
     """Those before and after the wanted parts of a page are not read, and the page stays until its last part."""
     made, rng = PartSource(source(100_000, parts=small), small), np.random.default_rng(1)

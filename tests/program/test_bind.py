@@ -152,6 +152,7 @@ class Heated(Sum):
         return heat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "wanted"), PER_VERTEX.values(), ids=PER_VERTEX)
 def test_per_vertex_parameters(given, wanted):
     assert gp.run(Heated(**given), RING, iterations=1).values.tolist() == wanted

@@ -153,6 +153,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ALLOWED)
 def test_what_can_be_compiled_is_not_refused(body):
     check(program(body)())

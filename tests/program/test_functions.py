@@ -83,6 +83,7 @@ def test_an_edited_constant_of_a_users_module_changes_the_cache_key(tmp_path):
     assert answer(3).startswith("[6, 0, 3]")
 
 
+@pytest.mark.slow
 def test_a_program_typed_into_a_session_runs():
     kind = program("return acc * float(2)")
     assert kind.__module__ == "__main__"

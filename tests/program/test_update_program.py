@@ -66,6 +66,7 @@ class DecayByGather(gp.VertexProgram):
 GRAPH = gp.rmat(8, 4, weights=(1, 9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", mostly_full(["pull", "push", "auto"], "push"))
 def test_sssp_as_the_library_has_it(mode):
     source = int(GRAPH.ids[int(np.argmax(GRAPH.out_degrees))])
@@ -73,12 +74,14 @@ def test_sssp_as_the_library_has_it(mode):
     np.testing.assert_array_equal(run_with(Distances(source), GRAPH, mode=mode).values, wanted)
 
 
+@pytest.mark.slow
 def test_prepare_and_generate():
     found, wanted = (gp.run(program, GRAPH, iterations=5) for program in (Decay(), DecayByGather()))
     np.testing.assert_array_equal(found.values, wanted.values)
     assert [row.active for row in found.stats.iterations] == [row.active for row in wanted.stats.iterations]
 
 
+@pytest.mark.slow
 def test_a_subclass_may_replace_what_it_inherits():
     class Hops(Distances):
         def update(self, src):

@@ -45,6 +45,7 @@ def programs(graph):
         yield gp.apps.ConnectedComponents(), None
 
 
+@pytest.mark.slow
 def test_no_iteration_reads_more_than_planned(stored):
     for program, iterations in programs(stored):
         how = {"iterations": iterations, "device": "cpu", "options": PAGES}
@@ -55,6 +56,7 @@ def test_no_iteration_reads_more_than_planned(stored):
             assert before < plan.first_read or one <= plan.later_read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STORED)
 def test_no_iteration_of_any_mode_reads_more_than_planned(case, tmp_path):
     """With a fourth and an eighth of the edges' bytes, and with so little memory that there is one frame."""
@@ -74,6 +76,7 @@ def test_no_iteration_of_any_mode_reads_more_than_planned(case, tmp_path):
                 check_reads(program, there._replace(memory=memory), how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STORED)
 def test_no_iteration_with_a_gpu_reads_more_than_planned(case, tmp_path, device_for):
     """On a simulated GPU, which keeps few edges or a quarter of them, and whose pages are small."""

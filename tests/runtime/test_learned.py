@@ -114,6 +114,7 @@ def test_a_process_writes_once_a_second_and_the_rest_at_its_end(folder, monkeypa
     assert read_anew_rates() == Rates(call=pytest.approx(0.04), start=pytest.approx(2.0))
 
 
+@pytest.mark.slow
 def test_the_end_of_a_process_writes_them(folder):
     script = "from garaph_py.runtime.learned import teach\nteach({'call': 0.01}, None)"
     for _ in range(2):
@@ -224,6 +225,7 @@ def test_another_gpu_starts_anew():
     assert (other.rates, other.doubts, other.architecture) == ({"cpu_all": 1e8}, {}, "sm_90")
 
 
+@pytest.mark.slow
 def test_processes_that_learn_at_once_leave_a_whole_file(folder):
     script = (
         "from garaph_py.runtime.learned import teach\nfor k in range(40): teach({'call': 0.01 + 0.002 * k}, 'sm_90')"
@@ -373,6 +375,7 @@ def large(monkeypatch):
     return lambda **known: monkeypatch.setattr(learned, "rates", lambda: Rates(**known))
 
 
+@pytest.mark.slow
 def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
     large(cpu_all=1e12)
     graph, program, ways = gp.rmat(8), gp.apps.PageRank(), list[object]()
@@ -400,6 +403,7 @@ def test_a_run_that_leaves_its_answer_on_the_gpu_is_no_example(monkeypatch, fold
     assert ways == [ON_GPU]
 
 
+@pytest.mark.slow
 def test_what_was_measured_on_one_device_counts_whoever_chose_it(monkeypatch, folder, large, device_for, graph_of):
     """The rates say that the CPU is faster; runs on the GPU show that it is not."""
     graph, program = graph_of(GRAPH), Hops(HUB)

@@ -173,6 +173,7 @@ def assert_levels(table, graph):
         np.testing.assert_array_equal(table[source].column("level"), expected)
 
 
+@pytest.mark.slow
 def test_searches(graph):
     """More sources than a word has bits."""
     table = gp.run_many(apps.BFS, graph, range(70), device="cpu", verify=True)
@@ -263,6 +264,7 @@ def test_no_sources(graph):
     assert gp.run_many([], graph).sources == []
 
 
+@pytest.mark.slow
 def test_no_vertices():
     graph = gp.from_edges([], [])
     assert gp.run_many([apps.PageRank()] * 2, graph, device="cpu").values.shape == (0, 2)
@@ -324,6 +326,7 @@ def test_no_such_source_in_the_table(graph):
         gp.run_many(apps.SSSP, graph, SOURCES, device="cpu")[4]
 
 
+@pytest.mark.slow
 def test_a_message_names_the_run_whose_numbers_go_wrong():
     graph = gp.from_edges(["a", "b", "c"], ["b", "a", "d"])
     said = r"Squares: the value.size of vertex . in the run of Squares\(source='a'\) is inf after 9 iterations"

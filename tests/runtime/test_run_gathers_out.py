@@ -58,6 +58,7 @@ def graphs(tmp_path_factory):
     return [graph, graph.packed(), *(opened(folder / encoding, 8 << 20) for encoding in ("raw", "packed"))]
 
 
+@pytest.mark.slow
 def test_out_neighbours_are_gathered(graphs):
     sums, degrees = np.zeros(300, np.int64), np.bincount(EDGES.sources, minlength=300)
     np.add.at(sums, EDGES.sources, (EDGES.targets + 1) * VALUES)
@@ -68,6 +69,7 @@ def test_out_neighbours_are_gathered(graphs):
     assert (gp.run(Ahead(), graphs[0], iterations=1, debug=True).values == 1000 * sums + degrees).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "pull", "push"])
 def test_relaxations_go_against_the_edges(graphs, mode):
     least = np.arange(300)
@@ -90,6 +92,7 @@ def test_only_programs_that_read_edge_values_need_them(graphs):
             call(Ahead(), without, iterations=1, device="cpu")
 
 
+@pytest.mark.slow
 def test_undirected_graphs_are_their_own_reverse():
     graph = gp.from_edges([0, 1], [1, 2], directed=False)
     assert list(gp.run(Ahead(), graph, iterations=1, device="cpu").values) == [2001, 4002, 2001]

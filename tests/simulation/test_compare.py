@@ -75,6 +75,7 @@ def run_on(machine: Machine, traits: Traits, engine: str, n: int) -> RecordedRun
     return RecordedRun(f"{n}", work, how(CPU, engine), machine.cores, None, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", mostly_full(["auto", "garaph"], "auto"))
 def test_costs_on_another_machine_are_found(engine: str) -> None:
     """The programs are compared on a machine that is five times slower than the one that was calibrated."""
@@ -110,6 +111,7 @@ def test_costs_that_the_other_program_does_not_have_are_found() -> None:
         assert simulate(expected.workload, found, expected.options).seconds == pytest.approx(expected.seconds, rel=0.15)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_stays_as_it_is() -> None:
     program, traits = gp.apps.BFS(0), Traits("BFS", 4, is_relaxation=True, ends_early=True)
     by_hand = Machine(1, (WorkCost(CPU, "ConnectedComponents", PULL, UnitCost(1e-9)),))

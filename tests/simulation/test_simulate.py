@@ -357,6 +357,7 @@ def test_both_together_nearly_reach_the_sum_of_their_rates():
     assert ideal * 0.99 <= both <= ideal * 1.1
 
 
+@pytest.mark.slow
 def test_the_paper_is_met_where_it_was_calibrated():
     """The paper's results that follow from the calibration are met too; scripts/simulations/README.md lists them."""
     spec = read_spec(SPECS / "table2.toml")
@@ -371,6 +372,7 @@ def test_the_paper_is_met_where_it_was_calibrated():
     assert predicted == pytest.approx([1, 1, 1], abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path, monkeypatch, capsys):
     assert garaph(monkeypatch, "simulate", SPECS / "table3.toml", "--quiet") == 0
     assert "uk-union" in capsys.readouterr().out

@@ -35,6 +35,7 @@ def test_what_is_wrong_with_a_spec_is_said(tmp_path, before, after, said):
     assert said in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "said"), [
     ('{ name = "BFS", source = 0 }', 'in each iteration, or active = "run" for a graph with a source'),
     ('{ name = "SSSP", source = 0 }', 'in each iteration, or active = "run" for a graph with a source'),

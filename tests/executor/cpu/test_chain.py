@@ -70,7 +70,7 @@ def no_hurry(monkeypatch):
     monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # kernels with the other limit
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 @pytest.mark.parametrize("name", [*EDGES, "rmat"])
 @pytest.mark.parametrize("called", PROGRAMS)
@@ -86,7 +86,7 @@ def test_synchronous_supersteps_are_those_of_single_ones(calls, called, name, pa
     assert len(calls) < len(found.stats.iterations)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize("called", PROGRAMS)
@@ -99,6 +99,7 @@ def test_asynchronous_answers(calls, called, name, directed):
     assert sum(calls) > 0
 
 
+@pytest.mark.slow
 def test_buckets_are_opened_within_a_call(calls, no_hurry):
     """Also the first: the whole run is one call."""
     found = run_with(gp.apps.SSSP(0), graph_of("path"), device="cpu")
@@ -135,6 +136,7 @@ def test_a_chain_ends_where_many_edges_leave(calls):
     assert sum(calls) < len(active)  # the hub's superstep is not among them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"trace": "trace.json"}, {"checkpoint": "kept"}, {"check": "finite"}], ids=str)
 def test_no_chain_where_somebody_looks_at_each_iteration(calls, tmp_path, options):
     given = {key: tmp_path / value if key != "check" else value for key, value in options.items()}
@@ -149,6 +151,7 @@ def test_a_listener_hears_of_the_supersteps_of_a_call(calls):
     assert 0 < len(calls) < 50
 
 
+@pytest.mark.slow
 def test_it_stops_after_a_while(calls, no_hurry, monkeypatch):
     """So that an interrupt is heard; the next call goes on."""
     graph, program = graph_of("path"), gp.apps.BFS(0)
@@ -174,7 +177,7 @@ def test_nobody_looks_for_waiting_vertices_after_the_last_bucket(calls, no_hurry
     assert "open_bucket" not in launched
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("called", ["SSSP", "SSWP"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_buckets_of_any_kind_of_numbers_have_many_vertices(calls, dtype, called):

@@ -234,6 +234,7 @@ def test_a_vertex_that_gathers_from_itself_goes_on_alone(graph_of, mode):
 # Runs do not meet.
 
 
+@pytest.mark.slow
 def test_runs_from_two_python_threads(example):
     cases = [EXACT[0], FLOAT[0]]
     inputs = [example(case) for case in cases]

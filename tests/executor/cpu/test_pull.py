@@ -40,6 +40,7 @@ def last_pull(run):
     return [row for row in run.stats.iterations if row.mode == "pull"][-1]
 
 
+@pytest.mark.slow
 def test_the_lists_of_vertices_that_are_done_are_not_read(ordered, monkeypatch):
     graph = opened(ordered, 400_000)
     source = graph.ids.take([hub(graph)])[0]
@@ -114,6 +115,7 @@ def test_sums_that_nobody_merges_need_no_kernel(monkeypatch, cut):
     assert ("merge_partial_sums" in {kernel.name for kernel in prepared}) == cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_program_of_ones_own_with_done(tmp_path, threads):
     edges = twins.skewed(17, 9000, 60_000, None)
@@ -126,6 +128,7 @@ def test_a_program_of_ones_own_with_done(tmp_path, threads):
     assert any(row.pages_skipped for row in run.stats.iterations)
 
 
+@pytest.mark.slow
 def test_garaph_gathers_every_in_edge():
     """As in the paper; `auto` ends the gather of a vertex at its first neighbour in the last level."""
     graph = gp.rmat(10, directed=False, seed=1)

@@ -216,6 +216,7 @@ ROWS += [pytest.param(*more, marks=pytest.mark.full) for more in (
 )]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "weights", "packed"), ROWS)
 def test_rows_are_pushed_column_by_column(program, weights, packed):
     """Half of all edges lead to one vertex, whose row the threads change at the same time."""
@@ -301,7 +302,7 @@ def test_a_long_list_in_a_graph_larger_than_the_cache(packed):
     assert (run.values == np.append(0, np.arange(1, n) % 7 + 1)).all()
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["int32", "float64"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packed, weights):

@@ -124,6 +124,7 @@ def graph():
     return graph_of(edges_of())
 
 
+@pytest.mark.slow
 def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
     pull, push = (run_with(Core(), graph, mode=mode, threads=3) for mode in (PULL, PUSH))
     assert pull.values.tobytes() == push.values.tobytes()
@@ -195,6 +196,7 @@ def test_graphs_of_all_shapes(shape):
         assert frontiers(pull) == frontiers(push)
 
 
+@pytest.mark.slow
 def test_auto_pushes_once_a_pull_has_made_the_sums(graph):
     rows = run_with(Core(), graph).stats.iterations
     few = [row.number for row in rows if row.f <= DELTAS_THRESHOLD]
@@ -203,6 +205,7 @@ def test_auto_pushes_once_a_pull_has_made_the_sums(graph):
     assert run_with(Core(), graph).values.tobytes() == run_with(Core(), graph, engine="garaph").values.tobytes()
 
 
+@pytest.mark.slow
 def test_tiles_make_sums_too():
     graph = graph_of(edges_of())
     expected = run_with(Core(), graph, mode=PULL_TILED)
@@ -237,6 +240,7 @@ class Steps(gp.VertexProgram):
         return new.count % new.pace == 0
 
 
+@pytest.mark.slow
 def test_what_a_vertex_withholds_is_pushed_when_it_becomes_active():
     clock = gp.from_edges([0, 0, 1], [0, 1, 2])
     for mode in (PUSH, PULL):
@@ -263,6 +267,7 @@ def test_a_resumed_run_begins_with_a_pull(graph, tmp_path):
         assert run.values.tobytes() == expected.values.tobytes()
 
 
+@pytest.mark.slow
 def test_floats_are_not_pushed_in_deterministic_runs(graph):
     assert PUSH in modes(run_with(Core(), graph, mode=PUSH, deterministic=True))
     assert PUSH not in modes(run_with(Influence(), graph, deterministic=True))
@@ -285,6 +290,7 @@ def test_an_asynchronous_run_does_not_push(graph):
     np.testing.assert_array_equal(run.values, run_with(Core(), graph).values)
 
 
+@pytest.mark.slow
 def test_a_total_needs_all_vertices(graph):
     class Counting(Core):
         total = int
@@ -297,6 +303,7 @@ def test_a_total_needs_all_vertices(graph):
         run_with(Counting(), graph, mode=PUSH)
 
 
+@pytest.mark.slow
 def test_another_gather_has_another_delta(graph):
     class Doubled(Core):
         def gather(self, src):

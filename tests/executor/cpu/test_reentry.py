@@ -47,6 +47,7 @@ def reentered(run):
     return [i for i in run.stats.iterations if "reentry" in i.why]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "directed", "encoding"),
     [
@@ -69,6 +70,7 @@ def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encodi
     assert sum(i.from_disk for i in reentered(run)) < sum(i.from_disk for i in run.stats.iterations)
 
 
+@pytest.mark.slow
 def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000)
@@ -81,6 +83,7 @@ def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
     assert run.values.tobytes() == by_step.values.tobytes()
 
 
+@pytest.mark.slow
 def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
     order = np.random.default_rng(7).permutation(SIDE * SIDE)
     graph = grid(False, order)
@@ -95,6 +98,7 @@ def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
     assert run.values.tobytes() == run_with(gp.apps.BFS(0), graph, device="cpu").values.tobytes()
 
 
+@pytest.mark.slow
 def test_reentry_into_a_page_may_take_several_calls(tmp_path, monkeypatch):
     graph = grid(False, side=60)
     expected = run_with(gp.apps.SSSP(0), graph, device="cpu").values.tobytes()
@@ -106,6 +110,7 @@ def test_reentry_into_a_page_may_take_several_calls(tmp_path, monkeypatch):
     assert run.values.tobytes() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_a_call_does_not_look_at_the_whole_page_for_each_vertex_of_a_path(tmp_path, monkeypatch, directed):
     """A path has as many rounds as vertices; each looks at a block of them, not at all that were active before."""
@@ -159,6 +164,7 @@ class EndingHops(MonotoneHops):
         return old != self.identity or acc != self.identity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [MonotoneHops, pytest.param(EndingHops, marks=pytest.mark.full)])
 def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, program):
     graph = stored(grid(False), tmp_path / "g")
@@ -169,6 +175,7 @@ def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, progr
     assert run.values.tobytes() == plain.values.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     mostly_full(

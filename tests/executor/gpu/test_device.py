@@ -219,6 +219,7 @@ def test_runs_without_a_gpu(install, monkeypatch, caplog, graph_of, edges, why):
     assert_one_line(result.stats.note, f"^no GPU used: .*{message}")
 
 
+@pytest.mark.slow
 def test_nothing_is_said_where_there_is_no_driver(install, monkeypatch, caplog, graph_of, edges):
     install(None)
     monkeypatch.setattr(device, "has_driver", lambda: False)

@@ -85,6 +85,7 @@ def test_a_run_without_memory_to_measure_packed_edges_in_is_remembered(device_fo
         assert (sum(copied(run_on_gpu(Hops(HUB), graph))) > 0) == bool(tries)
 
 
+@pytest.mark.slow
 def test_ten_graphs_in_turns_where_three_fit(device_for, graph_of):
     graphs, program = [graph_of(twins.regular(k, 2000, 6)) for k in range(10)], Hops(7)
     driver = device_for(program, graphs[0])
@@ -139,6 +140,7 @@ def test_a_run_that_finds_the_graph_in_use_has_memory_of_its_own(device_for, gra
     assert sum(copied(run_on_gpu(Hops(HUB), graph))) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "memcpy_dtoh_async", "mem_alloc"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, graph_of, call):
     """The GPU fails at any call; the next run is right, and makes again what was not whole."""

@@ -76,7 +76,7 @@ def test_the_answer_is_the_same(devices_for, graph, monkeypatch, kind, count, mo
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Quiet, Lengths, Eager], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -112,12 +112,12 @@ def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
     assert "push" in modes(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "count"), [("raw", 2), ("raw", 5), ("packed", 2)])
 @pytest.mark.parametrize("maps", [False, True], ids=["not mapped", "mapped"])
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @ways
-@pytest.mark.spread
 def test_gpus_that_stream_pages_push_from_host_memory(  # wide
     devices_for, map_for, graph_of, monkeypatch, kind, directed, count, maps, encoding, sync
 ):
@@ -147,6 +147,7 @@ def test_gpus_that_stream_pages_push_from_host_memory(  # wide
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [0, 2000, 4000, 12_000])
 def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more):
     """With up to 4000 bytes more, those of a part are within a run, which kernels then read in host memory."""
@@ -162,7 +163,7 @@ def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more)
     assert [held_after(driver, graph) for driver in drivers] == [0] * 5
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypatch, kind, count):
@@ -273,6 +274,7 @@ def test_gpus_without_room_for_out_edges_only_pull(devices_for, graph_of, kind):
     assert PUSH not in modes(result)
 
 
+@pytest.mark.slow
 def test_what_is_received_counts_once(devices_for, graph, monkeypatch):
     """A vertex that several GPUs have changed is in the frontier once, and its edges are counted once."""
     program, results = Quiet(HUB), []

@@ -52,6 +52,7 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of, share, sync):
@@ -86,6 +87,7 @@ def test_a_block_has_a_whole_shard_if_shards_are_not_divided(device_for, graph_o
     assert ("initialize_sums" in launched) == divides  # where blocks add up in global memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["garaph:keep=no", "garaph:keep=no,two_threads=yes"])
 def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path, engine):
     graph, program = graph_of(GRAPH), Quiet(HUB)

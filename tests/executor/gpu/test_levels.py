@@ -63,6 +63,7 @@ def test_levels_are_the_cpus(device_for, graph, way, count, monkeypatch):
     assert bool(noted) == (way != "hybrid")
 
 
+@pytest.mark.slow
 def test_levels_above_127(device_for):
     made = path(700)
     device_for(None, made, bind=searching)
@@ -72,6 +73,7 @@ def test_levels_above_127(device_for):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_the_cpu_begins_again_without_room_for_levels_above_127(device_for, monkeypatch):
     """The device's memory for them is not planned: few searches go so far, and it is 56 bytes a vertex."""
     made, allocate = path(700), DeviceMemory.allocate

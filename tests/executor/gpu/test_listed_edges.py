@@ -87,6 +87,7 @@ def test_the_answer_is_that_of_memory(device_for, gpu_is_faster, stored, kind, s
     assert held_after(driver, on_disk) == 0
 
 
+@pytest.mark.slow
 def test_a_gpu_reads_no_more_than_the_cpu(device_for, stored):
     graph, on_disk = stored
     program = simulated(Lengths, on_disk)(hub(graph))
@@ -98,6 +99,7 @@ def test_a_gpu_reads_no_more_than_the_cpu(device_for, stored):
     assert 0 < own <= others
 
 
+@pytest.mark.slow
 def test_what_goes_over_the_link(device_for, stored):
     """Eight bytes for each edge that is read, and four for its value."""
     graph, on_disk = stored

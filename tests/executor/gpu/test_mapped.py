@@ -68,7 +68,7 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
     assert {name for name, _ in driver.launched} >= {"gather_until_done" + form, "push_queue" + form}
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 def test_components_copy_only_what_stays(run, graph, share):
     driver, rows = run(Labels(), share)
@@ -96,7 +96,7 @@ def test_otherwise_edges_are_copied(run, graph, options):
     assert sum(row.to_device for row in rows) >= graph._arrays.in_edges.edge_bytes
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.5])
 @pytest.mark.parametrize("iterations", [None, 100])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

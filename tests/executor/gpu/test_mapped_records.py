@@ -109,6 +109,7 @@ def test_pages_are_copied_and_lists_are_read_packed(run, graph, name, share):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 def test_lists_of_pages_that_stay_are_read_there(run, undirected):
     """The larger the share, the less a push reads in host memory."""
     read, graph = [], undirected
@@ -120,6 +121,7 @@ def test_lists_of_pages_that_stay_are_read_there(run, undirected):
     assert read[0] > 1.3 * read[1] > 1.6 * read[2] > 0
 
 
+@pytest.mark.slow
 def test_the_records_are_copied_once(run, graph, monkeypatch):
     copied = []
     copy = mapped_records.staging.copy
@@ -145,6 +147,7 @@ def test_without_room_for_records_the_graphs_own_lists_are_read(run, graph, monk
     assert pushes_of(driver) <= {"push_few" + form, "push_queue" + form}
 
 
+@pytest.mark.slow
 def test_pages_that_all_stay_need_no_other_lists(run, graph):
     _, found = run(PROGRAMS["lengths"], graph, 3)
     assert {transfer for _, transfer in groups_of(found)} <= {RESIDENT, COPIED}
@@ -171,6 +174,7 @@ def with_edge_lists(run, program, graph):
     raise AssertionError("none has room")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_host_lists_edges_where_that_is_cheaper(run, graph, slow_sectors, name):
     driver, found = with_edge_lists(run, PROGRAMS[name], graph)
@@ -184,12 +188,14 @@ def test_the_host_lists_edges_where_that_is_cheaper(run, graph, slow_sectors, na
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 def test_without_room_for_buffers_lists_are_read(run, graph, slow_sectors, monkeypatch):
     monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 20)
     _, found = run(PROGRAMS["lengths"], graph, 0.5)
     assert ways_of_pushes(found) == {ZERO_COPY}
 
 
+@pytest.mark.slow
 def test_at_the_expected_rates_lists_are_read(run, graph, monkeypatch):
     monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 5)
     for share in np.arange(0.3, 0.9, 0.2):

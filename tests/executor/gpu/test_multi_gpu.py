@@ -127,7 +127,7 @@ def test_streamed_pages_are_sent_at_once_unless_others_may_read_them_before(
     assert pages > 40
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_a_gpu_with_all_edges_keeps_them(devices_for, graph_of, encoding, weighted):
@@ -158,7 +158,7 @@ def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):
     np.testing.assert_array_equal(result.values, expected.values)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [1, None], ids=["one stays", "resident"])
 @counts
 @ways
@@ -201,6 +201,7 @@ def test_each_gpu_reports_as_many_vertices_as_another(devices_for, graph_of, mon
     assert max(last - first for first, last in parts) <= graph.n / count + WORD
 
 
+@pytest.mark.slow
 @ways
 def test_notified_vertices_only(devices_for, graph_of, sync):
     program, graph = Quiet(HUB), graph_of(GRAPH, weighted=False)

@@ -112,6 +112,7 @@ def test_one_launch_does_several_supersteps(device_for):
     assert all(row.ended == pytest.approx(following.started, abs=0.1) for row, following in pairwise(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [{"FEW_LISTS": 0}, {"PIECE": 8, "FEW_LISTS": 0}, {"MOST_SUPERSTEPS": 2}])
 def test_lists_in_pieces(device_for, monkeypatch, bounds):
     graph, program = GRAPHS["skewed"](), PROGRAMS["lengths"]
@@ -126,6 +127,7 @@ def test_lists_in_pieces(device_for, monkeypatch, bounds):
 # What is copied, and what stays.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_later_runs_copy_no_edges(device_for, monkeypatch, device):
     graph, copies = GRAPHS["skewed"](), []
@@ -154,6 +156,7 @@ def test_the_host_needs_no_values_of_out_edges(device_for):
     assert graph._arrays.bytes_to_reverse > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"mode": PULL}, {"engine": "garaph", "gather": "segmented"}])
 def test_a_run_that_only_pulls_has_no_out_edges(device_for, options):
     graph, program = GRAPHS["skewed"](), PROGRAMS["hops"]
@@ -194,7 +197,7 @@ def room_for(program, graph, share):
     return memory_for(program, graph, 1) + int((share - 1) * each * graph.m)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("share", "maps"), [(2.6, False), (1.1, False), (0.5, False), (1.1, True), (0.5, True)])
@@ -226,6 +229,7 @@ def test_little_memory(device_for, monkeypatch, device, program, share, maps):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_out_edges_take_the_place_of_in_edges(device_for, program):
     """Where there is room for one direction, a relaxation that needs no in-edges afterwards only pushes."""
@@ -258,6 +262,7 @@ class InTurns(gp.Policy):
         return PUSH if own == PULL else PULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"device": "hybrid"}, {"mode": PULL}, {"engine": InTurns()}])
 def test_in_edges_stay_where_pulls_need_them(device_for, monkeypatch, given):
     """The CPU takes pages of a hybrid run; a run may be asked to pull; and policies of users pull when they like to."""
@@ -282,7 +287,7 @@ def test_values_are_not_made_to_be_mapped(device_for, monkeypatch):
     assert graph._arrays.bytes_to_reverse > 0
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("name", GRAPHS)
@@ -341,6 +346,7 @@ def both_packed(monkeypatch):
     return pack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_packed_edges_have_room_where_raw_ones_have_not(device_for, both_packed, monkeypatch, program):
     graph, name, program = GRAPHS["skewed"](), program, PROGRAMS[program]
@@ -361,6 +367,7 @@ def test_packed_edges_have_room_where_raw_ones_have_not(device_for, both_packed,
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 def test_edges_are_packed_after_some_runs(device_for, monkeypatch):
     """At first, pushes read raw lists in host memory; the in-edges stay raw, because there is room for them."""
     graph, program, measured = GRAPHS["skewed"](), Trails(0), []
@@ -387,6 +394,7 @@ def test_edges_are_packed_after_some_runs(device_for, monkeypatch):
     assert held_after(driver, graph) == 0
 
 
+@pytest.mark.slow
 def test_another_graph_gives_way_to_out_edges(device_for):
     graphs, program = [GRAPHS["skewed"]() for _ in range(2)], PROGRAMS["hops"]
     driver = device_for(program, graphs[0])
@@ -401,7 +409,7 @@ def test_another_graph_gives_way_to_out_edges(device_for):
 # Failures.
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "memcpy_htod", "mem_alloc", "array"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, call, device):

@@ -112,7 +112,7 @@ def graph(request):
     return made if request.param == "raw" else made.packed()
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.usefixtures("cut_small_graphs", "gpu_is_faster")
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_search_keeps_the_last_pages_and_its_answer_is_the_cpus(device_for, monkeypatch, graph, share):

@@ -24,6 +24,7 @@ def test_edges_are_in_proportion_to_speeds(speeds):
         assert abs(edges - m * speed / sum(speeds)) <= 64 * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 3, 64, 20_000])
 def test_the_nearest_of_every_so_many_numbers(step):
     places = [*range(0, len(OFFSETS) - 1, step), len(OFFSETS) - 1]

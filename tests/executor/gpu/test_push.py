@@ -58,7 +58,7 @@ def test_the_answer_is_the_cpus(device_for, graph, program, expected, device, sy
     assert held_after(driver, graph) == 0
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_device_without_all_edges_pulls(device_for, graph, program, expected, device):
     device_for(program, graph)
@@ -68,6 +68,7 @@ def test_a_device_without_all_edges_pulls(device_for, graph, program, expected, 
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 def test_the_papers_gpu_does_not_push(device_for, graph, program, expected):
     device_for(program, graph)
     found = run_with(program, graph, device="gpu", engine="garaph", gather="segmented")
@@ -106,6 +107,7 @@ def assert_pushes_follow_their_edges(rows, graph):
     ]
 
 
+@pytest.mark.slow
 def test_a_small_part_of_a_gpu_does_one_superstep_a_launch(device_for, graph, program, expected, monkeypatch):
     monkeypatch.setattr(chain, "LEAST_MULTIPROCESSORS", 33)
     driver = device_for(program, graph)
@@ -114,6 +116,7 @@ def test_a_small_part_of_a_gpu_does_one_superstep_a_launch(device_for, graph, pr
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("has_clusters", "blocks"), [(True, header.FEW_BLOCKS), (False, 1)])
 def test_without_clusters_one_block_does_several_supersteps(
     device_for, graph, program, expected, monkeypatch, has_clusters, blocks
@@ -137,7 +140,7 @@ def test_without_clusters_one_block_does_several_supersteps(
 THREADS = header.FEW_BLOCKS * header.FEW_THREADS
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize(
     "bounds",
@@ -163,7 +166,7 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
     ]
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"iterations": 40}, {"check": "finite"}, {"checkpoint": "here"}, {"trace": "t.json"}])
 def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, program, tmp_path, how):
     driver = device_for(program, graph)
@@ -176,7 +179,7 @@ def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, p
     assert launches(driver, "push_few") == 0
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("is_first", [True, False])

@@ -96,6 +96,7 @@ def test_synchronous_supersteps_take_all_vertices(device_for, graph):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param(Flat, marks=pytest.mark.full), Farthest])
 def test_any_order_leads_to_the_answer(device_for, kind):
     graph = grid(SIDE // 2)  # in the worst order, the work grows much faster than the grid
@@ -113,7 +114,7 @@ def test_vertices_that_wait_stay_active_when_a_launch_ends(device_for, graph, mo
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("left", [1, 6, 60, 200])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device, left):
@@ -129,6 +130,7 @@ def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"iterations": 2000}, {"check": "finite"}, {"checkpoint": "here"}])
 def test_whoever_looks_at_each_iteration_gets_all_vertices_at_a_time(device_for, graph, tmp_path, how):
     how = {name: tmp_path / value if name == "checkpoint" else value for name, value in how.items()}

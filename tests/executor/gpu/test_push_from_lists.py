@@ -48,7 +48,7 @@ def expected(program, graph):
     return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "program"), PAIRS, ids=lambda it: it if isinstance(it, str) else type(it).__name__)
 def test_the_answer_is_the_cpus(device_with_lists, graph, program, engine):
     driver, wanted = device_with_lists(program, graph), expected(program, graph)

@@ -94,6 +94,7 @@ def test_lists_in_host_memory_are_pushed_from(device_for, monkeypatch):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_without_room_for_the_lists_a_gpu_pulls(device_for, directed):
     """The host's memory cannot be mapped here."""
@@ -111,6 +112,7 @@ def room_for(graph, share):
     return memory_for(Lengths, graph, share, bind=rows_of)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu_is_faster")
 def test_both_processors_pull(device_for):
     graph = graph_with(False)
@@ -121,6 +123,7 @@ def test_both_processors_pull(device_for):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+@pytest.mark.slow
 def test_a_gpu_pulls_rows_of_edges_on_disk(device_for, tmp_path):
     store.save(graph_with(False), tmp_path / "graph", block_bytes=1 << 16)
     graph = gp.open(tmp_path / "graph", memory=150_000)._replace(memory=6 << 20)
@@ -133,7 +136,7 @@ def test_a_gpu_pulls_rows_of_edges_on_disk(device_for, tmp_path):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [1, 4, 9, 20])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_failing_device_costs_no_answer(device_for, monkeypatch, directed, left):

@@ -174,6 +174,7 @@ def test_auto_makes_the_order_once_it_pays(device_for, case, monkeypatch):
     assert driver.launched[-1][0] != "collect"
 
 
+@pytest.mark.slow
 def test_two_programs_in_turns(device_for, graph_of):
     """With edge values and without; in hub order and in the given one."""
     graph = graph_of(WEIGHTED)
@@ -229,7 +230,7 @@ def test_a_checkpoint_is_in_the_users_order(device_for, case, tmp_path):
         assert result.values.tobytes() == expected
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("fails_at", [2, 5, 40, 80, 120, 200])
 @pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fails_at):
@@ -259,7 +260,7 @@ def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fa
     assert held_after(driver, graph) == 0
 
 
-@pytest.mark.spread
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["memcpy_htod", "memcpy_htod_async", "mem_alloc"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
     program, graph = case

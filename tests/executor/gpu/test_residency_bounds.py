@@ -100,6 +100,7 @@ def test_streamed_pages_are_so_large_that_copies_take_longer_than_their_launches
     assert {page.edges * width for page in found.pages} == {16 * MIB}
 
 
+@pytest.mark.slow
 def test_streams_are_given_up_once_pages_are_small():
     found = plan(many(1 << 28), raw_layout(), 0, 512 << 10, 4)
     assert {page.edges for page in found.pages} == {1 << 16}

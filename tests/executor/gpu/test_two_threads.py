@@ -305,6 +305,7 @@ def late_run(device_for, graph_of, monkeypatch, pending_is_poisoned):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("processors", ["gpu", "hybrid"])
 def test_answers_depend_neither_on_timing_nor_on_when_the_gpu_fails(late_run, processors, sync):
