@@ -135,7 +135,8 @@ class Timed:
 
     def tasks(self) -> list[tuple[Any, Any]]:
         """The pages, and the arguments of their kernels."""
-        return [(page, self.kernel.task_of(page, self.kernel.streams.resident(page))) for page in self.pages]
+        staying = self.kernel.streams.buffers.staying
+        return [(page, self.kernel.task_of(page, staying[page.number])) for page in self.pages]
 
 
 def limit_seconds(timed: Timed) -> float:
@@ -144,7 +145,7 @@ def limit_seconds(timed: Timed) -> float:
 
     code = Program(LIMIT, "c++", ProgramOptions(arch=timed.device.architecture)).compile("cubin").code
     kernel, page = timed.kernel, timed.pages[0]
-    sources = kernel.streams.places(page, kernel.streams.resident(page))[0]
+    sources = kernel.streams.buffers.places(page, kernel.streams.buffers.staying[page.number])[0]
     values = kernel.address("values")
     with timed.device:
         function = timed.device.driver.module_from_buffer(bytes(code)).get_function("limit")

@@ -55,7 +55,7 @@ def measure(graph: Graph, replication: int | str, pages: int, work_items: bool) 
 
 def page_row(executor: Any, device: Any, graph: Graph, page: Any) -> Row:
     """The seconds of one page's kernel, launched once before it is timed, and what the page has."""
-    task = executor.task_of(page, executor.streams.resident(page))
+    task = executor.task_of(page, executor.streams.buffers.staying[page.number])
     stream = executor.streams.compute[0]
     with device:
         executor.gather.launch(page, task, stream)

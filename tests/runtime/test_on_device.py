@@ -168,7 +168,7 @@ def test_it_waits_for_copies_that_are_late(device_for, graph_of, seed):
 
     def looks(self, source, listener):
         fill(self, source, listener)
-        pages.append(bytes(driver.bytes[self._resident[0].addresses[0] :][: 4 * graph.m]))
+        pages.append(bytes(driver.bytes[self.buffers.staying[0].addresses[0] :][: 4 * graph.m]))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Streams, "fill", looks)
@@ -248,7 +248,7 @@ def test_two_threads_at_once(driver, graph, monkeypatch):
     counted, fill = [], Streams.fill
 
     def slow(self, source, listener):
-        counted.append([buffer.copied_bytes for buffer in self._resident])
+        counted.append([buffer.copied_bytes for buffer in self.buffers.staying])
         if len(counted) == 1:
             time.sleep(0.2)
         fill(self, source, listener)

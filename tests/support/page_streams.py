@@ -90,8 +90,8 @@ class FakeMemory:
 class NothingKept:
     """The `DeviceGraph` of a first run."""
 
-    def __init__(self, driver):
-        self.memory, self.handles = FakeMemory(), Handles(driver)
+    def __init__(self, device):
+        self.device, self.memory, self.handles = device, FakeMemory(), Handles(device.driver)
 
     def place(self, name, nbytes, what):
         return self.memory.allocate(name, nbytes), False
@@ -108,7 +108,7 @@ def streams_over(graph, share, fails_at=None, spans=None, kind=Streams):
     device = FakeDevice(fails_at)
     return (
         device,
-        kind(device, residency, width, NothingKept(device.driver), spans),
+        kind(device, residency, width, NothingKept(device), spans),
         MemoryPageSource(graph._arrays.in_edges, pages=residency.pages),
     )
 
@@ -116,7 +116,7 @@ def streams_over(graph, share, fails_at=None, spans=None, kind=Streams):
 def found_in(device, streams, page, buffer):
     """Sources and weights where a kernel would read them."""
     parts = []
-    for address, kind in zip(streams.places(page, buffer), (np.uint32, np.int32), strict=True):
+    for address, kind in zip(streams.buffers.places(page, buffer), (np.uint32, np.int32), strict=True):
         start = address + 4 * (page.first_edge % RUN)
         parts.append(device.driver.memory[start : start + 4 * page.edges].view(kind).copy())
     return parts

@@ -23,13 +23,13 @@ from ...pages.layout import Page
 from ..modes import GPU, PULL, PUSH
 from ..protocol import Ahead, PageDecision, PageResult, Supersteps
 from ..state import State
+from .buffers import Buffer
 from .device import FALLBACK
 from .gather import Gather
 from .header import CHAIN_LENGTH, FEW_BLOCKS, FEW_THREADS, PULLS, PUSHES, PUSHES_FEW
 from .launch import Launcher, decoding
 from .launches import Launches
 from .push import Lists, list_frontier, lists_of
-from .streams import Buffer
 
 Array = npt.NDArray[Any]
 

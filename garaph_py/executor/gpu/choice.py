@@ -71,7 +71,7 @@ class Choice:
         edges, arrays, records = self.edges, self.arrays, self.records
         assert records is not None
         packing = Packing(edges.neighbours, launcher, memory, starts)
-        streams.fill_by(lambda page, places: packing.fill(page, arrays, records, places, edges.values))
+        streams.buffers.fill_by(lambda page, places: packing.fill(page, arrays, records, places, edges.values))
         packing.close()
 
 

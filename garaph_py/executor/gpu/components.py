@@ -39,7 +39,7 @@ class Components:
 
     def __call__(self) -> list[PageResult]:
         """Find the components and their sums. In streamed pages, first edges are not linked before the others."""
-        at_hand = [page for page in self.launches.pages if self.launches.streams.has(page)]
+        at_hand = [page for page in self.launches.pages if self.launches.streams.buffers.has(page)]
         self.plant()
         copied = Counter[Page]()
         if at_hand:

@@ -1,8 +1,8 @@
-"""The state of a run in a device's memory: how the host copies it, and what the device can say about it."""
+"""The state of a run in a device's memory: how it is copied to and from the host, and what the device says about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
+from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.narrow import ValuesTooWide
 from ..state import Copy, State, Values
@@ -92,14 +93,14 @@ class DeviceState:
     ) -> None:  # fmt: skip
         self._settings = settings
         self._bound, self._n, self._arrays, self._kept = bound, numbering.arrays.n, arrays, kept
-        self._is_renumbered = numbering.order is not None
+        self._numbering = numbering
         self._launcher, self._pool, self._device = launcher, pool, kept.device
         self._copying: tuple[Any, Any, Any] | None = None  # stream and events of `start_copy`
         self.found: frozenset[tuple[str, str]] | None = None
 
     def close(self) -> None:
         """Let go of the device's memory, even if a state refers to this object."""
-        del self._arrays, self._kept, self._launcher, self._copying
+        del self._numbering, self._arrays, self._kept, self._launcher, self._copying
 
     def made(self, synchronous: bool) -> State:
         """A state without anything on the host, for a run that begins on the device."""
@@ -122,6 +123,45 @@ class DeviceState:
         lacks."""
         copies: dict[str, Copy] = {"values": self._values, "frontier": self._frontier}
         state.elsewhere.update({name: copy for name, copy in copies.items() if name in state.elsewhere})
+
+    def receive(self, pages: Iterable[Page], state: State, stream: Any) -> None:
+        """Start to copy to the device, on `stream`, the new values of pages that another processor processed (section
+        4.1)."""
+        size, place, driver = state.next_values.itemsize, self._arrays.address("next_values"), self._device.driver
+        with self._device, failing(driver):
+            for page in pages:
+                new = state.next_values[page.first_vertex : page.last_vertex].view(np.uint8)
+                driver.memcpy_htod_async(place + page.first_vertex * size, new, stream)
+
+    def refresh(self, state: State, values: bool) -> None:
+        """Copy the host's state to the device: the frontier if `prepare` or the kernels for relaxations read it.
+
+        If `values`, copy all vertex values too, because another processor has changed them.
+        """
+        changed = {"values": self._numbering.to_device(state.values, self._settings.threads)} if values else {}
+        reads = "prepare" in self._bound.arguments or self._bound.is_relaxation
+        if reads and state.is_on_host("frontier"):
+            changed["frontier"] = self._numbering.bits_to_device(state.frontier.bits)
+        if not changed:
+            return
+        with self._device, failing(self._device.driver):
+            for name, array in changed.items():
+                self._device.driver.memcpy_htod(self._arrays.address(name), array.view(np.uint8))
+
+    def commit(self, copied: Sequence[Page], swaps: bool) -> None:
+        """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`.
+
+        The device's context must be current.
+        """
+        arrays, size = self._arrays, self._bound.value.itemsize
+        if arrays.are_values_divided:
+            to, source = map(arrays.address, ("next_values", "values") if swaps else ("values", "next_values"))
+            for page in copied:
+                at = page.first_vertex * size
+                self._device.driver.memcpy_dtod(to + at, source + at, page.vertices * size)
+            if swaps:
+                arrays.swap("values", "next_values")
+        arrays.swap("frontier", "next_frontier")
 
     def _spare_values(self, _: State, old: Array) -> Array:
         return old if len(old) == self._n else self._pool_array(self._n, self._bound.value)
@@ -154,7 +194,7 @@ class DeviceState:
 
     def _read(self, name: str, to: Answer) -> None:
         """Copy the run's ``"values"`` or ``"frontier"`` to the host."""
-        if self._is_renumbered:
+        if self._numbering.order is not None:
             self.in_parts(to, self._kernel("collect", COLLECTED[name]), 1 if name == "values" else WORD)
         elif to.array.nbytes:
             with self._device, failing(self._device.driver):
@@ -348,7 +388,7 @@ class DeviceState:
 
     def _copy(self, places: dict[str, int], sizes: list[int]) -> None:
         """Copy ``"values"`` and ``"frontier"`` to other `places` on the device, by the user's numbers."""
-        if self._is_renumbered:
+        if self._numbering.order is not None:
             task = self._arrays.task_of_range(0, self._n)
             for name, place in places.items():
                 task["page"][COLLECTED[name]] = place

@@ -26,6 +26,7 @@ from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, P
 from ..state import OnPage, State, Values
 from ..step import StepByParts
 from . import staging
+from .buffers import Buffer
 from .chain import Chain
 from .choice import Choice
 from .components import Components
@@ -51,7 +52,7 @@ from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams
+from .streams import Streams
 from .two_threads import streams_for
 from .work import SKIPPED, PageWork, SharedWork, result_of, work_and_tell
 
@@ -217,8 +218,8 @@ class GpuExecutor(StepByParts):
             return False
         with self.device, failing(self.device.driver):
             make_room(self.device, self._kept, budget - self._kept.memory.used - self._hub.nbytes)
-            self.streams.keep(self._kept)
-            tasks = [self.task_of(page, self.streams.resident(page)) for page in self.residency.pages]
+            self.streams.buffers.keep(self._kept)
+            tasks = [self.task_of(page, self.streams.buffers.staying[page.number]) for page in self.residency.pages]
             self._hub.make(tasks, self.launcher)
         return True
 
@@ -297,7 +298,7 @@ class GpuExecutor(StepByParts):
         return result_of(every, self._tallies, self.bound.total is not None)
 
     def has(self, page: Page) -> bool:
-        return self.streams.has(page)
+        return self.streams.buffers.has(page)
 
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration, or several if the decision allows them and the caller need not see the state in between."""
@@ -402,27 +403,10 @@ class GpuExecutor(StepByParts):
         return SharedWork(self.page_work(sends), self.device.driver.memcpy_dtoh_async, places, state, on_complete)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
-        """Copy to the device the new values of pages that another processor processed (section 4.1)."""
-        size, place = state.next_values.itemsize, self.address("next_values")
-        with self.device, failing(self.device.driver):
-            for page in pages:
-                new = state.next_values[page.first_vertex : page.last_vertex].view(np.uint8)
-                self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
+        self.state.receive(pages, state, self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
-        """Copy the host's state to the device: the frontier if `prepare` or the kernels for relaxations read it.
-
-        If `values`, copy all vertex values too, because another processor has changed them.
-        """
-        changed = [(self._numbering.to_device(state.values, self.settings.threads), "values")] if values else []
-        reads = "prepare" in self.bound.arguments or self.bound.is_relaxation
-        if reads and state.is_on_host("frontier"):
-            changed.append((self._numbering.bits_to_device(state.frontier.bits), "frontier"))
-        if not changed:
-            return
-        with self.device, failing(self.device.driver):
-            for array, name in changed:
-                self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
+        self.state.refresh(state, values)
 
     def address(self, name: str) -> int:
         """The current device address of one of the run's arrays."""
@@ -447,18 +431,10 @@ class GpuExecutor(StepByParts):
         self.commit_pages(state, (), True)
 
     def commit_pages(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
-        """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`."""
+        """Make the new values the current ones (`DeviceState.commit`)."""
         with self.device, failing(self.device.driver):
             self.streams.forth.synchronize()  # the host will overwrite the values that `receive` copies from
-            if self._arrays.are_values_divided:
-                to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
-                size = self.bound.value.itemsize
-                for page in copied:
-                    at = page.first_vertex * size
-                    self.device.driver.memcpy_dtod(to + at, source + at, page.vertices * size)
-                if swaps:
-                    self._arrays.swap("values", "next_values")
-        self._arrays.swap("frontier", "next_frontier")
+            self.state.commit(copied, swaps)
 
     def start_copy(self) -> StateCopy:
         return self.state.start_copy()
@@ -480,7 +456,7 @@ class GpuExecutor(StepByParts):
                 is_whole = True
                 self.streams.write_spans()
             with contextlib.suppress(Exception):
-                self.streams.keep(self._kept)
+                self.streams.buffers.keep(self._kept)
             with contextlib.suppress(Exception):
                 self.kept_bytes = self._kept.give_back(is_whole)
             with contextlib.suppress(Exception):

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ...pages.source import PageSource
+from .buffers import Buffer
 from .gather import UNTIL_DONE, Gather
 from .launch import Launcher
 from .memory import DeviceMemory
 from .page_tasks import PageTasks
 from .placed import Placement
 from .run_arrays import RunArrays
-from .streams import Buffer, Streams
+from .streams import Streams
 from .work import KernelWork, Launch
 
 Array = npt.NDArray[Any]
@@ -62,7 +63,7 @@ class Launches:
 
     def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
         """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
-        work, whole = KernelWork(launch, self.tasks.of), self.streams.in_one_piece(pages)
+        work, whole = KernelWork(launch, self.tasks.of), self.streams.buffers.in_one_piece(pages)
         if whole is None:
             self.streams.process(self.streams.order(pages, self.placed.on_disk), self.source, work)
             return work.done
@@ -76,16 +77,16 @@ class Launches:
 
     def in_one_launch(self, gather: Gather, pages: list[Page]) -> tuple[Page, Buffer] | None:
         """`pages` as one, if one launch may pull them: gathers that end early take less time than many launches."""
-        return self.streams.in_one_piece(pages) if gather.kind == UNTIL_DONE else None
+        return self.streams.buffers.in_one_piece(pages) if gather.kind == UNTIL_DONE else None
 
     def pieces(self, gather: Gather, pages: list[Page]) -> list[tuple[Page, Buffer]] | None:
         """What to launch to pull all `pages` at once; None if some edges are not on the device yet."""
         whole = self.in_one_launch(gather, pages)
-        return self.streams.there(pages) if whole is None else [whole]
+        return self.streams.buffers.there(pages) if whole is None else [whole]
 
     def within_reach(self) -> tuple[Page, Buffer] | None:
         """All pages as one, if kernels can read any vertex's list of in-edges at any time."""
-        return self.streams.within_reach(self.placed.mapped)
+        return self.streams.buffers.within_reach(self.placed.mapped)
 
     def read_tallies(self) -> Array:
         """Copy the counts of all pages to the host, and return them."""

@@ -37,6 +37,7 @@ from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, P
 from ..state import State, Values
 from ..step import StepByParts
 from . import exchange_trees, speeds
+from .buffers import Buffer
 from .components import Components
 from .device import failing
 from .device_state import StateCopy
@@ -47,7 +48,6 @@ from .parts import divide, divide_pages
 from .peers import Peers, link
 from .pinned_pool import Answer
 from .push_cost import push_cost
-from .streams import Buffer
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 

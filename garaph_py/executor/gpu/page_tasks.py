@@ -8,10 +8,11 @@ from typing import Any
 import numpy.typing as npt
 
 from ...pages.layout import Page
+from .buffers import Buffer
 from .edges import EdgeLayout
 from .gather import Gather
 from .run_arrays import RunArrays
-from .streams import Buffer, Streams
+from .streams import Streams
 
 Array = npt.NDArray[Any]
 
@@ -71,7 +72,7 @@ class PageTasks:
             is_whole = page == self._pages[page.number]
             arguments = self._bases[[page.number]] if is_whole else self._base([page])
         if buffer.rest is None:
-            self._edges.write_args(arguments, page, self._streams.places(page, buffer))
+            self._edges.write_args(arguments, page, self._streams.buffers.places(page, buffer))
             return arguments.tobytes()
         mapped, here = buffer.rest
         mapped.layout.write_args(arguments, here or page, buffer.addresses)

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ..components import NO_VERTEX
+from .buffers import Buffer
 from .device import failing
 from .device_state import LaunchPart
 from .launch import decoding
 from .launches import Launches
 from .push import list_frontier, lists_of
-from .streams import Buffer
 
 Array = npt.NDArray[Any]
 

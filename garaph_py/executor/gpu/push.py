@@ -102,7 +102,7 @@ def pages_to_use(launches: Launches, listed: ListedEdges) -> list[Page]:
     if launches.placed.is_directed:
         return []
     staying, layout = launches.placed.residency.here, launches.placed.edges.arrays
-    missing = {page for page in staying if not launches.streams.has(page)}
+    missing = {page for page in staying if not launches.streams.buffers.has(page)}
     if sum(page_bytes(page, layout) for page in missing) <= listed.read:
         return staying
     return [page for page in staying if page not in missing]

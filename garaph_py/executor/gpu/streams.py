@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ...events import Listener, Span, Step
 from ...pages.layout import Page
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
-from ..modes import COPIED, RESIDENT, ZERO_COPY
+from ..modes import COPIED
+from .buffers import Buffer, Buffers, joined
 from .device import Device
 from .device_graph import DeviceGraph
-from .edges import EdgeLayout, host_arrays, places
-from .handles import NON_BLOCKING, event_flags
+from .edges import EdgeLayout, host_arrays
+from .handles import NON_BLOCKING
 from .mapped import MappedEdges
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
@@ -39,56 +39,10 @@ the last blocks of a kernel run. With one stream per page, the GPU could copy ba
 have ended."""
 
 
-@dataclass
-class Buffer:
-    """Device memory for the edges of a page, and the stream that copies the edges and runs the page's kernels.
-
-    Attributes
-    ----------
-    addresses : list of int
-        Where each of a resident page's arrays is. A stream's buffer has one address, where the first begins.
-    stream : pycuda.driver.Stream
-    copied, computed, idle : pycuda.driver.Event
-        Recorded after the copy of the edges, after the kernels if new values are copied then, and after everything.
-    page : Page or None
-        The page whose edges are in the buffer, or are being copied to it.
-    copied_bytes : int
-        Bytes of edges copied since the page was last processed.
-    found : tuple of bool
-        Which of a resident page's arrays are there since an earlier run.
-    rest : Rest or None
-        Of all pages as one: the edges that are read from host memory.
-    """
-
-    addresses: list[int]
-    stream: Any
-    copied: Any
-    computed: Any
-    idle: Any
-    page: Page | None = None
-    copied_bytes: int = 0
-    found: tuple[bool, ...] = ()
-    rest: Rest | None = None
-
-
 Awaited = tuple[Any, ...]
 """An event, with `query` and `synchronize`, and what it stands for, in words; None if there is nothing to wait for."""
 GO_ON: Awaited = (None,)
 """Nothing to wait for, but another GPU may have its turn."""
-
-
-class Rest(NamedTuple):
-    """The edges that are not on the device, in host memory.
-
-    Attributes
-    ----------
-    mapped : MappedEdges
-    here : Page or None
-        The edges that are on the device, as one page; None if none are.
-    """
-
-    mapped: MappedEdges
-    here: Page | None = None
 
 
 class Work(Protocol):
@@ -109,7 +63,7 @@ class Work(Protocol):
 
 
 class Streams:
-    """The streams of a device and the buffers of a `Residency`. The device's context must be current.
+    """The streams of a device, and what they do with the pages of a `Residency`. The device's context must be current.
 
     Parameters
     ----------
@@ -129,6 +83,8 @@ class Streams:
     Attributes
     ----------
     device : Device
+    buffers : Buffers
+        Which page's edges are where.
     compute : list of pycuda.driver.Stream
         For the kernels of resident pages, in turn.
     back, back_early : pycuda.driver.Stream
@@ -146,55 +102,19 @@ class Streams:
         self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
         spans: list[Span] | None = None, transfer: str = COPIED, there: HubEdges | MappedEdges | None = None,
     ) -> None:  # fmt: skip
-        self._there = there
-        self.device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
+        self.device, self._transfer = device, TRANSFERS[transfer](device)
         self._transfer_name, self._host = transfer, HostPages()
-        self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
-        self._keeps, self._handles, self._event_flags = residency.keeps, kept.handles, event_flags(device.driver)
-        handles = self._handles
-        self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
-        self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
-        self._prefetch = handles.stream(NON_BLOCKING)
-        streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
-        self._kept_pages = [] if isinstance(there, HubEdges) else residency.here
-        self._within = residency.within
-        self._regions = arrays.regions(self._kept_pages, self._within)
-        self._resident = self._resident_buffers(self._kept_pages, kept)
-        if there is not None:
-            before, kept_buffers = self._kept_pages[0].number if self._kept_pages else 0, self._resident
-            others = self._pages[:before], self._pages[before + len(kept_buffers) :]
-            near, far = ([self._buffer(there.places(page), self.compute[0], page) for page in each] for each in others)
-            self._resident = [*near, *kept_buffers, *far]
-        self._streams = [*self.compute, *streams]
-        self._free = deque(
-            self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
-            for k, stream in enumerate(streams)
-        )
+        self._keeps, self._handles = residency.keeps, kept.handles
+        self.compute = [self._handles.stream() for _ in range(COMPUTE_STREAMS)]
+        self.back, self.back_early, self.forth = (self._handles.stream() for _ in range(3))
+        self._prefetch = self._handles.stream(NON_BLOCKING)
+        self.buffers = Buffers(residency, arrays, kept, self.compute[0], there, at_once=spans is None)
         self.thread = ThreadTime(f"GPU {device.number}'s thread" if device.number else "GPU's thread")
-        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans, device.number)
-
-    def _resident_buffers(self, pages: list[Page], kept: DeviceGraph) -> list[Buffer]:
-        """The buffers of the resident pages, whose arrays may be there since an earlier run."""
-        placed = [kept.place(region.name, region.nbytes, region.what) for region in self._regions]
-        both = zip(placed, self._regions, strict=True)
-        columns = [[at + begin for begin in region.begins] for (at, _), region in both]
-        addresses, found = list(map(list, zip(*columns, strict=True))), tuple(is_there for _, is_there in placed)
-        buffers = [self._buffer(each, self.compute[0]) for each in addresses]
-        for page, buffer in zip(pages, buffers, strict=True):
-            buffer.found, buffer.page = found, page if all(found) else None
-        return buffers
-
-    def keep(self, kept: DeviceGraph) -> None:
-        """Keep the resident pages for later runs if the edges of all are on the device. All copies must have ended."""
-        is_whole = all(buffer.page is not None for buffer in self._resident)
-        if is_whole and self._within is None:  # else an earlier run keeps them, with other edges
-            for region in self._regions:
-                if region.what is not None:
-                    kept.keep(region.name, region.what)
-
-    def _buffer(self, addresses: list[int], stream: Any, page: Page | None = None) -> Buffer:
-        copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
-        return Buffer(addresses, stream, copied, computed, idle, page)
+        self.timeline = (
+            None
+            if spans is None
+            else Timeline(device.driver, [*self.compute, *self.buffers.streams], spans, device.number)
+        )
 
     def event(self) -> Any:
         """Another event, which can tell the time."""
@@ -210,58 +130,11 @@ class Streams:
         if self.timeline is not None:
             self.timeline.write_spans(self.back)
 
-    def resident(self, page: Page) -> Buffer:
-        """The buffer of a resident page."""
-        return self._resident[page.number]
-
-    def place_of(self, page: Page) -> Buffer | None:
-        """The buffer in which a page stays; None if it shares the buffers of streams with others."""
-        return self._resident[page.number] if page.number < len(self._resident) else None
-
-    def in_one_piece(self, pages: list[Page]) -> tuple[Page, Buffer] | None:
-        """Consecutive `pages` as one page, and its buffer, if no edges have to be copied, and all adjoin each other.
-
-        None also if spans are wanted, which belong to single pages.
-        """
-        buffers = self._resident[pages[0].number : pages[-1].number + 1] if pages else []
-        has_arrived = len(buffers) == len(pages) and all(b.page and not b.copied_bytes for b in buffers)
-        if not buffers or not has_arrived or self.timeline is not None or self._arrays.apart:
-            return None
-        if isinstance(self._there, MappedEdges) and 0 < sum(map(self._is_kept, pages)) < len(pages):
-            return None  # some are on the device, others in host memory
-        return joined(pages[0], pages[-1]), buffers[0]
-
-    def within_reach(self, mapped: MappedEdges | None) -> tuple[Page, Buffer] | None:
-        """All pages as one, for kernels that read any vertex's list: edges that are not on the device are read where
-        they are `mapped`. None if they are not."""
-        if mapped is None:
-            return self.in_one_piece(self._pages)
-        whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._kept_pages)
-        if here is None or self._arrays.encoding != mapped.layout.encoding:
-            return whole, Buffer(mapped.places(whole), self.compute[0], None, None, None, rest=Rest(mapped))
-        return whole, replace(here[1], rest=Rest(mapped, here[0]))
-
-    def _is_kept(self, page: Page) -> bool:
-        """Whether a page is resident, which others in `_resident` that need no copy are not."""
-        return bool(self._kept_pages) and self._kept_pages[0].number <= page.number <= self._kept_pages[-1].number
-
-    def has(self, page: Page) -> bool:
-        """Whether a page's edges are on the device, being copied there, or read from host memory."""
-        return page.number < len(self._resident) and self._resident[page.number].page is not None
-
     def way_of(self, page: Page, copied: int) -> str:
         """How a page's edges reached the GPU in an iteration for which `copied` bytes of them were copied."""
         if copied:
             return self._transfer_name
-        is_mapped = isinstance(self._there, MappedEdges) and not self._is_kept(page)
-        return ZERO_COPY if is_mapped else RESIDENT
-
-    def fill_by(self, write: Callable[[Page, list[int]], None]) -> None:
-        """Have ``write(page, addresses)`` start to fill each resident page whose edges are not on the device yet."""
-        for page, buffer in zip(self._pages, self._resident, strict=False):
-            if buffer.page is None:
-                write(page, self.places(page, buffer))
-                buffer.page = page
+        return self.buffers.way_of(page)
 
     def prefetch(self, source: PageSource, transfer: Transfer | None = None) -> None:
         """Start to copy the resident pages: one by one, or all at once by `transfer` if it is given.
@@ -274,7 +147,7 @@ class Streams:
         filled = self._handles.event()
         filled.record()  # the default stream fills new buffers with zeros
         self._prefetch.wait_for_event(filled)
-        missing = [both for both in zip(self._pages, self._resident, strict=False) if both[1].page is None]
+        missing = self.buffers.missing()
         if transfer is not None and missing:
             self._copy_at_once(missing, source, transfer)
         else:
@@ -289,7 +162,7 @@ class Streams:
         (first, buffer), (last, _) = missing[0], missing[-1]
         whole = joined(first, last)
         began, self.thread.doing = time.perf_counter_ns(), ("copying pages", first.number, "to", last.number)
-        wanted = self._wanted(whole, buffer)
+        wanted = self.buffers.wanted(whole, buffer)
         transfer.send(host_arrays(source.edges(whole)), wanted, self._prefetch)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", whole, began, self._prefetch)
@@ -299,9 +172,7 @@ class Streams:
 
     def fill(self, source: PageSource, listener: Listener) -> None:
         """Copy the resident pages that are neither on the device nor being copied there, and wait for all copies."""
-        both = list(zip(self._pages, self._resident, strict=False))
-        missing = [page for page, buffer in both if buffer.page is None]
-        coming = [(page, buffer) for page, buffer in both if buffer.page is None or buffer.copied_bytes]
+        missing, coming = [page for page, _ in self.buffers.missing()], self.buffers.coming()
         done, total = 0, sum(page.edges for page, _ in coming)
         source.prefetch(missing)
         for page, buffer in coming:
@@ -339,17 +210,11 @@ class Streams:
         """
         ordered = device_order(pages, shared, order)
         for k, page in enumerate(ordered):
-            if page.number < len(self._resident):
-                self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
-        resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        buffered = take_buffered(self._free, set(ordered)) if self._keeps else {}
+            if (buffer := self.buffers.of(page)) is not None:
+                buffer.stream = self.compute[k % COMPUTE_STREAMS]
+        resident = {buffer.page: buffer for buffer in self.buffers.staying if buffer.page is not None}
+        buffered = take_buffered(self.buffers.free, set(ordered)) if self._keeps else {}
         return PageQueue.of(ordered, buffered, resident, split)
-
-    def there(self, pages: list[Page]) -> list[tuple[Page, Buffer]] | None:
-        """The pages and their buffers if the edges of all have been copied; None also if spans are wanted."""
-        buffers = [self.place_of(page) for page in pages]
-        here = [buffer for buffer in buffers if buffer is not None and buffer.page and not buffer.copied_bytes]
-        return None if len(here) < len(pages) or self.timeline else list(zip(pages, here, strict=True))
 
     def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
         """Launch the kernels of pages that are `there`, and wait for none: `back_early` has nothing left to do then."""
@@ -406,7 +271,7 @@ class Streams:
     def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Iterator[Awaited]:
         """Put all work on the streams."""
         thread = self.thread
-        pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
+        pipeline = Pipeline(queue, self.buffers.staying, self.buffers.free, min(MAX_COPIES, source.max_in_flight))
         while True:
             interrupts.check()
             self._poll(pipeline, source, work)
@@ -448,17 +313,10 @@ class Streams:
         work.on_complete(page, buffer.copied_bytes)
         buffer.copied_bytes = 0
 
-    def _wanted(self, page: Page, buffer: Buffer) -> list[int | None]:
-        """The addresses of a page's arrays in a buffer; None for those that are there."""
-        places: list[int | None] = [*self.places(page, buffer)]
-        if buffer.found:
-            return [None if there else at for at, there in zip(places, buffer.found, strict=False)]
-        return places
-
     def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
         began = time.perf_counter_ns()
-        copied = self._transfer.send(self._host.arrays(page, source), self._wanted(page, buffer), buffer.stream)
+        copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied
@@ -485,16 +343,3 @@ class Streams:
         if timeline is not None:
             timeline.mark_end(TO_HOST, "copy", page, began, back)
         buffer.idle.record(back)
-
-    def places(self, page: Page, buffer: Buffer) -> list[int]:
-        """The addresses of a page's arrays in a buffer."""
-        if page.number < len(self._resident):
-            return buffer.addresses
-        if page.number not in self._offsets:
-            self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
-        return [buffer.addresses[0] + at for at in self._offsets[page.number]]
-
-
-def joined(first: Page, last: Page) -> Page:
-    """The pages from `first` to `last` as one."""
-    return Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)

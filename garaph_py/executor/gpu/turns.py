@@ -15,8 +15,9 @@ from typing import Any
 from ...errors import DeviceError
 from ...pages.queue import PageQueue
 from ...pages.source import PageSource
+from .buffers import Buffer
 from .device import Device, failing
-from .streams import Buffer, Streams, Work
+from .streams import Streams, Work
 
 
 class Turns:

@@ -20,9 +20,10 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import start
+from .buffers import Buffer
 from .pipeline import MAX_COPIES, MAX_LAUNCHED
 from .settings import Settings
-from .streams import Awaited, Buffer, Streams, Work
+from .streams import Awaited, Streams, Work
 from .thread_time import ThreadTime
 
 PERIOD = 5e-5
@@ -70,9 +71,9 @@ class TwoThreadStreams(Streams):
 
     def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Iterator[Awaited]:
         idle = queues.SimpleQueue[Buffer]()
-        for buffer in self._free:
+        for buffer in self.buffers.free:
             idle.put(buffer)
-        self._free.clear()
+        self.buffers.free.clear()
         transmission = Transmission(self, queue, source, idle)
         try:
             yield from self._compute(queue, work, transmission)
@@ -80,7 +81,7 @@ class TwoThreadStreams(Streams):
             transmission.end()
             with contextlib.suppress(queues.Empty):
                 while True:
-                    self._free.append(idle.get_nowait())
+                    self.buffers.free.append(idle.get_nowait())
 
     def _compute(self, queue: PageQueue[Buffer], work: Work, transmission: Transmission) -> Iterator[Awaited]:
         """Launch pages that are there, and report those that have ended, until none is left."""
@@ -108,7 +109,7 @@ class TwoThreadStreams(Streams):
         while launched and launched[0][1].idle.query():
             page, buffer = launched.popleft()
             self._complete(page, buffer, work)
-            if page.number >= len(self._resident):
+            if self.buffers.of(page) is None:
                 transmission.idle.put(buffer)
         return len(launched) < count
 
@@ -197,7 +198,7 @@ class Transmission:
         """The next page to copy, and where to; None if there is no such page or no idle stream."""
         if (page := self._queue.peek_streamed()) is None:
             return None
-        place = self._streams.place_of(page)
+        place = self._streams.buffers.of(page)
         try:
             buffer = place or self.idle.get_nowait()
         except queues.Empty:

@@ -15,9 +15,9 @@ from ..modes import GPU, PULL
 from ..protocol import OnComplete, PageDecision, PageResult
 from ..state import OnPage, State
 from ..step import tell
+from .buffers import Buffer
 from .gather import Gather
 from .peers import Peers
-from .streams import Buffer
 
 Array = npt.NDArray[Any]
 

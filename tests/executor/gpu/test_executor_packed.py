@@ -75,7 +75,7 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
         assert records.tobytes() == expected.records.tobytes()
         for page in kernel.residency.pages:
             cut = expected.runs(page.first_edge // 1024, -(-page.last_edge // 1024))
-            places = kernel.streams.places(page, kernel.streams.resident(page))
+            places = kernel.streams.buffers.places(page, kernel.streams.buffers.staying[page.number])
             with found, failing(found.driver):
                 words = np.zeros(len(cut.words) - PADDING, np.uint32)
                 found.driver.memcpy_dtoh(words.view(np.uint8), places[1])

@@ -23,7 +23,7 @@ def setting(graph_of):
 @pytest.mark.parametrize("share", [0, 0.5, 2])
 def test_every_page_finds_its_edges(setting, share):
     device, streams, source = setting(share)
-    resident = [page for page in source.pages if page.number < len(streams._resident)]
+    resident = [page for page in source.pages if page.number < len(streams.buffers.staying)]
     assert len(resident) == {0: 0, 2: len(source.pages)}.get(share, len(resident))
     left = {}  # by buffer: the page it held last
     for _ in range(3):
@@ -56,12 +56,12 @@ def test_every_page_finds_its_edges(setting, share):
 def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
     """Their bytes count in the iteration that first processes them, which waits for the copy."""
     device, streams, source = setting(share)
-    resident = [page for page in source.pages if page.number < len(streams._resident)]
-    assert not any(map(streams.has, source.pages))
+    resident = [page for page in source.pages if page.number < len(streams.buffers.staying)]
+    assert not any(map(streams.buffers.has, source.pages))
     streams.prefetch(source)
     streams.prefetch(source)
     assert device.driver.copies == 2 * len(resident)
-    assert [page for page in source.pages if streams.has(page)] == resident
+    assert [page for page in source.pages if streams.buffers.has(page)] == resident
     for turn in range(2):
 
         def see(page, buffer, turn=turn):

@@ -83,7 +83,7 @@ def test_the_settings_choose(two, kind):
 def test_every_page_finds_its_edges(setting, share):
     """Its copy has ended when it is launched, and it goes through the stream of its buffer."""
     gpu, streams, source = setting(share)
-    buffers, left = len(streams._free), {}  # by buffer: the page that it held last
+    buffers, left = len(streams.buffers.free), {}  # by buffer: the page that it held last
     for _ in range(3):
         seen, before = [], set(left.values())
 
@@ -99,7 +99,7 @@ def test_every_page_finds_its_edges(setting, share):
         assert sorted(page.number for page, _ in seen) == list(range(len(source.pages)))
         assert {name for _, name in seen} == {name_of_thread()}
         assert work.copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
-        assert len(streams._free) == buffers
+        assert len(streams.buffers.free) == buffers
         assert not left_over()
     for part in streams.heartbeats:
         assert part.wall > part.waited >= 0
@@ -121,7 +121,7 @@ def test_one_thread_uses_the_source_and_holds_few_pages(setting, most, bound):
 def test_pages_that_are_prefetched_are_waited_for(setting):
     _, streams, source = setting(0.5)
     streams.prefetch(source)
-    there = [page for page in source.pages if streams.has(page)]
+    there = [page for page in source.pages if streams.buffers.has(page)]
     waited = {}
     work = Work(lambda page, buffer: waited.update({page: getattr(buffer.copied, "waited", False)}))
     streams.process(streams.order(source.pages), source, work)
@@ -134,7 +134,7 @@ def test_stolen_pages_are_not_processed(setting, graph_of):
     """Ends of pages are stolen while others are copied: every edge is processed once."""
     gpu, streams, source = setting(0.3)
     split = partial(cut, graph_of(SKEWED)._arrays.in_edges.offsets, multiple=64)
-    rng, buffers = np.random.default_rng(1), len(streams._free)
+    rng, buffers = np.random.default_rng(1), len(streams.buffers.free)
     for turn in range(4):
         waiting, stolen = streams.order(source.pages, True, split), []
 
@@ -149,8 +149,8 @@ def test_stolen_pages_are_not_processed(setting, graph_of):
         assert [part.last_edge for part in parts[:-1]] == [part.first_edge for part in parts[1:]]
         assert (parts[0].first_edge, parts[-1].last_edge) == (0, 90000)
         assert waiting.copying == 0
-        kept = sum(buffer.page is not None for buffer in streams._free)
-        assert kept <= len(streams._free) == buffers
+        kept = sum(buffer.page is not None for buffer in streams.buffers.free)
+        assert kept <= len(streams.buffers.free) == buffers
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
