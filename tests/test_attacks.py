@@ -42,7 +42,8 @@ def attacked(*arguments):
 
 
 @pytest.mark.parametrize(("name", "seed", "counted"), [
-    ("kills", RUN, "kills"), ("kills", RESTRIPE, "kills"), ("faults", UPGRADE, "typed errors"),
+    ("kills", RUN, "kills"), ("faults", UPGRADE, "typed errors"),
+    pytest.param("kills", RESTRIPE, "kills", marks=pytest.mark.full),
     pytest.param("faults", RUN, "typed errors", marks=pytest.mark.full),
     pytest.param("power", RUN, "things told before", marks=pytest.mark.full),
 ])  # fmt: skip
@@ -88,9 +89,12 @@ def swallow_errors():
 
 
 @pytest.mark.parametrize(("name", "seed", "plant", "problem"), [
-    ("kills", AT_THE_END, remove_checkpoints_early, "checkpoint 6 was acknowledged, 0 is the newest"),
     ("faults", GENERATE, swallow_errors, "what is left cannot be read"),
-    ("power", CONVERT, forget_to_sync, "out.csv is"),
+    pytest.param(
+        "kills", AT_THE_END, remove_checkpoints_early, "checkpoint 6 was acknowledged, 0 is the newest",
+        marks=pytest.mark.full,
+    ),
+    pytest.param("power", CONVERT, forget_to_sync, "out.csv is", marks=pytest.mark.full),
 ])  # fmt: skip
 def test_an_attack_finds_a_planted_bug(tmp_path, name, seed, plant, problem):
     outcome = attacked(name, seed, tmp_path, plant)

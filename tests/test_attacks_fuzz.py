@@ -32,6 +32,7 @@ def kept(monkeypatch, tmp_path):
 # Fuzzing
 
 
+@pytest.mark.full
 def test_a_round_reads_files(tmp_path):
     outcome, found = fuzz.fuzz(samples.MANIFEST, 1, tmp_path, inputs=300)
     assert outcome.problems == []

@@ -16,6 +16,7 @@ SCALE = 10
 JOB = memory.importing("edges.npy", "raw")
 
 
+@pytest.mark.full
 def test_a_command_keeps_its_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "TRIES", 1)
     outcome = memory.in_group(JOB, SCALE, random.Random(1), tmp_path)

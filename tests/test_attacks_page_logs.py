@@ -23,6 +23,7 @@ def gone_on(folder, words="", step=1):
     return outcome
 
 
+@pytest.mark.full
 def test_a_small_round_finds_nothing(tmp_path):
     assert gone_on(tmp_path, step=10).problems == []
     (tmp_path / "round").mkdir()

@@ -148,6 +148,7 @@ def test_wheel_and_sdist_hold_the_cuda_sources(built: Path, tmp_path: Path, suff
     assert (python.parent / "garaph").exists()
 
 
+@pytest.mark.full
 def test_editable_checkout_finds_the_cuda_sources(checkout: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv")
     install(python, "-e", checkout)

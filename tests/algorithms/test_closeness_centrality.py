@@ -10,7 +10,7 @@ from garaph_py.algorithms import closeness_centrality
 from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(), st.booleans())
 def test_networkx_has_the_same(threads, both, wf_improved):

@@ -22,7 +22,7 @@ def test_networkx_has_the_same(both):
     np.testing.assert_allclose(found.values, [expected[v] for v in simple.ids], atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("weight", [True, False])
 def test_weights_are_networkx_s(tmp_path, weight):
     rng = np.random.default_rng(7)

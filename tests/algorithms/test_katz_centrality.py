@@ -28,7 +28,7 @@ def test_networkx_has_the_same(both, normalized):
     np.testing.assert_allclose(found.values, expected / (np.linalg.norm(expected) if normalized else 1), rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("weight", [True, False])
 def test_weights_and_own_centrality_are_networkx_s(tmp_path, weight):
     rng = np.random.default_rng(5)

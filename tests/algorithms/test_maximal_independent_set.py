@@ -44,7 +44,7 @@ def test_given_vertices_are_in_it(both, data):
     assert set(nodes) <= set(found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_edges_may_be_packed_or_on_disk(tmp_path):
     both = random_pair(5, 400, 3000, directed=False)
     expected = greedy(both, 7)

@@ -17,7 +17,7 @@ from tests.support.networkx_graphs import valued_graphs
 CUTOFFS = [None, 0, 1, 2.5, 4, 1e300, np.inf]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(
     valued_graphs(),
     st.sets(st.integers(0, 7), min_size=1),

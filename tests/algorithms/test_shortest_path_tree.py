@@ -33,7 +33,7 @@ def test_paths_along_parents_are_shortest(both, weight, cutoff):
     check(*both, 0, weight, cutoff)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_larger_graph(tmp_path):
     """In memory and on disk; edges of length 0 form cycles, and follow each other."""
     draw = np.random.default_rng(3)

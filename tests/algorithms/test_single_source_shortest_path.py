@@ -53,7 +53,7 @@ def test_paths_end_at_the_cutoff(both, weight, cutoff):
         single_source_shortest_path(ours, 0, cutoff="x")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [True, False])
 def test_near_targets_need_no_tree(monkeypatch, directed):
     graph = gp.rmat(12, 16, directed=directed)

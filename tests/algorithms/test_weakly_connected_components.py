@@ -67,7 +67,7 @@ def test_edges_within_the_largest_tree_are_left_out():
     assert row.edges < graph.m / 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edges_may_be_on_disk(tmp_path, encoding):
     graph = random_pair(1, 3000, 4000, directed=True).ours

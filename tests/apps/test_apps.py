@@ -142,7 +142,7 @@ def ranks(edges, **options):
     return [expected[v] for v in range(edges.n)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}], ids=["all", "some"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pagerank_equals_networkx(graph_of, flows, weighted, personalization):

@@ -128,7 +128,7 @@ def test_a_new_log_replaces_an_older_one(tmp_path):
     assert not found_in(path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_log_ends_where_a_record_is_not_whole(tmp_path):
     path = written(tmp_path / "log")
     data = path.read_bytes()
@@ -142,7 +142,7 @@ def test_a_log_ends_where_a_record_is_not_whole(tmp_path):
         assert_begins(found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_flipped_byte_becomes_an_answer(tmp_path):
     path = written(tmp_path / "log")
     data = path.read_bytes()

@@ -113,7 +113,7 @@ def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, direct
         assert all((row.mode, row.f, row.edges) == (other.mode, other.f, other.edges) for row, other in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("first", ["memory", "disk"])
 @pytest.mark.parametrize("second", ["memory", "disk"])
 def test_edges_may_be_elsewhere_when_it_goes_on(graph, directory, tmp_path, first, second):

@@ -143,7 +143,7 @@ def full(directory):
     return directory
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_byte_flipped_is_detected(full):
     """If the other checkpoint is whole, it is used; otherwise there is an error. The damaged one is never used."""
     newest, other = (full / NAMES[k % 2] for k in (2, 1))
@@ -167,7 +167,7 @@ def test_every_byte_flipped_is_detected(full):
     store.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_length_is_detected(full):
     newest = full / NAMES[0]
     data = newest.read_bytes()

@@ -126,6 +126,7 @@ def test_new_workers_go_on_from_the_checkpoint(graph, ranks, tmp_path):
     assert "numbers" in workers.asked  # which only a checkpoint needs
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", [RANKS, pytest.param(gp.apps.SSSP(source=5), marks=pytest.mark.slow)])
 def test_a_cluster_goes_on_from_one_machine(graph, program, tmp_path):
     """Shortest paths run asynchronously there; their answer does not depend on it."""

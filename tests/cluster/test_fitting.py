@@ -51,7 +51,7 @@ def test_too_little_memory_says_how_many_workers_would_do(graph, bound):
         cut_to_fit(graph, bound, [1, 1], [limit - (16 << 10), limit])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_number_of_workers_would_do(graph, bound):
     with pytest.raises(ClusterError, match="no number of workers like these would do"):
         cut_to_fit(graph, bound, [1, 1], [PROCESS // 2] * 2)

@@ -81,7 +81,7 @@ def test_packed_and_from_disk(tmp_path):
         assert_same(program, graph, make=make)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int", "ConnectedComponents"))
 def test_programs_with_one_answer(case, tmp_path):
     graph, edges = rmat(case.weights, not case.symmetric)
@@ -90,7 +90,7 @@ def test_programs_with_one_answer(case, tmp_path):
         assert_same(case.program(edges), graph, make=make, numbers=(3,))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [gp.apps.PageRank, pytest.param(gp.apps.DeltaPageRank, marks=pytest.mark.full)])
 @pytest.mark.parametrize("jumps", [None, {3: 1.0}, {3: 1.0, 5: 2.0}], ids=["everywhere", "to one", "to two"])
 def test_ranks_by_weights_and_personalization(kind, jumps):
@@ -98,7 +98,7 @@ def test_ranks_by_weights_and_personalization(kind, jumps):
     assert_same(kind(personalization=jumps), graph, "pull", 6, numbers=(3,))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "HeatSimulation"))
 def test_float_programs(case):
     """But from disk, where pages end elsewhere, so that totals have other last bits."""
@@ -107,7 +107,7 @@ def test_float_programs(case):
     assert_same(case.program(edges), graph, "pull", 6, packed, (3,))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("program", "weights"), [pytest.param(DataDriven(), None, marks=pytest.mark.full), (Strongest(), "float64")]
 )

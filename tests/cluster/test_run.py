@@ -133,7 +133,7 @@ def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
     assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("is_divided", [False, True], ids=["graph", "partition"])
+@pytest.mark.parametrize("is_divided", [False, pytest.param(True, marks=pytest.mark.full)], ids=["graph", "partition"])
 def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path, is_divided):
     """The command is killed (SIGKILL) once it has a checkpoint, and resumed on the cluster and on this machine; a
     partition on the cluster only."""
@@ -299,14 +299,9 @@ class SlowComponents(Slow, gp.apps.ConnectedComponents):
     pass
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
-    "program",
-    [
-        SlowPaths(source=5),
-        pytest.param(SlowRank(), marks=pytest.mark.full),
-        pytest.param(SlowComponents(), marks=pytest.mark.full),
-    ],
-    ids=lambda program: type(program).__name__,
+    "program", [SlowPaths(source=5), SlowRank(), SlowComponents()], ids=lambda program: type(program).__name__
 )
 def test_a_killed_worker_changes_no_answer(graph, program):
     """A worker is killed once the first iteration is heard of, in each run another one. Nannies start new ones."""
@@ -341,6 +336,7 @@ def slow_down(dask_worker=None):
     PartRun.step = slowly
 
 
+@pytest.mark.full
 def test_a_slow_worker_gets_less(tmp_path, monkeypatch):
     program, graph, trace = gp.apps.PageRank(stop="never"), gp.rmat(12, 16, seed=3), tmp_path / "trace.json"
     heard = []
@@ -418,6 +414,7 @@ def test_workers_share_a_gpu(client, device):
         assert used & {"gpu", "both"} or device != "gpu"
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
 def test_an_encrypted_cluster(graph, monkeypatch, capsys, tmp_path):
     """A client with a certificate has the answer; a command without one is told what is missing."""

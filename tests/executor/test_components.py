@@ -105,7 +105,7 @@ def test_of_a_small_graph_the_largest_tree_is_not_looked_for(n, few, monkeypatch
     assert len(asked) == (few == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edges_on_disk_are_read_once(tmp_path, program, encoding):
@@ -176,7 +176,7 @@ def test_other_programs_are_left_alone(kind):
         run_with(kind(), graph, mode="components")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_directed_graphs_are_left_alone():
     edges = GRAPHS["dense"]
     graph = from_numbered_edges(edges.sources, edges.targets, edges.n)

@@ -57,7 +57,7 @@ def least_gpu_memory(graph, dtype):
     return (27 if dtype == np.float32 else 41) * graph.n
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("share", [2, 4, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, dtype, share):

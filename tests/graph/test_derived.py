@@ -74,7 +74,7 @@ def test_release_by_name():
     assert graph._arrays.has_packed_in_edges
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_is_released_during_a_run_is_kept_by_it():
     graph = made()
     expected = run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5).values

@@ -54,7 +54,7 @@ def test_compiled_code_equals_its_twin(dtype):
     assert int(twin) % 2**64 == found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_different_edges_have_different_hashes():
     """Small changes, most of which leave every vertex its degrees: two edges exchange targets, values or both ends."""
     edges = [(source, target, 1 + source % 3) for source in range(12) for target in range(12) if source * target % 5]

@@ -27,7 +27,7 @@ def as_column(items: list) -> np.ndarray:
     return np.array(items, object if items else np.int64)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(ID_LISTS, st.data())
 def test_every_id_comes_back(ids, data):
     half = len(ids) // 2

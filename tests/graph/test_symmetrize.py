@@ -31,6 +31,7 @@ def counts_of(graph):
     return Counter((u, v, value) for (u, v), found in lists.items() if u <= v for value in found)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(VERTICES, VERTICES, st.integers(0, 2)), min_size=1), st.sampled_from(list(VALUES)))
 def test_equal_edges_in_both_directions_become_one(edges, kind):
@@ -44,6 +45,7 @@ def test_equal_edges_in_both_directions_become_one(edges, kind):
     assert both.symmetrized() is both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_many_edges(threads):
     rng = np.random.default_rng(1)

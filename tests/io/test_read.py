@@ -75,7 +75,7 @@ HOSTILE = settings(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["g.txt", "g.csv", "g.txt.gz", "g.parquet", "g.arrow", "g.npz"])
 @HOSTILE
 @given(contents=st.one_of(st.binary(max_size=300), st.text('0123456789 ,;\t\n\r#%"-.ex\0é', max_size=60)))
@@ -86,7 +86,7 @@ def test_random_bytes(tmp_path, name, contents):
     read_or_typed_error(tmp_path / name, magic.get(name, b"") * (len(contents) % 2) + contents)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(st.data())

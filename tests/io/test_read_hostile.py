@@ -30,7 +30,7 @@ NAMES = [format.name for format in FORMATS]
 samples_of = cache(samples.samples_of)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", samples.TARGETS)
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(number=st.integers(0, 2**63))

@@ -168,7 +168,7 @@ GRAPHS = st.integers(1, 12).flatmap(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", BY_NAME)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=GRAPHS, directed=st.booleans())

@@ -205,7 +205,7 @@ print(light, result.values["level"].tolist(), "numba" in sys.modules)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_warm_process_does_not_import_numba(folder):
     assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] True\n"
     assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] False\n"

@@ -100,7 +100,7 @@ class Unseen(gp.apps.BFS):
         return src + 4712 if src != self.identity else src
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_tells_compiling_from_iterations(slow, monkeypatch, caplog):
     graph, heard = gp.from_edges([0, 1, 2], [1, 2, 0]), []
     stats = gp.run(Unseen(0), graph, device="cpu", on_event=heard.append).stats

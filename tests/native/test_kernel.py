@@ -138,6 +138,7 @@ CANNOT_BE_KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "names", "message"), CANNOT_BE_KEPT.values(), ids=CANNOT_BE_KEPT)
 def test_code_that_another_process_could_not_run_is_refused(folder, text, names, message):
     with pytest.raises(ProgramError, match=message):

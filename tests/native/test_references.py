@@ -173,5 +173,6 @@ print(COUNT_EDGES.key)
 """
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_every_process():
     assert len({python(PRINTS_KEYS, PYTHONHASHSEED=seed) for seed in ("0", "1", "77")}) == 1

@@ -147,6 +147,7 @@ if child:
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_forks_has_no_idle_threads() -> None:
     first, *rest = python(FORKS).splitlines()
     assert first == "([2, 4, 8], 2) 2"
@@ -170,6 +171,7 @@ if child:
 """
 
 
+@pytest.mark.slow
 def test_a_child_does_not_keep_a_team_of_its_parent() -> None:
     printed = python("import warnings; warnings.simplefilter('ignore')" + FORKS_AT_WORK)
     assert sorted(printed.splitlines()) == ["2", "2", "[2, 4, 8]", "[2, 4, 8]"]

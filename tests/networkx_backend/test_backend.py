@@ -114,6 +114,7 @@ def test_takes_a_graph_of_garaph():
         nx.connected_components(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_takes_a_graph_on_disk(name, tmp_path):
     """The answer is that for the graph in memory, or an error that says that edges must be there."""

@@ -12,7 +12,7 @@ from garaph_py.networkx_backend.info import FUNCTIONS
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_networkx_s_tests_pass(tmp_path):
     """Those of the modules whose functions the backend has; each of these functions really runs here."""
     done = subprocess.run(

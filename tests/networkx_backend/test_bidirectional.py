@@ -9,6 +9,7 @@ from garaph_py.networkx_backend.bidirectional import MEET_BY_LENGTH, begun
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("target", [1, 9, 31])
 def test_compiled_search_does_what_its_python_does(dtype, target):
@@ -22,6 +23,7 @@ def test_compiled_search_does_what_its_python_does(dtype, target):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])
 def test_paths_are_networkx_s(kind, whole):

@@ -65,6 +65,7 @@ def test_efficiency(n):
     assert both("global_efficiency", nx.DiGraph([(0, 1)]))[0][0] is nx.NetworkXNotImplemented
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIMPLE)
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_neighbours_centrality(kind, weight):

@@ -8,6 +8,7 @@ from tests.support.networkx_calls import KINDS, random_graph
 from tests.support.stored_graphs import opened
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", range(5))
 def test_components_are_networkx_s(kind, seed):

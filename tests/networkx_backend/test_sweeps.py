@@ -36,6 +36,7 @@ def test_sweeps_are_runs_of_bfs(directed, tmp_path):
         assert [each.tolist() for each in sweep(given, np.arange(8)).arrays] == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("weights", [(0, 9), (2**30, 2**31 - 1)])
 def test_distances_are_runs_of_sssp(weights):
     graph = gp.rmat(7, 4, weights=weights)

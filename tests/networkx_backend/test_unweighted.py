@@ -8,6 +8,7 @@ from tests.support.networkx_calls import KINDS, random_graph
 from tests.support.stored_graphs import opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100, float("inf")])
 @pytest.mark.parametrize("direction", ["source", "target"])
@@ -43,6 +44,7 @@ def test_all_pairs_with_a_cutoff(cutoff, what):
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_all_pairs_of_a_graph_of_garaph(tmp_path, encoding):
     graph = gp.rmat(5, 4)
@@ -54,6 +56,7 @@ def test_all_pairs_of_a_graph_of_garaph(tmp_path, encoding):
             assert {end: len(path) - 1 for end, path in paths.items()} == expected[source]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_path_of_every_pair(kind):
     graph = random_graph(kind)

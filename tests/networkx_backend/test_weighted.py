@@ -8,6 +8,7 @@ from garaph_py.errors import GraphError
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])
 @pytest.mark.parametrize("cutoff", [None, -1, 0, 5])
@@ -34,6 +35,7 @@ def test_from_several_sources(kind, weight):
     assert list(found.items()) == list(expected.items())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_paths_from_each_node_to_each(kind):
     graph = random_graph(kind)

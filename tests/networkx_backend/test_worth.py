@@ -21,6 +21,7 @@ def test_names_are_functions():
     assert set(FUNCTIONS) >= worth.SWEEPS | worth.ITERATED | worth.LOOKED_UP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_large_graphs_are_worth_it(name):
     assert worth.should_run(name, (path(SIZES[name]),), {}) is True
@@ -36,11 +37,13 @@ def test_a_look_at_few_edges_is_not_unless_the_graph_is_cached():
     assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["has_path", "is_strongly_connected"])
 def test_a_function_that_may_end_early_is_not_worth_a_conversion(name):
     assert "sooner than" in worth.should_run(name, (path(worth.PASS_EDGES).to_directed(),), {})
 
 
+@pytest.mark.slow
 def test_one_pass_is_worth_it_even_if_nothing_is_cached(monkeypatch):
     monkeypatch.setattr(nx.config, "cache_converted_graphs", False)
     assert worth.should_run("connected_components", (path(worth.PASS_EDGES),), {}) is True

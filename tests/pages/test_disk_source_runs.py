@@ -78,7 +78,7 @@ def test_of_blocks_that_have_been_checked_runs_are_read(saved, pages):
     assert blocks >= nbytes
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
     check_that_runs_are_read_alone(saved[0], pages)

@@ -148,14 +148,14 @@ def test_what_begins_the_run_is_chosen_once(monkeypatch):
         asked.clear()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_runs_that_others_continue_or_end_keep_64_bits(tmp_path, tries):
     gp.run(gp.apps.SSSP(0), edges(), device="cpu", iterations=2)
     gp.run(gp.apps.SSSP(0), edges(), device="cpu", checkpoint=tmp_path / "kept").close()
     assert tries == [False, False]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("engine", "mode", "narrows"),
     [
@@ -177,7 +177,7 @@ def test_a_cpu_that_only_pulls_keeps_64_bits(engine, mode, narrows, monkeypatch)
     assert used == [narrows]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_widest_paths_begin_with_an_extreme(tries):
     result = gp.run(gp.apps.SSWP(0), edges(), device="cpu")
     assert result.values.tolist() == [narrow.MOST, 1, 1, 1 << 40, 0]
@@ -211,7 +211,7 @@ class Halves(Paths):
         return src if src > 1 << 35 else src // 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_value_that_fits_descends_from_one_that_does_not(tries):
     graph = gp.from_edges([0, 1], [1, 2], directed=False)
     assert gp.run(Halves(0), graph, device="cpu").values.tolist() == [1 << 40] * 3

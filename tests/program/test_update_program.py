@@ -81,7 +81,7 @@ def test_prepare_and_generate():
     assert [row.active for row in found.stats.iterations] == [row.active for row in wanted.stats.iterations]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_subclass_may_replace_what_it_inherits():
     class Hops(Distances):
         def update(self, src):

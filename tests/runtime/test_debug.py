@@ -67,7 +67,7 @@ def test_other_programs(graph_of, encoding):
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 2**31 - 1)), max_size=30)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=40, deadline=None)
 @given(EDGES)
 def test_random_graphs(edges):
@@ -78,7 +78,7 @@ def test_random_graphs(edges):
     assert_equal(gp.apps.PageRank(), graph, 1e-12, iterations=5)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_parameters_of_every_kind():
     assert_equal(gp.apps.HeatSimulation(initial={"a": 2}, fixed={"c": 0.5}, dtype=np.float32), RING, 1e-5, iterations=9)
     assert_equal(gp.apps.PenalizedHittingProbability(query="b", decay=0.5), RING, 1e-12)

@@ -56,7 +56,7 @@ def test_no_iteration_reads_more_than_planned(stored):
             assert before < plan.first_read or one <= plan.later_read
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", STORED)
 def test_no_iteration_of_any_mode_reads_more_than_planned(case, tmp_path):
     """With a fourth and an eighth of the edges' bytes, and with so little memory that there is one frame."""

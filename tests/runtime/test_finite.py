@@ -31,7 +31,7 @@ def test_the_error_names_the_vertex_and_the_iteration():
         run(from_one(Silent, 1e300), iterations=4)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_error_names_the_iteration_if_a_total_tells():
     with pytest.raises(NumberError, match=r"Grow: the value.size of vertex v4 is inf after iteration 2"):
         run(from_one(Grow, 1e300))

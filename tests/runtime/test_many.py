@@ -109,7 +109,7 @@ def test_sparse_supersteps_of_shortest_paths_push():
     assert modes[-1] == "push"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ranks_stop_column_by_column(graph):
     jumps = {0: 1e-3, 3: 1e-6, 7: 1e-2}
     programs = [
@@ -130,7 +130,7 @@ def test_columns_stop_where_no_vertex_is_active(graph):
     assert_same(gp.run_many(Coarse, graph, SOURCES, device="cpu"), programs, graph)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_programs_that_differ_in_any_parameter(graph):
     programs = [Signal(0), Signal(3, 0.25), Signal(3, 0.75)]
     table = gp.run_many(programs, graph, iterations=4, device="cpu")
@@ -139,7 +139,7 @@ def test_programs_that_differ_in_any_parameter(graph):
     assert table.column("hops").shape == (graph.n, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_programs_that_are_compiled_to_different_code(graph):
     """Types, and jumps to nowhere, one or several vertices."""
     jumps = None, {0: 1}, {0: 1, 5: 2}, {3: 1}

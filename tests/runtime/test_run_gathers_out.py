@@ -69,7 +69,7 @@ def test_out_neighbours_are_gathered(graphs):
     assert (gp.run(Ahead(), graphs[0], iterations=1, debug=True).values == 1000 * sums + degrees).all()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["auto", "pull", "push"])
 def test_relaxations_go_against_the_edges(graphs, mode):
     least = np.arange(300)

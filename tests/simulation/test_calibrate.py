@@ -310,7 +310,7 @@ engine = ["auto", "garaph"]
         read_results(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_table_has_no_file_run(tmp_path, monkeypatch, capsys):
     """A program in a file runs only if the user names it, whatever the experiment's tables say."""
     (tmp_path / "mine.py").write_text(

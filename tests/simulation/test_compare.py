@@ -75,7 +75,7 @@ def run_on(machine: Machine, traits: Traits, engine: str, n: int) -> RecordedRun
     return RecordedRun(f"{n}", work, how(CPU, engine), machine.cores, None, rows)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("engine", mostly_full(["auto", "garaph"], "auto"))
 def test_costs_on_another_machine_are_found(engine: str) -> None:
     """The programs are compared on a machine that is five times slower than the one that was calibrated."""

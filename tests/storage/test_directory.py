@@ -198,6 +198,7 @@ def test_an_existing_target_is_left_alone(directory):
     assert sorted(file.name for file in directory.parent.iterdir()) == ["dangling", "file", "graph"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, SystemExit])
 def test_an_interrupted_save_leaves_nothing(tmp_path, failure, monkeypatch):
     graph = from_edges(["a", "b"], ["b", "c"], [1, 2])

@@ -21,7 +21,7 @@ every = pytest.mark.parametrize(
 # Damage
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @every
 def test_flipped_bytes_are_detected(either, step):
     graph = store.open(either)
@@ -64,6 +64,7 @@ def test_bytes_that_belong_to_no_block_are_not_read(either):
         (either / file).write_bytes(data)
 
 
+@pytest.mark.slow
 def test_every_missing_file_is_named(either):
     graph = store.open(either)
     for file in sorted(either.iterdir()):

@@ -70,6 +70,7 @@ LIES = [
 ]
 
 
+@pytest.mark.slow
 def test_a_manifest_with_false_sizes_is_refused_without_allocating(either, monkeypatch):
     monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
     honest = (either / "manifest.json").read_bytes()

@@ -115,6 +115,7 @@ def test_the_first_search_reads_lists_and_not_blocks(path, read_like_large_graph
     assert found[2] < found[1]
 
 
+@pytest.mark.slow
 def test_versions_have_the_same_answers(path, read_like_large_graphs):
     program, answers = gp.apps.SSSP(hub(GRAPH)), []
     for version in (2, 1):
@@ -138,6 +139,7 @@ def test_an_upgraded_graph_is_as_if_it_had_been_saved_so(path):
     assert store.verify(path) == []
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_dies_leaves_the_graph(tmp_path, monkeypatch):
     graph = gp.from_edges([0, 1], [1, 2], directed=False)
 
@@ -304,6 +306,7 @@ def test_a_forged_base_leads_nowhere(path):
         read(array, offsets, run * RUN)
 
 
+@pytest.mark.slow
 def test_a_forged_base_of_a_block_that_has_been_read_is_found(path, read_like_large_graphs):
     """Whoever reads the block sees its own records; nobody may then trust those beside it."""
     if store.info(path).arrays["in_sources"].records is None:

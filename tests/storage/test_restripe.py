@@ -88,6 +88,7 @@ def test_disks_come_and_go(tmp_path, encoding):
     assert (told[-1].name, told[-1].done, told[-1].total) == ("restriping graph", all_bytes, all_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new", "then"), [("a.", "ab", "c"), (".", "b", ".")])
 def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch, old, new, then):
     """The graph is on its old disks or on its new ones; the next run removes all other files from all disks."""
@@ -109,7 +110,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch,
     assert found == {0, 1}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
 def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, number):
     """The restripe ends in an error, or in a note if only old files could not be removed."""
@@ -130,6 +131,7 @@ def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, 
         assert os.listdir("/proc/self/fd") == handles
 
 
+@pytest.mark.slow
 def test_the_next_opening_removes_what_is_left_in_the_graph_directory(tmp_path, monkeypatch):
     stored_on(tmp_path / "whole", ".")
     points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "."))

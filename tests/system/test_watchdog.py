@@ -210,6 +210,7 @@ def no_more_threads(monkeypatch):
     return refuse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("name", ["garaph-cpu", "garaph-gpu", "garaph-watchdog", "garaph"])
 def test_threads_that_cannot_be_had(device_for, graph_of, monkeypatch, no_more_threads, device, name):

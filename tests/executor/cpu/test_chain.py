@@ -70,7 +70,7 @@ def no_hurry(monkeypatch):
     monkeypatch.setattr("garaph_py.executor.cpu.program._known", {})  # kernels with the other limit
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 @pytest.mark.parametrize("name", [*EDGES, "rmat"])
 @pytest.mark.parametrize("called", PROGRAMS)
@@ -99,7 +99,7 @@ def test_asynchronous_answers(calls, called, name, directed):
     assert sum(calls) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_buckets_are_opened_within_a_call(calls, no_hurry):
     """Also the first: the whole run is one call."""
     found = run_with(gp.apps.SSSP(0), graph_of("path"), device="cpu")
@@ -136,7 +136,7 @@ def test_a_chain_ends_where_many_edges_leave(calls):
     assert sum(calls) < len(active)  # the hub's superstep is not among them
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("options", [{"trace": "trace.json"}, {"checkpoint": "kept"}, {"check": "finite"}], ids=str)
 def test_no_chain_where_somebody_looks_at_each_iteration(calls, tmp_path, options):
     given = {key: tmp_path / value if key != "check" else value for key, value in options.items()}
@@ -220,7 +220,7 @@ def test_it_prefetches_where_a_search_goes_on(monkeypatch, values, v, distance):
     assert edges == [3 * (v + distance), 3 * (v + distance + distance // 4)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 @pytest.mark.parametrize("source", [0, 820, 1599])
 def test_prefetching_leaves_answers_as_they_are(monkeypatch, source, packed):

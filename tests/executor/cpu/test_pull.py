@@ -40,7 +40,7 @@ def last_pull(run):
     return [row for row in run.stats.iterations if row.mode == "pull"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_lists_of_vertices_that_are_done_are_not_read(ordered, monkeypatch):
     graph = opened(ordered, 400_000)
     source = graph.ids.take([hub(graph)])[0]

@@ -152,7 +152,7 @@ def test_a_tile_adds_each_edge_once_and_prefetches_the_next_block(n, begin, end)
     assert all(v < 4 << 16 for v in fetched)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_prefetching_leaves_answers_as_they_are(graph_of, monkeypatch):
     program, graph = gp.apps.PageRank(), graph_of(twins.skewed(69, N, 120_000, "float32"))
     expected = run_with(program, graph, mode="pull-tiled", iterations=4)
@@ -194,7 +194,7 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     assert tiled.values[65537] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("deterministic", "sparse"), [(True, NOTIFY_PULL), (False, PUSH)])
 def test_tiled_and_other_iterations_take_turns(graph_of, deterministic, sparse):
     """Dense iterations use tiles, sparse ones notify or push; each continues from the state that the other left."""
@@ -254,7 +254,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
     assert decide(*seen(active_edges=400)).mode == PULL
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
     run_with(gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1)

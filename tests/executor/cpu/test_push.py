@@ -168,7 +168,7 @@ class Number(gp.VertexProgram):
         return new - old
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", mostly_full(["pull", "notify-pull", "pull-tiled"], "notify-pull"))
 def test_any_number_but_0_is_yes(mode):
     graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
@@ -196,7 +196,7 @@ class TwoFields(gp.VertexProgram):
         return value
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_priority_is_only_a_hint():
     graph = graph_of(twins.skewed(48, 100, 500))
     assert run_with(TwoFields(), graph, sync=False).stats.converged
@@ -243,7 +243,7 @@ def test_sparse_supersteps_push_and_dense_ones_pull():
 # Order
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
     path = twins.Edges(300, np.arange(299), np.arange(1, 300))
     components = gp.apps.ConnectedComponents()
@@ -255,7 +255,7 @@ def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
     assert counted[0] == counted[1]  # three iterations mean something only if they are synchronous
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_near_vertices_go_first():
     """Heavy edges lead from the source into a long path, whose vertices would change repeatedly in any other order."""
     n = 4000
@@ -280,7 +280,7 @@ def test_near_vertices_go_first():
 WEIGHTS = st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1), st.floats(0, 1e30), st.floats(0, 2**-100))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(
     st.integers(2, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29), WEIGHTS), min_size=1, max_size=90)
 )
@@ -293,7 +293,7 @@ def test_distances_and_widths_for_any_weights(n, triples):
     assert_exact(gp.run(gp.apps.SSWP(0), graph, threads=2, verify=True), twins.sswp(edges, 0))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 def test_a_long_list_in_a_graph_larger_than_the_cache(packed):
     n = (CACHED_PACKED if packed else CACHED) + 2 * FETCHED

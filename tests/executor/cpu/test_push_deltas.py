@@ -136,8 +136,7 @@ def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.spread
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("program", [pytest.param(Core(), marks=pytest.mark.full), Votes()], ids=["core", "votes"])
@@ -240,7 +239,7 @@ class Steps(gp.VertexProgram):
         return new.count % new.pace == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_a_vertex_withholds_is_pushed_when_it_becomes_active():
     clock = gp.from_edges([0, 0, 1], [0, 1, 2])
     for mode in (PUSH, PULL):
@@ -267,7 +266,7 @@ def test_a_resumed_run_begins_with_a_pull(graph, tmp_path):
         assert run.values.tobytes() == expected.values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_floats_are_not_pushed_in_deterministic_runs(graph):
     assert PUSH in modes(run_with(Core(), graph, mode=PUSH, deterministic=True))
     assert PUSH not in modes(run_with(Influence(), graph, deterministic=True))
@@ -303,7 +302,7 @@ def test_a_total_needs_all_vertices(graph):
         run_with(Counting(), graph, mode=PUSH)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_another_gather_has_another_delta(graph):
     class Doubled(Core):
         def gather(self, src):

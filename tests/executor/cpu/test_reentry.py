@@ -83,7 +83,7 @@ def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
     assert run.values.tobytes() == by_step.values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
     order = np.random.default_rng(7).permutation(SIDE * SIDE)
     graph = grid(False, order)
@@ -98,7 +98,7 @@ def test_where_neighbours_are_far_apart_it_is_given_up(tmp_path):
     assert run.values.tobytes() == run_with(gp.apps.BFS(0), graph, device="cpu").values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_reentry_into_a_page_may_take_several_calls(tmp_path, monkeypatch):
     graph = grid(False, side=60)
     expected = run_with(gp.apps.SSSP(0), graph, device="cpu").values.tobytes()
@@ -110,7 +110,7 @@ def test_reentry_into_a_page_may_take_several_calls(tmp_path, monkeypatch):
     assert run.values.tobytes() == expected
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_a_call_does_not_look_at_the_whole_page_for_each_vertex_of_a_path(tmp_path, monkeypatch, directed):
     """A path has as many rounds as vertices; each looks at a block of them, not at all that were active before."""
@@ -164,7 +164,7 @@ class EndingHops(MonotoneHops):
         return old != self.identity or acc != self.identity
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("program", [MonotoneHops, pytest.param(EndingHops, marks=pytest.mark.full)])
 def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, program):
     graph = stored(grid(False), tmp_path / "g")
@@ -175,7 +175,7 @@ def test_a_program_of_ones_own_works_off_pages_if_it_is_monotone(tmp_path, progr
     assert run.values.tobytes() == plain.values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     mostly_full(
@@ -190,7 +190,7 @@ def test_nobody_who_asks_for_supersteps_gets_others(tmp_path, options):
     assert len(run.stats.iterations) == 2 * SIDE - 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_with_checkpoints_keeps_values_that_done_takes_for_final(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000, checkpoint=tmp_path / "c")

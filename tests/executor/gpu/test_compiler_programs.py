@@ -64,7 +64,7 @@ ATOMICS = {
 """What a sum by each operation takes, over fields of all types: the device's own atomics where it has them."""
 
 
-@pytest.mark.parametrize("name", mostly_full(ATOMICS, "add", "logical_and"))
+@pytest.mark.parametrize("name", mostly_full(ATOMICS, "add"))
 def test_sums_are_native_atomics_where_there_are_any(name):
     types = INTEGERS if name.startswith("bitwise") else TYPES
     ones = ", ".join("1" for _ in types)
@@ -145,7 +145,12 @@ class Mean64(Mean):
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [(Largest, 1), pytest.param(Largest64, 2, marks=pytest.mark.full), (Mean, 2), (Mean64, None)],
+    [
+        pytest.param(Largest, 1, marks=pytest.mark.full),
+        pytest.param(Largest64, 2, marks=pytest.mark.full),
+        (Mean, 2),
+        pytest.param(Mean64, None, marks=pytest.mark.full),
+    ],
 )
 def test_a_monoid_of_ones_own_is_replicated_if_it_fits_a_word(kind, words):
     kernels = linked(kind())
@@ -271,7 +276,7 @@ def applying(texts, dtype=np.float32):
     return type("Applying", (Sum,), {"value": dtype, "apply": space["apply"]})()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.full)])
 def test_functions_of_math_and_numpy(dtype):
     """One program uses all functions; in float32 none of them computes in float64."""
     kernels = linked(applying(FUNCTIONS, dtype))
@@ -358,10 +363,8 @@ class Lengths(gp.VertexProgram):
         return value
 
 
-@pytest.mark.parametrize(
-    ("own", "library"),
-    [(Levels(0), gp.apps.BFS(0)), pytest.param(Lengths(0), gp.apps.SSSP(0), marks=pytest.mark.full)],
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("own", "library"), [(Levels(0), gp.apps.BFS(0)), (Lengths(0), gp.apps.SSSP(0))])
 def test_a_users_copy_of_a_search_is_the_same_code(own, library):
     graph, codes = gp.from_edges([0, 1], [1, 2], np.ones(2, np.int32), directed=False), []
     for program in own, library:

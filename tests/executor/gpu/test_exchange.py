@@ -147,7 +147,7 @@ def test_gpus_that_stream_pages_push_from_host_memory(  # wide
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("more", [0, 2000, 4000, 12_000])
 def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more):
     """With up to 4000 bytes more, those of a part are within a run, which kernels then read in host memory."""

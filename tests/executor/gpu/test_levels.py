@@ -63,7 +63,7 @@ def test_levels_are_the_cpus(device_for, graph, way, count, monkeypatch):
     assert bool(noted) == (way != "hybrid")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_levels_above_127(device_for):
     made = path(700)
     device_for(None, made, bind=searching)

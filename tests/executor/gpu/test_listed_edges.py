@@ -87,7 +87,7 @@ def test_the_answer_is_that_of_memory(device_for, gpu_is_faster, stored, kind, s
     assert held_after(driver, on_disk) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_gpu_reads_no_more_than_the_cpu(device_for, stored):
     graph, on_disk = stored
     program = simulated(Lengths, on_disk)(hub(graph))

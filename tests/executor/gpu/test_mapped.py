@@ -68,7 +68,7 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
     assert {name for name, _ in driver.launched} >= {"gather_until_done" + form, "push_queue" + form}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 def test_components_copy_only_what_stays(run, graph, share):
     driver, rows = run(Labels(), share)

@@ -112,7 +112,7 @@ def test_one_launch_does_several_supersteps(device_for):
     assert all(row.ended == pytest.approx(following.started, abs=0.1) for row, following in pairwise(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("bounds", [{"FEW_LISTS": 0}, {"PIECE": 8, "FEW_LISTS": 0}, {"MOST_SUPERSTEPS": 2}])
 def test_lists_in_pieces(device_for, monkeypatch, bounds):
     graph, program = GRAPHS["skewed"](), PROGRAMS["lengths"]
@@ -197,7 +197,7 @@ def room_for(program, graph, share):
     return memory_for(program, graph, 1) + int((share - 1) * each * graph.m)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("share", "maps"), [(2.6, False), (1.1, False), (0.5, False), (1.1, True), (0.5, True)])
@@ -262,7 +262,7 @@ class InTurns(gp.Policy):
         return PUSH if own == PULL else PULL
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("given", [{"device": "hybrid"}, {"mode": PULL}, {"engine": InTurns()}])
 def test_in_edges_stay_where_pulls_need_them(device_for, monkeypatch, given):
     """The CPU takes pages of a hybrid run; a run may be asked to pull; and policies of users pull when they like to."""

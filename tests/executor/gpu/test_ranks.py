@@ -21,7 +21,7 @@ def test_ranks_beside_a_loop(degrees):
     assert ranks.before([0]).dtype == rebuilt.before([0]).dtype == ranks.by_word().dtype == np.uint32
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("n", [PIECE - 1, PIECE, 3 * SHARE + 1])
 def test_ranks_go_on_from_piece_to_piece_and_from_thread_to_thread(n, threads):

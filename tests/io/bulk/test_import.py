@@ -407,7 +407,7 @@ def peak_of(path, small, memory):
     return peak, stored
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("memory", "stored"), [pytest.param(256 << 20, 0, marks=pytest.mark.full), (300 << 20, 2_000_000)]
 )

@@ -75,9 +75,8 @@ def job(request, tmp_path, monkeypatch):
     return lambda names: Job(tmp_path, names)
 
 
-@pytest.mark.slow
-@pytest.mark.spread
-@pytest.mark.parametrize("names", [pytest.param(".", marks=pytest.mark.full), "ab"])
+@pytest.mark.full
+@pytest.mark.parametrize("names", [".", "ab"])
 def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch, names):
     """The process ends once before each call that changes files; the next run removes what it left, and succeeds."""
     job = job(names)
@@ -92,17 +91,8 @@ def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch,
         assert job.there()
 
 
-@pytest.mark.slow
-@pytest.mark.spread
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(errno.EIO, marks=pytest.mark.full),
-        errno.ENOSPC,
-        pytest.param(errno.EINTR, marks=pytest.mark.full),
-        None,
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
 def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
     """Each call fails once: the import ends in an error that names a path, or makes the graph."""
     job = job("ab")

@@ -102,7 +102,7 @@ def test_random_files(tmp_path, name, contents):
     read_or_typed_error(tmp_path / name, b"\x93NUMPY\x01\0" * (len(contents) % 3 > 0) + contents)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(st.data())

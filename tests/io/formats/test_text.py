@@ -129,7 +129,7 @@ TEXT_IDS = st.sampled_from(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(st.data(), SEPARATORS, st.sampled_from(["\n", "\r\n"]), st.sampled_from([None, "int", "float"]))
 def test_text_written_in_any_way_reads_back(tmp_path, data, separator, ending, weight):
