@@ -37,6 +37,7 @@ def measured(spec_of: Any, machine: dict[str, Any], tmp_path: Path) -> list[Path
     return folders
 
 
+@pytest.mark.slow
 def test_joined_machines_are_told_apart(spec_of: Any, measured: list[Path], tmp_path: Path) -> None:
     spec, out = spec_of(SPEC), tmp_path / "out"
     rows = experiment.join(spec, measured, out)

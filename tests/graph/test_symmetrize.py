@@ -45,7 +45,7 @@ def test_equal_edges_in_both_directions_become_one(edges, kind):
     assert both.symmetrized() is both
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 3])
 def test_many_edges(threads):
     rng = np.random.default_rng(1)

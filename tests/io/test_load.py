@@ -17,6 +17,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_small_file_of_many_edges_is_refused(tmp_path, name, monkeypatch):
     monkeypatch.setattr(loading, "LEAST_READING", 0)

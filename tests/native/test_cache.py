@@ -183,7 +183,7 @@ print(Kernel("i64", f)(6))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_processes_may_compile_the_same_at_once(folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     both = [

@@ -9,7 +9,6 @@ from garaph_py.networkx_backend.bidirectional import MEET_BY_LENGTH, begun
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("target", [1, 9, 31])
 def test_compiled_search_does_what_its_python_does(dtype, target):

@@ -225,7 +225,6 @@ def test_an_interrupted_save_leaves_nothing_on_any_disk(tmp_path, disks, monkeyp
                 assert names(tmp_path) == ["a", "b", "c"]
 
 
-@pytest.mark.slow
 def test_the_commands(tmp_path, disks, monkeypatch, capsys):
     (tmp_path / "edges.txt").write_text("0 1\n1 2\n")
     for making in (("import", "edges.txt", "g"), ("generate", "rmat", "g", "--scale", 3)):

@@ -50,8 +50,7 @@ def test_save_stores_hashes_of_floats_and_of_no_edges(tmp_path, graph):
     assert_right(tmp_path / "g")
 
 
-@pytest.mark.slow
-@pytest.mark.spread
+@pytest.mark.full
 @ENCODINGS
 @pytest.mark.parametrize("out_of_core", [False, True])
 @pytest.mark.parametrize("directed", [True, False])

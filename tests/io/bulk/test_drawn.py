@@ -55,6 +55,7 @@ def drawing_bytes(edges, threads):
         return -Drawn(edges, adjacency.EdgeKeys(edges.n), 0, pool, events.ignore).memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("weights", [None, (1, 1 << 30)])
 @pytest.mark.parametrize("make", [random_rmat, random_uniform])
@@ -71,6 +72,7 @@ def test_the_graph_is_that_of_all_edges_in_memory(tmp_path, anew, monkeypatch, m
     assert equal(store.open(tmp_path / "graph"), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("order", ["degree", "hub"])
 def test_vertices_get_the_numbers_of_an_order(tmp_path, anew, monkeypatch, order, directed):
@@ -83,6 +85,7 @@ def test_vertices_get_the_numbers_of_an_order(tmp_path, anew, monkeypatch, order
     assert equal(store.open(tmp_path / "graph"), in_memory(columns, VertexIds(edges.n), directed=directed, order=order))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"drop_parallel": True}, {"drop_self_loops": True}])
 @pytest.mark.parametrize("directed", [True, False])
 def test_dropped_edges_are_those_that_a_temporary_file_drops(tmp_path, monkeypatch, directed, options):
@@ -124,6 +127,7 @@ def test_edges_are_drawn_again_if_that_takes_less_time_than_to_write_keys(tmp_pa
     assert ("distributing edges" in steps) != again
 
 
+@pytest.mark.slow
 def test_edges_are_drawn_again_if_the_disk_has_no_room_for_keys(tmp_path, monkeypatch):
     edges = random_rmat(12, 200)
     data = 8 * (edges.n + 1) + 4 * 2 * edges.count

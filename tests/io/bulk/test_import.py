@@ -101,6 +101,7 @@ def columns_of(kind, sources, targets):
 vertices = st.integers(0, 12) | st.just(3)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(vertices, vertices), min_size=1, max_size=300),
     st.sampled_from(["dense", "gaps", "wide", "sparse", "huge", "names"]),

@@ -92,6 +92,7 @@ def test_malformed_dimacs(tmp_path, contents, line, message):
     assert caught.value.line == line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [bytes, lzma.compress])
 def test_dimacs_lines_are_counted_through_blocks(tmp_path, monkeypatch, compress):
     monkeypatch.setattr("garaph_py.io.formats.dimacs.BLOCK", 100)

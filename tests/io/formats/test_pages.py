@@ -59,6 +59,7 @@ def pyarrows(column):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dictionary", [False, True, ["target"]])
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
 def test_chunks_are_those_that_pyarrow_tells(tmp_path, compression, dictionary):
@@ -113,6 +114,7 @@ def test_a_footer_that_pyarrow_does_not_survive(tmp_path):
         import_file(path, tmp_path / "graph", ImportOptions(), memory=100 * MIB)
 
 
+@pytest.mark.slow
 def test_a_damaged_footer_is_an_error_or_counts(tmp_path):
     rng, path = random.Random(1), tmp_path / "edges"
     pq.write_table(CODED, path, row_group_size=50)
@@ -226,6 +228,7 @@ def test_dictionaries_of_batches_stay(tmp_path):
         assert most < largest_batch(tmp_path / "edges", 8) < most + 10_000
 
 
+@pytest.mark.slow
 def test_damaged_headers_count_as_far_as_they_go(tmp_path):
     rng, path = random.Random(1), tmp_path / "edges"
     few = TABLE.slice(0, 100)

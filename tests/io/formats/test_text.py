@@ -168,6 +168,7 @@ def test_a_first_edge_that_looks_like_a_header_is_not_dropped(tmp_path):
         read(path)
 
 
+@pytest.mark.slow
 def test_lines_without_edges_take_little_time(tmp_path):
     path = tmp_path / "edges.txt"
     path.write_bytes(b"1 2\n" + b"\n" * (16 << 20) + b"2 3\n")
@@ -176,6 +177,7 @@ def test_lines_without_edges_take_little_time(tmp_path):
     assert time.process_time() - began < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "most"), [(b"1 2\n", 32 << 20), (b"# nothing\n1 2\n", 64 << 20)])
 def test_a_bad_line_is_found_in_little_memory(tmp_path, line, most):
     path = tmp_path / "edges.txt"
@@ -214,6 +216,7 @@ def test_xz_of_several_streams(tmp_path):
             read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contents", ["1 2 5\n", "a b 5\n"])
 def test_reading_does_not_import_pandas(tmp_path, contents):
     path = tmp_path / "edges.txt"

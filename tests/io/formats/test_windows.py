@@ -65,6 +65,7 @@ def test_frames_of_unknown_size_have_a_window(tmp_path):
     assert decoder_memory(path) == MIB + max(window, 2 * MIB)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contents", [lzma.compress(LONG[:4000]), zstd(LONG[:4000]), streamed(LONG)])
 def test_damaged_headers_count_as_far_as_they_go(tmp_path, contents):
     rng, path = random.Random(1), tmp_path / "file"
