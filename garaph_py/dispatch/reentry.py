@@ -19,7 +19,7 @@ LEAST_PUSHES = 16
 """Pushes before reentry is tried: on graphs with short paths, a search has fewer (R-MAT: 4), and some read much."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class DiskPushes:
     """What the pushes of a run have read from disk since the run last gave up one of the two kinds of push.
 

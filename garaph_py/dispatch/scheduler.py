@@ -40,7 +40,7 @@ class Traits(Protocol):
         """Whether every iteration updates every vertex."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Schedule:
     """How a run is to be scheduled.
 

@@ -28,7 +28,7 @@ TILE_TABLES = 3
 while tiles are made."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class MemoryPlan:
     """The host memory that a run needs in addition to the edges, by executor; each is computed when it is asked for.
 

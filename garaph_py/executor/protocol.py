@@ -147,7 +147,7 @@ class Decision(NamedTuple):
     compacts: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Supersteps:
     """Several supersteps that an executor did at once: each array has one element for each of them, in order.
 
@@ -262,7 +262,7 @@ class StepResult:
     sharing: tuple[Sharing, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Capabilities:
     """What an executor can do for its program and graph.
 

@@ -54,7 +54,8 @@ class Kernel:
     Notes
     -----
     ``kernel.function(*arrays)`` runs the function in Python, which is slow but checks bounds. It defines what the
-    compiled code must do.
+    compiled code must do. `plain` has, for each argument, the type of the values whose address an `ArgumentTable` holds
+    (arrays), or that it holds as they are (whole numbers); None for others.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class Kernel:
         self.function = cast(types.FunctionType, function)
         self.name = function.__name__
         self.signature = tuple(signature.split())
-        self.takes_array = tuple(kind.endswith("*") for kind in self.signature)
+        self.plain = tuple(
+            np.ndarray if kind.endswith("*") else int if kind[0] in "iu" else None for kind in self.signature
+        )
 
     @cached_property
     def key(self) -> str:
@@ -94,7 +97,7 @@ class Kernel:
     @property
     def is_ready(self) -> bool:
         """Whether it has been compiled, so that a call need not compile it."""
-        if self.key in _loaded or self.key in _read:
+        if "_native" in self.__dict__ or self.key in _loaded or self.key in _read:
             return True
         code = cache.load(self.key)
         if code is not None:
@@ -110,7 +113,7 @@ class Kernel:
         return ArgumentTable(self, count).fill(*arguments)
 
 
-@dataclass(frozen=True)
+@dataclass
 class PerCall:
     """An array argument that differs from call to call: call k gets row k of `array`."""
 
@@ -170,7 +173,7 @@ class ArgumentTable:
         self.results = np.zeros(count, np.int64)
         self._row = self.words[0] if count == 1 else None
         self.held: list[Any] = [NOTHING] * len(kernel.signature)
-        self._signature, self._takes_array = kernel.signature, kernel.takes_array
+        self._signature, self._plain = kernel.signature, kernel.plain
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
@@ -193,7 +196,7 @@ class ArgumentTable:
         if value is held:
             return
         kind, given = self._signature[k], type(value)
-        if not self._takes_array[k]:
+        if self._plain[k] is not np.ndarray:
             self._put_number(k, value)
         elif given is PerCall:
             if not (type(held) is PerCall and held.array is value.array):
@@ -210,11 +213,19 @@ class ArgumentTable:
             self.held[k] = value
 
     def put_all(self, arguments: Iterable[tuple[int, Any]], known: Addresses | None = None) -> None:
-        """Like `put` for each place and value. Most are the same as in the last launch, and `put` is a call."""
-        held, put = self.held, self.put
+        """Like `put` for each place and value, without a call of it for what is there already, and for an array or a
+        number that a table with one row gets: most are one or the other."""
+        held, put, row, kinds, plain = self.held, self.put, self._row, self._signature, self._plain
+        find = checked_address if known is None else known.of
         for k, value in arguments:
-            if held[k] is not value:
+            if held[k] is value:
+                continue
+            given = type(value)
+            if row is None or given is not plain[k]:
                 put(k, value, known)
+            else:
+                row[k] = value if given is int else find(kinds[k], value)
+                held[k] = value
 
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
@@ -268,10 +279,13 @@ exception_address = ctypes.addressof(_exception)
 """Address of a word to which compiled code that fails writes a pointer, which is not read."""
 
 
+addressof, from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
+
+
 def address_of(array: Any) -> int:
     """The address of the first element of `array`."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # ten times as fast, but not for read-only arrays
+        return addressof(from_buffer(array))  # ten times as fast, but not for read-only arrays
     except (TypeError, ValueError):
         return int(array.__array_interface__["data"][0])
 

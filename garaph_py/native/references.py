@@ -11,6 +11,7 @@ import hashlib
 import types
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import call, is_
 from typing import Any
 
 import numpy as np
@@ -148,12 +149,13 @@ class References:
         hasher = hashed(functions)
         self.fingerprint = hasher.digest.hexdigest()
         values = [(read, read()) for read in hasher.reads]
-        self._constant = [(read, value) for read, value in values if is_constant(value)]
+        constant = [(read, value) for read, value in values if is_constant(value)]
+        self._reads, self._values = [read for read, _ in constant], [value for _, value in constant]
         self._mutable = [(read, fingerprint(value)) for read, value in values if not is_constant(value)]
 
     def unchanged(self) -> bool:
         """Whether the functions and all that they refer to are the same as before."""
-        return all(read() is value for read, value in self._constant) and all(
+        return all(map(is_, map(call, self._reads), self._values)) and all(
             fingerprint(read()) == digest for read, digest in self._mutable
         )
 

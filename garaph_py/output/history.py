@@ -15,7 +15,7 @@ from ..events import Iteration
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Unmade:
     """Iterations that have no records yet: making thousands of them takes longer than some devices iterate.
 

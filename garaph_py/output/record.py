@@ -44,12 +44,14 @@ class Record:
 
     def __init__(self, trace: Place | None, report: Place | None) -> None:
         self._trace, self._report = trace, report
-        places = {name: path for name, path in (("trace", trace), ("report", report)) if path is not None}
-        for name, path in places.items():
-            check_place(path, name)
-        check_distinct(places)
         self.began = time.perf_counter()
-        self.spans: list[Span] | None = None if trace is None and report is None else []
+        self.spans: list[Span] | None = None
+        if trace is not None or report is not None:
+            places = {name: path for name, path in (("trace", trace), ("report", report)) if path is not None}
+            for name, path in places.items():
+                check_place(path, name)
+            check_distinct(places)
+            self.spans = []
         self.totals: dict[int, dict[str, float]] = {}
 
     def total(self, number: int, total: npt.NDArray[Any] | None) -> None:

@@ -32,7 +32,7 @@ class MemoryPageSource:
 
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._sources, self._values = edges.neighbour_array, edges.value_array
-        self._unit = math.lcm(*(array.unit for array in edges.arrays()))
+        self._unit = math.lcm(*[array.unit for array in edges.arrays()])
         self._pages = memory_layout(edges.offsets, page_edges) if pages is None else pages
 
     @property

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
-import threading
 import types
-from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +24,7 @@ from .monoids import largest, smallest
 from .monoids import max as maximum
 from .monoids import min as minimum
 from .orientation import check_gathers
+from .structures import scalars, structure
 from .vertex_data import Made, vertex_data
 from .vertex_program import VertexProgram
 
@@ -37,7 +36,7 @@ VERTEX_NAMES = ("source", "target", "root", "vertex")
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class BoundProgram:
     """A vertex program with all that an executor needs to compile it and run it on one graph.
 
@@ -77,6 +76,8 @@ class BoundProgram:
         If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
     elsewhere : dict of str to Elsewhere
         The `PerVertex` parameters that only a device has. `fetched` copies them to `vertex_data`.
+    arguments : dict of str to tuple of str
+        The functions that the program defines, and the names of the arguments each asks for.
     """
 
     program: VertexProgram
@@ -97,6 +98,10 @@ class BoundProgram:
     pushes_rows: bool = False
     place: Place | None = None
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    arguments: dict[str, tuple[str, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arguments = self.known.arguments
 
     @property
     def name(self) -> str:
@@ -224,11 +229,6 @@ class BoundProgram:
         return "parent" in self.arguments.get("result", ()) and not self.carries
 
     @property
-    def arguments(self) -> dict[str, tuple[str, ...]]:
-        """The functions that the program defines, and the names of the arguments each asks for."""
-        return self.known.arguments
-
-    @property
     def functions(self) -> dict[str, types.FunctionType]:
         """The functions that the program defines, by name, with its own `sum` if it has one."""
         return self.known.functions
@@ -278,7 +278,8 @@ def bind(
     annotations = hints(type(program))
     bound = bind_as_is(program, annotations, graph, compiled, made, fetches)
     call_method(program, "check_graph", graph)
-    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
+    bound.parameters = parameters(bound, graph.ids, annotations)
+    return bound
 
 
 def bind_as_is(
@@ -290,8 +291,7 @@ def bind_as_is(
     vertex_fields = tuple(name for name, hint in annotations.items() if hint == PerVertex)
     found = known(program, vertex_fields, compiled)
     arguments = found.arguments
-    asked_for = {name for asked in arguments.values() for name in asked}
-    vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
+    vertex_fields = tuple(name for name in vertex_fields if name in found.asked_for)
     check_gathers(program)
     if program.gathers == "both" and graph.directed:
         call_method(program, "check_graph", graph)  # its error may say more
@@ -318,10 +318,12 @@ def bind_as_is(
         vertex_data(program, vertex_fields, graph, number, made, elsewhere), not graph.directed, found,
         elsewhere=elsewhere,
     )  # fmt: skip
-    check_identity(bound)
-    check_apply(bound)
-    check_delta(bound)
-    check_parent(bound)
+    if (value, accumulator) not in found.fitting:
+        check_identity(bound)
+        check_apply(bound)
+        check_delta(bound)
+        check_parent(bound)
+        found.fitting.add((value, accumulator))
     check_vertices(bound, graph.ids, annotations)
     return bound
 
@@ -367,24 +369,19 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
             )
         return dtype
 
-    if not isinstance(spec, Mapping):
+    if isinstance(spec, type) or not isinstance(spec, Mapping):
         return scalar(spec)
     if not spec or not all(map(is_field_name, spec)):
         raise ProgramError(
             f"{kind.__name__}.{name} has fields {list(spec)}; a field's name is an identifier without a leading "
             "underscore"
         )
-    return np.dtype([(key, scalar(item)) for key, item in spec.items()], align=True)
+    return structure(tuple((key, scalar(item)) for key, item in spec.items()))
 
 
 def is_field_name(name: Any) -> bool:
     """Whether `name` may name a field: an identifier that is no keyword and has no leading underscore."""
     return isinstance(name, str) and name.isidentifier() and not (keyword.iskeyword(name) or name.startswith("_"))
-
-
-def scalars(dtype: DType) -> list[DType]:
-    """The scalar types in a scalar dtype or structure."""
-    return [dtype[name] for name in dtype.names] if dtype.names else [dtype]
 
 
 def real_type(*dtypes: DType) -> DType | None:
@@ -481,20 +478,7 @@ def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, An
         columns += [(f"identity_{name}", summed[name], part) for name, part in zip(summed.names, identity, strict=True)]
     else:
         columns.append(("identity", summed, identity))
-    record = np.zeros(1, np.dtype([(name, kind) for name, kind, _ in columns], align=True))
+    record = np.zeros(1, structure(tuple((name, kind) for name, kind, _ in columns)))
     for name, _, value in columns:
         record[name] = value
     return record
-
-
-_records: dict[tuple[str, ...], Any] = {}
-"""The classes that `record_class` has made, by their fields."""
-_making_records = threading.Lock()
-
-
-def record_class(names: tuple[str, ...]) -> Any:
-    """The named tuple with these fields, as which functions see a structure. The same names give the same class."""
-    with _making_records:
-        if names not in _records:
-            _records[names] = namedtuple("Record", names)
-        return _records[names]

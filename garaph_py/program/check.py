@@ -21,12 +21,13 @@ from ..errors import ParameterError, ProgramError, did_you_mean
 from ..native import cache as stored
 from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
-from .bind import BoundProgram, record_class, scalars
+from .bind import BoundProgram
 from .body import ALLOWED, Place
 from .fields import PerVertex, hints
 from .inference import Inference
 from .real import with_real
 from .signatures import MISSPELT
+from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

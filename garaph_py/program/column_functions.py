@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .bind import BoundProgram, record_class, scalars
+from .bind import BoundProgram
 from .columns import SHARED, STOPPED
 from .define import convert, define, fieldwise
 from .signatures import offered
+from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bind import BoundProgram, scalars
+from .bind import BoundProgram
+from .structures import scalars
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]

@@ -36,10 +36,11 @@ def hints(kind: type) -> dict[str, Any]:
     An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
     function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
     """
-    found: dict[str, tuple[Any, type]] = {}
-    for base in reversed(kind.__mro__):
-        found.update({name: (hint, base) for name, hint in vars(base).get("__annotations__", {}).items()})
-    return {field.name: evaluated(*found[field.name]) for field in dataclasses.fields(kind)}
+    owners = [(base, vars(base).get("__annotations__", {})) for base in kind.__mro__]
+    return {
+        item.name: next(evaluated(own[item.name], base) for base, own in owners if item.name in own)
+        for item in dataclasses.fields(kind)
+    }
 
 
 def evaluated(hint: Any, owner: type) -> Any:

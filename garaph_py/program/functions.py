@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .bind import BoundProgram, record_class, scalars
+from .bind import BoundProgram
 from .body import returns_argument
 from .carry import IDENTITY, parent_in, value_in, with_parent
 from .check import check_types
@@ -21,6 +21,7 @@ from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
 from .part import functions_on_part
 from .real import with_real
 from .signatures import offered
+from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

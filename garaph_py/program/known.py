@@ -41,6 +41,8 @@ class Known:
         The attributes of the class and of each class that it inherits from.
     keys : dict
         What `key` has returned.
+    fitting : set
+        Types of values and sums with which a program of the class has been bound.
     """
 
     vertex_fields: tuple[str, ...]
@@ -49,6 +51,12 @@ class Known:
     functions: dict[str, types.FunctionType]
     members: list[dict[str, Any]]
     keys: dict[Hashable, str] = field(default_factory=dict)
+    fitting: set[Hashable] = field(default_factory=set)
+
+    @cached_property
+    def asked_for(self) -> frozenset[str]:
+        """The names of all arguments that its functions ask for."""
+        return frozenset(name for asked in self.arguments.values() for name in asked)
 
     @cached_property
     def references(self) -> References:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,12 @@ class Monoid:
     name: str = ""
     idempotent: bool = False
 
-    @property
+    @cached_property
     def is_named(self) -> bool:
         """Whether it is one of this module's operations, which work field by field, and not a user's own."""
         return any(self is monoid for monoid in NAMED)
 
-    @property
+    @cached_property
     def is_bitwise(self) -> bool:
         """Whether it is one of this module's operations on the bits of integers."""
         return self.is_named and self.name.startswith("bitwise")

@@ -47,7 +47,7 @@ def stored(x):
 
 def may_narrow(bound: BoundProgram, graph: Graph) -> bool:
     """Whether a run that ends by itself may store the values in 32 bits, as far as is known."""
-    fits = bound.is_relaxation and bound.program.monotone and bound.value == WIDE
+    fits = bound.value == WIDE and bound.is_relaxation and bound.program.monotone
     has_order = bound.program.sum in (minimum, maximum) and "result" not in bound.arguments
     return fits and has_order and name_of(bound) not in graph._arrays.derived
 

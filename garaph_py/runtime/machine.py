@@ -30,7 +30,7 @@ from .several import Gpus
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Machine:
     """The facts about the machine that a plan depends on; by default one of which nothing more is known.
 

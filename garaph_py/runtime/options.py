@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -205,13 +206,13 @@ class Options:
         elif not (isinstance(value, bool) or (name == "sync" and value is None)):
             raise ParameterError(f"{name}={value!r}: give True or False")
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
         """The rules of the engine."""
         assert isinstance(self.engine, str)
         return engine_of(self.engine)
 
-    @property
+    @cached_property
     def lists(self) -> ListPush | None:
         """How a GPU pushes along lists, if the engine does nothing else. Policies of users need not know of it."""
         return getattr(self.policy, "lists", None)

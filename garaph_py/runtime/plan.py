@@ -97,7 +97,7 @@ class Chosen(NamedTuple):
     left: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class RunPlan:
     """How a run is carried out; executors are opened with it (`executor.protocol.OpenPlan`).
 
@@ -383,7 +383,7 @@ def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:
 
 def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether an iteration on the CPU may push, so that it needs the values of out-edges."""
-    has_values = graph._arrays.has_valued_out_edges or not bound.reads_edge_values
+    has_values = not bound.reads_edge_values or graph._arrays.has_valued_out_edges
     relaxes = bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH)
     adds = pushes_deltas(bound, options) and (options.mode == PUSH or has_room_for_sums(bound, graph))
     return has_values and (relaxes or adds)

@@ -190,9 +190,11 @@ def joined(options: Options | None, **given: Any) -> RunOptions:
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
     if options is None:
-        with contextlib.suppress(TypeError):  # an argument, such as a list, that cannot be looked up
+        try:
             return usual(**given)
-    return RunOptions(**given, **vars(options or DEFAULTS))
+        except TypeError:  # an argument, such as a list, that cannot be looked up
+            options = DEFAULTS
+    return RunOptions(**given, **{name: getattr(options, name) for name in OF_OPTIONS})
 
 
 @lru_cache(64, typed=True)  # True is no number of iterations, though it equals one

@@ -64,7 +64,7 @@ class Watch(Protocol):
         """After the last iteration, while the executor is open: what the run reports instead of the values."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
     """The resources of a run that are open while it iterates.
 
@@ -211,6 +211,7 @@ class Runner:
                     return values
             return self._run_on_cpu()
         finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs
+            self._cpu.close()
             self._state = self._copies = self._loop.after = None
             del self._cpu
 

@@ -316,7 +316,6 @@ class Chain:
         self, launcher: Launcher, arrays: GraphArrays, edges: OutEdges, kernels_of: Callable[[Reader], Any]
     ) -> None:
         self._launch, self._arrays, self._edges, self._kernels_of = launcher, arrays, edges, kernels_of
-        self._queue = np.empty(0, np.uint32)
 
     def __call__(self, state: State, out_source: PageSource, ahead: Ahead) -> PageResult | None:
         """Do one or more supersteps that push along few edges; return None if the first one would have many.
@@ -328,18 +327,17 @@ class Chain:
             return None
         source, kernel = self._edges.source(out_source), self._kernels_of(self._edges.reader).push_few
         self._launch.prepare(kernel)
-        if not len(self._queue):
-            self._queue, self._log = np.empty(2 * MOST_EDGES, np.uint32), np.empty(WIDTH * MOST_SUPERSTEPS, np.int64)
-            self._spans = np.empty(2 * MOST_EDGES, np.int64)
-            self._copies, self._waiting = np.empty(MOST_EDGES, state.values.dtype), np.empty(MOST_WAITING, np.uint32)
+        memory = self._launch.memory
+        self._log = memory(WIDTH * MOST_SUPERSTEPS, np.int64, "log")
         counts, bucket, (page,) = np.zeros(4, np.int64), np.zeros(3, np.int64), source.pages
         step = np.array([ahead.step or 0], state.values.dtype)
         state.next_frontier.clear()
         (steps,) = self._launch(
             kernel, 1, state, self._launch.edges(self._edges.reader, source.edges(page), 1),
-            in_place=int(not state.synchronous), queue=self._queue, spans=self._spans, copies=self._copies,
-            waiting=self._waiting, step=step, least=np.empty_like(step), bucket=bucket, log=self._log, most_edges=most,
-            counts=counts,
+            in_place=int(not state.synchronous), queue=memory(2 * MOST_EDGES, np.uint32, "queue"),
+            spans=memory(2 * MOST_EDGES, np.int64, "spans"), copies=memory(MOST_EDGES, state.values.dtype, "copies"),
+            waiting=memory(MOST_WAITING, np.uint32, "waiting"), step=step, least=np.empty_like(step), bucket=bucket,
+            log=self._log, most_edges=most, counts=counts,
         ).tolist()  # fmt: skip
         followed, active, active_edges, changeable = counts.tolist()
         result = PageResult(followed, active, active_edges, changeable, None, how=PageDecision(PUSH, CPU))

@@ -101,7 +101,7 @@ class CpuExecutor(StepByParts):
         self.bound, self.graph, self.pool = bound, graph, pool
         self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
         self._arrays = arrays = graph._arrays
-        if not arrays.has_valued_out_edges and bound.reads_edge_values:
+        if bound.reads_edge_values and not arrays.has_valued_out_edges:
             self.modes = (PULL, NOTIFY_PULL)
         self.modes += (COMPONENTS,) * bound.sums_components
         reader = reader_of(arrays.in_edges, bound.edge if bound.reads_edge_values else None)
@@ -163,12 +163,13 @@ class CpuExecutor(StepByParts):
         self.pool.start()
 
     def _open_out(self, sources: SourceFactory, own: PageSource) -> None:
-        """Open the out-edges, if iterations follow them; `own` is the source of in-edges of the same thread."""
-        if sources.has_out:
+        """Open the out-edges on disk, if iterations follow them; `own` is the source of in-edges of the same thread."""
+        if self._arrays.out_edges.on_disk and sources.has_out:
             self.out_source = sources.out(own)
 
     def close(self) -> None:
-        """Release nothing: threads, graph and pages belong to the caller."""
+        """Leave tables of arguments to the next run. Threads, graph and pages belong to the caller."""
+        self._launch.close()
 
     def initialize(self, synchronous: bool) -> State:
         """Make the state with initial values, first frontier and first total."""
@@ -178,7 +179,7 @@ class CpuExecutor(StepByParts):
         second = reuse.empty(n, self.bound.value) if own_array else values
         state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
         counts, partials = self._first_values(state, *self._first_runs())
-        _, state.active_count, state.active_edges, state.changeable = counts.sum(axis=0).tolist()
+        _, state.active_count, state.active_edges, state.changeable = np.add.reduce(counts).tolist()
         self._pull.one_value = (
             state.active_count == 1 and self.bound.spreads_one_value and synchronous and self._arrays.place is None
         )

@@ -10,11 +10,11 @@ import numpy as np
 from ...native import prefetch_kept, struct_array
 from ...native.kernel import kind_of
 from ...program import BoundProgram
-from ...program.bind import record_class
 from ...program.define import define
 from ...program.functions import Functions as PlainFunctions
 from ...program.functions import functions as plain_functions
 from ...program.functions import partial_dtype
+from ...program.structures import record_class
 
 DType = np.dtype[Any]
 

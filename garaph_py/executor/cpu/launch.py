@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ... import events
@@ -19,6 +21,16 @@ from .partitions import Partitions
 from .records import RecordKernel, RecordTable
 
 Array = npt.NDArray[Any]
+Tables = dict[tuple[Any, ...], Any]
+"""Tables by kernel and number of calls, and other memory by what `Launcher.memory` is asked for."""
+
+KEPT = "tables of launches"
+"""Name of what a graph keeps for the `Launcher` of its next run, among its derived arrays."""
+MOST_KEPT_VERTICES = 1 << 16
+"""Vertices of a graph up to which it is kept. Making it takes a twelfth of a run over ten edges, and it refers to the
+values of the last run."""
+MOST_KEPT = 64
+"""How many tables are kept at most: a program has some ten kernels."""
 
 
 class Launcher:
@@ -35,8 +47,10 @@ class Launcher:
 
     def __init__(self, bound: BoundProgram, arrays: GraphArrays, pool: ThreadPool, listener: events.Listener) -> None:
         self.bound, self.pool, self._listener = bound, pool, listener
-        self._prepared: set[Kernel] = set()
-        self._tables: dict[tuple[str, int], RecordTable] = {}
+        is_kept = arrays.n <= MOST_KEPT_VERTICES and arrays.memory is None and not arrays.on_disk
+        kept: Callable[[], dict[str, Tables]] = dict
+        self._kept = arrays.derived.get(KEPT, kept, lambda _: 0) if is_kept else None
+        self._tables: Tables = {} if self._kept is None else self._kept.pop(KEPT, {})  # no other run finds them now
         self._known = Addresses()
         self._constants = {
             "n": arrays.n, "in_offsets": arrays.in_edges.offsets, "out_offsets": arrays.out_edges.offsets,
@@ -47,10 +61,20 @@ class Launcher:
 
     def prepare(self, *kernels: Kernel) -> None:
         """Compile those of `kernels` that have not been compiled yet; the listener receives one event for each."""
-        new = [kernel for kernel in kernels if kernel not in self._prepared]
-        if new:
-            prepare(new, self._listener)
-            self._prepared.update(new)
+        prepare(kernels, self._listener)
+
+    def memory(self, length: int, dtype: npt.DTypeLike, name: str) -> Array:
+        """Memory for one launch after the other, with any contents, under a `name`."""
+        found: Array | None = self._tables.get((name, length, dtype))
+        if found is None:
+            found = self._tables[name, length, dtype] = np.empty(length, dtype)
+        return found
+
+    def close(self) -> None:
+        """At the end of a run: leave the tables to the graph's next one, if it keeps any."""
+        if self._kept is not None and 0 < len(self._tables) <= MOST_KEPT:
+            self._kept[KEPT] = self._tables
+        self._tables = {}
 
     def __call__(
         self, kernel: RecordKernel, calls: int, state: State | None, edges: tuple[Any, ...] = (), **others: Any
@@ -70,8 +94,8 @@ class Launcher:
         key = kernel.key, calls
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = RecordTable(kernel, calls, self._constants, self._known)
-        return self.pool.launch(table.fill(state, edges, others))
+            table = self._tables[key] = RecordTable(kernel, calls)
+        return self.pool.launch(table.fill(self._constants, state, edges, others, self._known))
 
     def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:
         """The arguments with which `calls` calls of a kernel read the edges of a page."""

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ...native import clock
 from ...pages.source import PageEdges
-from ...program.bind import record_class
 from ...program.converged import has_converged
 from ...program.define import convert, define
 from ...program.functions import partial_dtype
+from ...program.structures import record_class
 from ..modes import CPU, PULL
 from ..protocol import PageDecision, PageResult, Supersteps
 from ..state import State

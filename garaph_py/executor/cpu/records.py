@@ -8,8 +8,8 @@ from typing import Any
 
 from ...native import ArgumentTable, Kernel
 from ...native.kernel import Addresses
-from ...program.bind import record_class
 from ...program.define import define
+from ...program.structures import record_class
 from ..arguments import arguments
 from ..state import State
 from .edges import Reader
@@ -115,23 +115,23 @@ class RecordTable:
     ----------
     kernel : RecordKernel
     calls : int
-    constants : mapping
-        `CONSTANTS` by name.
-    known : Addresses
-        Keeps the addresses of arrays for all tables of a run.
     """
 
-    def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any], known: Addresses) -> None:
-        self._table, self._kernel, self._known = ArgumentTable(kernel, calls), kernel, known
-        self._table.put_all([(place, constants[name]) for place, name in kernel.constants], known)
+    def __init__(self, kernel: RecordKernel, calls: int) -> None:
+        self._table, self._kernel = ArgumentTable(kernel, calls), kernel
 
-    def fill(self, state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any]) -> ArgumentTable:
-        """Fill the table with the arguments from the state, the reader's arguments, and all others by name."""
+    def fill(
+        self, constants: Mapping[str, Any], state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any],
+        known: Addresses,
+    ) -> ArgumentTable:  # fmt: skip
+        """Fill the table with the run's `CONSTANTS`, the arguments from the state, the reader's arguments, and all
+        others by name; `known` keeps the addresses of arrays for all tables of a run."""
         table, kernel, places = self._table, self._kernel, self._kernel.places
         if len(others) != len(places):
             raise TypeError(f"{kernel.name} takes {sorted(places)}, not {sorted(others)}")
         table.put_all(enumerate(edges))  # buffers of pages come and go, so nobody keeps their addresses
-        arguments = [(place, of(state)) for place, of in kernel.of_state]
+        arguments = [(place, constants[name]) for place, name in kernel.constants]
+        arguments += [(place, of(state)) for place, of in kernel.of_state]
         arguments += [(places[name], value) for name, value in others.items()]
-        table.put_all(arguments, self._known)
+        table.put_all(arguments, known)
         return table

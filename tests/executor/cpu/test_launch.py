@@ -1,0 +1,87 @@
+"""What a graph keeps of a run's tables of arguments for its next run."""
+
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.cpu import launch
+
+EDGES = [0, 0, 1, 2, 2, 3, 4, 5, 6, 6], [1, 2, 3, 3, 4, 5, 6, 0, 7, 2]
+LEVELS = [0, 1, 1, 2, 2, 3, 3, 4], [3, 0, 4, 1, 5, 2, 6, 7]
+"""From the vertices 0 and 1."""
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The kernels and numbers of calls for which tables have been made."""
+    tables: list[tuple[str, int]] = []
+
+    class Noted(launch.RecordTable):
+        def __init__(self, kernel, calls):
+            tables.append((kernel.name, calls))
+            super().__init__(kernel, calls)
+
+    monkeypatch.setattr(launch, "RecordTable", Noted)
+    return tables
+
+
+def levels(graph: gp.Graph, source: int = 0) -> gp.Result:
+    return gp.run(gp.apps.BFS(source), graph, device="cpu", threads=1)
+
+
+def test_next_run_finds_the_tables_of_the_last(made):
+    graph = gp.from_edges(*EDGES)
+    first = levels(graph)
+    assert made
+    made.clear()
+    second = levels(graph, source=1)
+    assert not made
+    # The second run has written nothing to the answer of the first.
+    assert [result.column("level").tolist() for result in (first, second)] == list(LEVELS)
+
+
+def test_release_gives_up_the_tables(made):
+    graph = gp.from_edges(*EDGES)
+    levels(graph)
+    graph.release()
+    made.clear()
+    levels(graph)
+    assert made
+
+
+def test_tables_go_with_the_graph():
+    graph = gp.from_edges(*EDGES)
+    levels(graph)
+    kept = weakref.ref(graph._arrays)
+    del graph
+    assert kept() is None
+
+
+def test_a_large_graph_keeps_none(made, monkeypatch):
+    monkeypatch.setattr(launch, "MOST_KEPT_VERTICES", 7)
+    graph = gp.from_edges(*EDGES)
+    for _ in range(2):
+        made.clear()
+        levels(graph)
+        assert made
+
+
+def test_too_many_tables_are_given_up(made, monkeypatch):
+    monkeypatch.setattr(launch, "MOST_KEPT", 1)
+    graph = gp.from_edges(*EDGES)
+    for _ in range(2):
+        made.clear()
+        levels(graph)
+        assert made
+
+
+def test_threads_share_no_tables():
+    graph = gp.rmat(8, 4, seed=1)
+    expected = [levels(graph, source).column("level") for source in range(8)]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(10):
+            found = list(threads.map(lambda source: levels(graph, source).column("level"), range(8)))
+            assert all(map(np.array_equal, found, expected))
