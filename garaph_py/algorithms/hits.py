@@ -45,8 +45,8 @@ def hits(
     tol : float
         The iterations end when the absolute changes of the hubs, divided by the largest, add up to less than `tol`.
     nstart : per vertex, optional
-        The first hubs, up to a factor: numbers of 0 or more, not all 0, in an array, or in a mapping, in which vertices
-        that are left out have 0. By default all are the same.
+        The first authorities, up to a factor, as NetworkX takes them: numbers of 0 or more in an array, or in a
+        mapping, in which vertices that are left out have 0. By default all first hubs are the same.
     normalized : bool
         Whether hubs, and authorities, are divided by their sum. Otherwise the largest of each is 1.
     weight : bool
@@ -65,7 +65,8 @@ def hits(
     GraphError
         If an edge value is negative, or a graph on disk has edge values in one direction only.
     ParameterError
-        If `tol` is not a number above 0, `max_iter` not a positive integer, or `nstart` something else.
+        If `tol` is not a number above 0, `max_iter` not a positive integer, or `nstart` something else, or 0 wherever
+        an edge of a weight above 0 leads.
     NumberError
         If the values become infinite.
 
@@ -96,7 +97,7 @@ def hits(
     if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ParameterError(f"hits(max_iter={max_iter!r}): give a number of iterations, 1 or more")
     tol = positive(tol, "hits", "tol")
-    first = np.ones(graph.n) if nstart is None else first_weights(nstart, graph, "hits")
+    first = None if nstart is None else first_weights(nstart, graph, "hits")
     weighted = weight and graph.edge_dtype is not None
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
@@ -109,7 +110,10 @@ def hits(
             size = size or largest(authorities)  # the first, or else this would be no product with one matrix
             return sums(authorities / size, outward=True)
 
-        hubs, converged = PowerIteration(call, multiply, largest, tol).run(first / largest(first), max_iter)
+        hubs = np.ones(graph.n) if first is None else sums(first / largest(first), outward=True)
+        if graph.m and not hubs.any():
+            raise ParameterError("hits(nstart=...): give a number above 0 to a vertex to which weights above 0 lead")
+        hubs, converged = PowerIteration(call, multiply, largest, tol).run(hubs / largest(hubs), max_iter)
     values = np.empty(graph.n, [("hub", np.float64), ("authority", np.float64)])
     for name, found in ("hub", hubs), ("authority", authorities):
         values[name] = found / ((found.sum() if normalized else largest(found)) or 1.0)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .. import algorithms
 from ..algorithms.betweenness_centrality import betweenness_from
 from ..algorithms.in_memory import check_in_memory
-from ..errors import NumberError
+from ..errors import NumberError, ParameterError
 from ..output.result import Result
 from .cluster import with_whole_zeros
 from .functions import implements
@@ -171,7 +171,11 @@ def hits(
         return {}, {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol, nstart=first_numbers(nstart, G))
+    first = first_numbers(nstart, G)
+    try:
+        result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol, nstart=first)
+    except ParameterError as error:  # no edge leads where `nstart` is above 0
+        raise NotImplementedError(str(error)) from None
     if not result.stats.converged:
         raise NotImplementedError(f"hubs have not converged after {max_iter} iterations")
     return G.keyed(result.values["hub"]), G.keyed(result.values["authority"])

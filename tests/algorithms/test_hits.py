@@ -133,11 +133,11 @@ def test_parallel_edges_and_self_loops_add_up(kind, directed, threads):
         np.testing.assert_allclose(found.column(name), np.abs(vector) / np.abs(vector).max(), atol=1e-8)
 
 
-def test_first_hubs():
+def test_first_authorities():
     u, v, _ = random_edges(3, 40, 300)
     graph = gp.from_edges(u, v, vertices=range(40))
     expected = gp.algorithms.hits(graph, tol=1e-12, max_iter=500)
-    again = gp.algorithms.hits(graph, tol=1e-12, nstart=expected.column("hub"))
+    again = gp.algorithms.hits(graph, tol=1e-12, nstart=expected.column("authority"))
     far = gp.algorithms.hits(graph, tol=1e-12, max_iter=500, nstart={7: 3, 8: 1e9})
     assert len(again.stats.iterations) < len(expected.stats.iterations) / 2
     for name in "hub", "authority":
@@ -145,3 +145,14 @@ def test_first_hubs():
             np.testing.assert_allclose(found.column(name), expected.column(name), atol=1e-9)
     with pytest.raises(gp.errors.ParameterError, match=r"hits\(nstart=...\): give numbers of 0 or more"):
         gp.algorithms.hits(graph, nstart=-expected.column("hub"))
+
+
+def test_first_authorities_decide_between_several_answers(tmp_path):
+    """Two edges have the same largest singular value: the answers are all combinations of both."""
+    graph = gp.from_edges([0, 2], [1, 3])
+    for each in graph, graph.packed(), on_disk(graph, tmp_path / "g"):
+        found = gp.algorithms.hits(each, nstart=[5, 1, 7, 3])
+        np.testing.assert_allclose(found.column("authority"), [0, 0.25, 0, 0.75])
+        np.testing.assert_allclose(found.column("hub"), [0.25, 0, 0.75, 0])
+    with pytest.raises(gp.errors.ParameterError, match=r"hits\(nstart=...\): give a number above 0 to a"):
+        gp.algorithms.hits(graph, nstart=[1, 0, 1, 0])

@@ -2,6 +2,7 @@
 
 import networkx as nx
 import pytest
+from networkx.algorithms.link_analysis import hits_alg
 
 from garaph_py.networkx_backend import backend
 from tests.support.networkx_calls import KINDS, outcome, random_graph
@@ -93,6 +94,16 @@ def test_first_values(name, weight):
     found, expected = both(name, graph, **given)
     for ours, theirs in zip(found, expected, strict=True) if name == "hits" else [(found, expected)]:
         assert ours == pytest.approx(theirs, rel=1e-7, abs=1e-10)
+
+
+def test_first_authorities_decide_between_several_answers():
+    """ARPACK, which `nx.hits` calls, gives a random one of them each time."""
+    graph, nstart = nx.DiGraph([(0, 1), (2, 3)]), {0: 5.0, 1: 1.0, 2: 7.0, 3: 3.0}
+    found, expected = nx.hits(graph, nstart=nstart, backend="garaph"), hits_alg._hits_scipy(graph, nstart=nstart)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours == pytest.approx(theirs)
+    with pytest.raises(NotImplementedError):
+        nx.hits(graph, nstart={0: 1, 1: 0, 2: 1, 3: 0}, backend="garaph")
 
 
 @pytest.mark.parametrize(
