@@ -63,7 +63,7 @@ def greedy(path, target):
 
 @pytest.mark.parametrize(("reader", "problem"), [(careless, "KeyError"), (greedy, "times the memory")])
 def test_a_planted_bug_is_found_and_its_file_kept(tmp_path, monkeypatch, kept, reader, problem):
-    round = fuzz.Reader(samples.MANIFEST, 1, tmp_path / "input")
+    round = fuzz.Reader(samples.MANIFEST, 1, tmp_path)
     monkeypatch.setitem(reading.READERS, samples.MANIFEST, reader)
     release_unused()  # else memory that earlier tests have freed may go in the meantime, and hide what is taken
     report = round.batch(range(8))
@@ -72,12 +72,12 @@ def test_a_planted_bug_is_found_and_its_file_kept(tmp_path, monkeypatch, kept, r
 
 
 def test_a_reader_that_dies_or_hangs_is_a_problem(tmp_path, monkeypatch, kept):
-    (tmp_path / "input").mkdir()
     outcome, _ = fuzz.fuzz("no such reader", 1, tmp_path, inputs=50)
     assert "the process ended with 1" in outcome.problems[0]
-    monkeypatch.setattr(fuzz, "PATIENCE", 0.01)
-    outcome, _ = fuzz.fuzz(samples.MANIFEST, 1, tmp_path, inputs=50)
-    assert "hangs" in outcome.problems[0]
+    for name in "PATIENCE", "STARTING":
+        monkeypatch.setattr(fuzz, name, 0.01)
+        outcome, _ = fuzz.fuzz(samples.MANIFEST, 1, tmp_path, inputs=50)
+        assert "hangs" in outcome.problems[0]
 
 
 def test_probes_tell_which_branches_have_run(tmp_path, monkeypatch):

@@ -44,6 +44,8 @@ OTHERS = 60_000
 seconds, counts little."""
 BATCH = 50
 """Files between two looks at the memory, which take as long as reading a small file."""
+STARTING = 600
+"""Seconds after which a worker hangs that has not read all valid files: it may have to compile, on a busy machine."""
 PATIENCE = 60
 """Seconds without a report after which a worker hangs; a batch takes a second at most."""
 LONGEST_FOUND = 16 << 10
@@ -83,16 +85,17 @@ def fuzz(target: str, seed: int, folder: Path, inputs: int | None = None) -> tup
     """One round of a target: what came of it, and the files that reached new branches."""
     outcome, found = Outcome(), []
     context = multiprocessing.get_context("spawn")
+    (folder / "input").mkdir(mode=0o700, exist_ok=True)
     reports, far_end = context.Pipe(duplex=False)
     work = (target, seed, inputs or INPUTS.get(target, OTHERS), folder, far_end)
     worker = context.Process(target=read_many, args=work, daemon=True)
     worker.start()
     far_end.close()
-    report, problem = Report(), None
+    report, problem, patience = Report(), None, STARTING
     try:
         while problem is None and not report.done:
-            if reports.poll(PATIENCE):
-                report = reports.recv()
+            if reports.poll(patience):
+                report, patience = reports.recv(), PATIENCE
                 outcome.counts += report.counts
                 outcome.problems += report.problems
                 found += report.found
@@ -134,6 +137,7 @@ def read_many(target: str, seed: int, inputs: int, folder: Path, reports: Connec
 
     with reading.without_threads():
         reader = Reader(target, seed, folder / "input")
+        reports.send(Report())
         reading.limit_addresses()
         for first in range(0, inputs, BATCH):
             reports.send(reader.batch(range(first, min(first + BATCH, inputs))))
@@ -147,7 +151,6 @@ class Reader:
         from attacks import samples
 
         self.target, self.seed, self.folder = target, seed, folder
-        folder.mkdir(mode=0o700)
         self.rng, self.tokens = random.Random(f"{target} {seed}"), sorted(probes.TOKENS)
         plain = samples.samples_of(target)
         self.plain = [dataclasses.replace(one, origin=origin) for origin, one in enumerate(plain)]
