@@ -110,7 +110,7 @@ def generate(
     edge_factor: Annotated[int, Option(help="Edges per vertex.")] = 16,
     seed: Annotated[int, Option(help="The same seed makes the same graph.")] = 1,
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
-    weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
+    weights: Annotated[str | None, Option(metavar="LOW:HIGH", help="Integer edge values between these.")] = None,
     order: Order = "none",
     encoding: Encoding = "auto",
     disk: Disks = None,
@@ -232,7 +232,9 @@ def restripe(
     graph: Annotated[Path, typer.Argument(help="A graph directory.")],
     disk: Annotated[
         list[Path],
-        Option("--disk", metavar="DIR", help="A disk to use from now on; repeatable. . is the graph directory itself."),
+        Option(
+            "--disk", metavar="DIR", help="A disk to use from now on; repeatable. DIR . is the graph directory itself."
+        ),
     ],
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -45,8 +45,9 @@ Order = Annotated[
 Memory = Annotated[
     str | None,
     Option(
+        metavar="SIZE",
         help="Memory to use, such as 2GiB; by default four fifths of the available memory. Larger graphs use "
-        "temporary files beside the graph directory, on the first --disk, or in the directory TMPDIR."
+        "temporary files beside the graph directory, on the first --disk, or in the directory TMPDIR.",
     ),
 ]
 Disks = Annotated[

@@ -27,8 +27,9 @@ def partition(
     memory: Annotated[
         str | None,
         Option(
+            metavar="SIZE",
             help="Memory to use, such as 2GiB; by default four fifths of the available memory. Larger parts use "
-            "temporary files beside the new directory, or in the directory TMPDIR."
+            "temporary files beside the new directory, or in the directory TMPDIR.",
         ),
     ] = None,
     threads: Threads = None,

@@ -78,7 +78,9 @@ def run(
         ),
     ],
     graph: Annotated[Path, typer.Argument(help="A graph directory or its URL, or a file of edges.")],
-    source: Annotated[str | None, Option(help="The source vertex, short for -p source=VERTEX.")] = None,
+    source: Annotated[
+        str | None, Option(metavar="VERTEX", help="The source vertex, short for -p source=VERTEX.")
+    ] = None,
     sources: Annotated[
         str | None,
         Option(
@@ -90,9 +92,10 @@ def run(
     iterations: Annotated[
         int | None, Option(help="Maximum number of iterations; by default until the run converges.")
     ] = None,
-    tolerance: Annotated[float | None, Option(help="Short for -p tolerance=NUMBER.")] = None,
+    tolerance: Annotated[float | None, Option(metavar="NUMBER", help="Short for -p tolerance=NUMBER.")] = None,
     parameter: Annotated[
-        list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for any of the program's parameters.")
+        list[str] | None,
+        Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter of the program; repeatable."),
     ] = None,
     threads: Threads = None,
     memory: Annotated[
@@ -162,7 +165,9 @@ def run(
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     smallest: Smallest = False,
-    output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
+    output: Annotated[
+        Path | None, Option(metavar="FILE", help="Write all values to FILE.parquet, .csv or .npy.")
+    ] = None,
     raw_names: Annotated[
         bool,
         Option("--raw-names", help="Do not put ' before names in FILE.csv that a spreadsheet would take for formulas."),

@@ -160,6 +160,7 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
     status, out, _ = garaph(command, "--help")
     assert status == 0
     assert f"garaph {command}" in out.split("Example")[1]
+    assert "list[" not in out  # a type of Python
 
 
 @pytest.mark.slow
