@@ -18,7 +18,7 @@ from ...program import BoundProgram
 from ..state import State
 from .edges import Arguments, Reader
 from .partitions import Partitions
-from .records import RecordKernel, RecordTable
+from .records import CONSTANTS, RecordKernel, RecordTable
 
 Array = npt.NDArray[Any]
 Tables = dict[tuple[Any, ...], Any]
@@ -52,10 +52,7 @@ class Launcher:
         self._kept = arrays.derived.get(KEPT, kept, lambda _: 0) if is_kept else None
         self._tables: Tables = {} if self._kept is None else self._kept.pop(KEPT, {})  # no other run finds them now
         self._known = Addresses()
-        self._constants = {
-            "n": arrays.n, "in_offsets": arrays.in_edges.offsets, "out_offsets": arrays.out_edges.offsets,
-            "degree_offsets": arrays.degree_offsets, "parameters": bound.parameters, "vertex_data": bound.vertex_data,
-        }  # fmt: skip
+        self._constants = {name: of(bound, arrays) for name, of in CONSTANTS.items()}
         self._windows: dict[tuple[Reader, int], Arguments] = {}
         self._partitions: dict[int, Partitions] = {}
 

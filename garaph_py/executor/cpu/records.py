@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from ...graph.arrays import GraphArrays
 from ...native import ArgumentTable, Kernel
 from ...native.kernel import Addresses
+from ...program import BoundProgram
 from ...program.define import define
 from ...program.structures import record_class
 from ..arguments import arguments
@@ -28,8 +30,15 @@ STATE = {
     }.items()
 }  # fmt: skip
 """Arguments that are read from the `State`, and how to read them."""
-CONSTANTS = "n", "in_offsets", "out_offsets", "degree_offsets", "parameters", "vertex_data"
-"""Arguments that are the same in every launch of a run."""
+CONSTANTS: dict[str, Callable[[BoundProgram, GraphArrays], Any]] = {
+    "n": lambda bound, arrays: arrays.n,
+    "in_offsets": lambda bound, arrays: arrays.in_edges.offsets,
+    "out_offsets": lambda bound, arrays: arrays.out_edges.offsets,
+    "degree_offsets": lambda bound, arrays: arrays.degree_offsets,
+    "parameters": lambda bound, arrays: bound.parameters,
+    "vertex_data": lambda bound, arrays: bound.vertex_data,
+}
+"""Arguments that are the same in every launch of a run, and how to read them."""
 
 ACCESS = {
     "Value": "value", "Accumulator": "accumulator", "VertexData": "data", "Parameters": "parameters", "Total": "total",
