@@ -193,14 +193,15 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     """
     records: list[events.Iteration] = []
     number, started, left = last.number, last.started, last.seconds
-    active, edges, bound = seen.active, seen.active_edges, decision.ahead.push_edges if decision.ahead else 0
+    active, edges, ahead = seen.active, seen.active_edges, decision.ahead
+    repeats, bound = ahead is None or ahead.repeats, ahead and ahead.push_edges
     pushes, pulls = (f"{how} {bound} edges lead from active vertices" for how in ("at most", "more than"))
     ways = (steps.push, pushes), (steps.pull, pulls)
     waiting = np.zeros_like(steps.active) if steps.waited is None else steps.waited
     columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled, waiting
     for *now, seconds, followed, pulled, waited in zip(*(column.tolist() for column in columns), strict=True):
         how, why = ways[pulled]
-        why = why if records and bound else decision.why
+        why = decision.why if repeats or not records else why
         if not pulled and followed < edges:
             why += IN_ORDER
         group = events.PageGroup(*how, 1, followed)

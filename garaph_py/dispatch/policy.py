@@ -309,7 +309,7 @@ class AutoPolicy(_Rules):
         if seen.updates_all_vertices:
             decision = dense(seen, "every vertex is to be updated")
             is_same = decision.mode == PULL and seen.device == CPU and seen.ratio is None  # in all iterations
-            return decision._replace(ahead=Ahead(0, pulls=True)) if is_same else decision
+            return decision._replace(ahead=Ahead(0, pulls=True, repeats=True)) if is_same else decision
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device, ahead=ahead_of(seen))

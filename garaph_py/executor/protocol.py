@@ -1,7 +1,6 @@
 """The interface between the dispatcher and the executors: decisions, results, and the executors' contracts.
 
-An executor carries out iterations: on the CPU, on a GPU, or on a host and its devices together. The dispatcher
-(dispatch/loop.py) gives it a `Decision` for each iteration and gets a `StepResult` back.
+The dispatcher (dispatch/loop.py) gives an executor a `Decision` for each iteration, and gets a `StepResult` back.
 """
 
 from __future__ import annotations
@@ -92,9 +91,10 @@ class Ahead(NamedTuple):
         It pushes if at most so many edges lead from active vertices; otherwise it pulls.
     pulls : bool
         Whether it may pull; if not, it stops there.
+    repeats : bool
+        Every iteration goes as the decision says: `push_edges` is not asked.
     step : number, optional
-        If changed vertices wait for their bucket: how far the next buckets reach beyond the least priority; None before
-        the first one.
+        In buckets: how far the next ones reach beyond the least priority; None before the first one.
     most : int, optional
         How many iterations it may do, if there is a limit.
     """
@@ -103,6 +103,7 @@ class Ahead(NamedTuple):
     pulls: bool
     step: Any = None
     most: int | None = None
+    repeats: bool = False
 
 
 class Decision(NamedTuple):
@@ -486,8 +487,7 @@ class SupportsPriority(Executor, Protocol):
 
 
 class Notifier(Protocol):
-    """The part of the CPU that follows out-edges for a GPU: it notifies, because a GPU does not (Garaph section 2.2),
-    and reads the lists from disk along which a GPU pushes."""
+    """The part of the CPU that notifies for a GPU (Garaph section 2.2), and reads lists on disk for its pushes."""
 
     def assist(self, sources: SourceFactory, own: PageSource) -> None:
         """Get ready to do so. In an undirected graph, `own` has the out-edges too."""

@@ -83,6 +83,14 @@ def test_each_superstep_of_a_launch_has_a_record():
     assert {(row.device, row.pages) for row in rows} == {("gpu", 1)}
 
 
+def test_supersteps_that_repeat_a_decision_have_its_reason():
+    pulls = steps((3, 25, 0.25, 100, PULL), (3, 25, 0.0, 100, PULL))
+    for ahead in Ahead(0, pulls=True, repeats=True), None:
+        assert [row.why for row in several(LAST, SEEN, Decision(PULL, "all", ahead=ahead), pulls)] == ["all", "all"]
+    whys = [row.why for row in several(LAST, SEEN, Decision(PULL, "some", ahead=Ahead(0, pulls=True)), pulls)]
+    assert whys == ["some", "more than 0 edges lead from active vertices"]
+
+
 def test_edges_were_copied_and_kernels_compiled_before_the_first_superstep():
     last = Iteration(5, PUSH, 0.25, 3, 80, 1, 0, 1.0, "gpu", 640, started=7.0, compile_seconds=0.5)
     rows = several(last, SEEN, DECISION, steps((10, 40, 0.25, 25, PUSH), (0, 0, 0.0, 40, PUSH)))
