@@ -29,7 +29,7 @@ __device__ __forceinline__ void push_few_lists(const Context& c, const Page& p, 
     if (is_short && lane_id() % width == 0) c.next_values[mine.vertex] = mine.value.fresh;
   }
   if (!pieces) return;
-  push_queued_pieces(c, p, pieces, push);
+  for (u32 k = warp; k < pieces; k += warps) push_queued_piece(c, p, k, push);
   sync_cluster();  // so have the warps that share a list
   for (u32 k = blockIdx.x * FEW_THREADS + threadIdx.x; k < pieces; k += gridDim.x * FEW_THREADS) {
     u32 v = c.queue[c.pieces[k].place];

@@ -46,6 +46,7 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value, head[j] = -1;
   for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of a page's memory
+    __syncwarp();  // so that all lanes read at once, and their reads become one request
     i64 e[IN_FLIGHT];
     u32 wanted = 0;
 #pragma unroll
@@ -108,32 +109,36 @@ __device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32
   return List{v, pushed_by(c, place, v), out_offsets(c)[v], out_offsets(c)[v + 1]};
 }
 
-// Push along the pieces of long lists of the queue's vertices that are in the page; a warp takes a piece at a time.
+// Push along piece `k` of the queue's long lists, if its vertex is in the page, with all lanes of a warp.
 template <class Push>
-__device__ __forceinline__ void push_queued_pieces(const Context& c, const Page& p, u32 pieces, Push push) {
-  int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  for (u32 k = warp; k < pieces; k += warps) {
-    ListPiece piece = c.pieces[k];
-    List list = queued_list(c, p, piece.place);
-    if (list.begin == list.end) continue;
-    i64 head = list.begin;
-    keep_piece(c, piece.number, list.begin, list.end);
-    push_list(c, p, list, source_before(p, head, list.begin), push);
-  }
+__device__ __forceinline__ void push_queued_piece(const Context& c, const Page& p, u32 k, Push push) {
+  ListPiece piece = c.pieces[k];
+  List list = queued_list(c, p, piece.place);
+  if (list.begin == list.end) return;
+  i64 head = list.begin;
+  keep_piece(c, piece.number, list.begin, list.end);
+  push_list(c, p, list, source_before(p, head, list.begin), push);
+}
+
+// The next of the things that the launch's warps take one by one; `taken` counts them. All lanes of a warp must call it.
+__device__ __forceinline__ u64 take_next(u64* taken) {
+  u64 k = lane_id() == 0 ? atomicAdd(taken, 1) : 0;
+  return __shfl_sync(FULL_MASK, k, 0);
 }
 
 // Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a
-// long one.
+// long one. Whichever warp is free takes the next, so that what all of them read at a time lies close together: lines
+// that lie anywhere in a large list come several times slower over the link.
 template <class Push>
 __device__ __forceinline__ void push_queued(const Context& c, const Page& p, Push push) {
-  u32 count = p.tally->queued;
-  int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  int each = lists_per_warp(count, warps);
-  for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
+  const Tally& listed = p.listed ? *p.listed : *p.tally;
+  u32 count = listed.queued, pieces = listed.pieces;
+  int each = lists_per_warp(count, gridDim.x * blockDim.x / 32);
+  for (u64 first; (first = take_next(&p.tally->taken_lists) * each) < count;) {
     List mine{};
     if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());
     if (mine.end - mine.begin >= PIECE) mine.end = mine.begin;
     push_lists(c, p, mine, push);
   }
-  push_queued_pieces(c, p, p.tally->pieces, push);
+  for (u64 k; (k = take_next(&p.tally->taken_pieces)) < pieces;) push_queued_piece(c, p, k, push);
 }

@@ -176,6 +176,7 @@ GPU = (
     Argument("mapped_value_words", "const u32*", "the same for packed edge values"),
     Argument("wanted", "u32", "what must be chosen so that the kernel does something (choose.cu); 0: it always does"),
     Argument("before", "const Tally*", "the counts of the superstep before"),
+    Argument("listed", "const Tally*", "the counts of the queue, if several launches push from it; null: tally"),
     Argument("most_pushed", "u64", "edges from active vertices up to which a superstep pushes"),
     Argument("pulls", "u32", "1 if the superstep may pull"),
     Argument("few_threads", "u32", "threads of push_few; 0 if the device cannot run it"),

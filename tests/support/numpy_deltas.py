@@ -7,7 +7,7 @@ from garaph_py.executor.gpu import header
 
 from . import numpy_push
 from .numpy_packed import array_of, offsets_of, sources_of
-from .numpy_push import bits_of, edges_of, lengths_of, out_edges, parts_of, tally_of
+from .numpy_push import bits_of, edges_of, lengths_of, listed_of, out_edges, parts_of, tally_of
 
 
 class Peeled(gp.VertexProgram):
@@ -64,7 +64,7 @@ def apply_vertices(driver, context, page):
 
 
 def push_deltas(driver, context, page):
-    queue = array_of(driver, context, "queue", np.uint32, int(tally_of(driver, page)[0]["queued"])).astype(np.int64)
+    queue = array_of(driver, context, "queue", np.uint32, int(listed_of(driver, page)["queued"])).astype(np.int64)
     new, old = (array_of(driver, context, name, np.int64)[queue] for name in ("values", "next_values"))
     old = np.zeros_like(old) if context["pushes_all"] else old  # both programs gather what they would add
     sums = array_of(driver, context, "kept_sums", np.int64)

@@ -12,6 +12,11 @@ def tally_of(driver, page):
     return driver.array(page["tally"], driver.layouts.tally, 1)[0:1]
 
 
+def listed_of(driver, page):
+    """The counts of the queue."""
+    return driver.array(page["listed"] or page["tally"], driver.layouts.tally, 1)[0]
+
+
 def bits_of(driver, context, name):
     """The vertices of a bitmap, as truth values; and a function that writes others."""
     n = int(context["n"])
@@ -175,8 +180,7 @@ def reverse_values(driver, context, page):
 
 
 def push_queue(driver, context, page):
-    tally = tally_of(driver, page)[0]
-    queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"])).astype(np.int64)
+    queue = array_of(driver, context, "queue", np.uint32, int(listed_of(driver, page)["queued"])).astype(np.int64)
     values = values_of(driver, context)[queue]
     if context["next_values"] != context["values"]:
         copies = values_of(driver, context, "next_values")
@@ -204,8 +208,13 @@ def push_edge_list(driver, context, page):
 
 
 def parts_of(driver, context, page, queue):
-    """The lists of the queue's vertices that are in the page, whole or in pieces: ranges, and places in the queue."""
-    tally = tally_of(driver, page)[0]
+    """The lists of the queue's vertices that are in the page, whole or in pieces: ranges, and places in the queue.
+
+    The kernel's warps take those that none has taken, so a launch needs counts of its own, which begin with 0.
+    """
+    tally, own = listed_of(driver, page), tally_of(driver, page)
+    assert not (own["taken_lists"] | own["taken_pieces"])
+    own["taken_lists"] = own["taken_pieces"] = 1
     offsets = offsets_of(driver, context, "out_begins")
     is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]

@@ -83,7 +83,7 @@ def push_along(launches: Launches, state: State, kernel: str) -> tuple[str, int]
     list_frontier(launches, None, every)
 
     def push_page(page: Page, stream: Any, task: Array) -> None:
-        task["page"]["tally"] = every["page"]["tally"]  # it has the length of the queue
+        task["page"]["listed"] = every["page"]["tally"]
         task["context"]["copies_by_vertex"] = every["context"]["copies_by_vertex"]
         launches.launcher.on_all(decoding(kernel, task), stream, task)
 

@@ -30,12 +30,14 @@ PAGE = arguments((
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
     "new_begins", "shifts", "new_sources", "new_edge_values", "least_edges",
     "first_mapped", "mapped_sources", "mapped_values", "mapped_words", "mapped_value_words", "before", "most_pushed",
-    "wanted", "pulls", "few_threads", "first_place", "last_place",
+    "listed", "wanted", "pulls", "few_threads", "first_place", "last_place",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
     Argument("whole_shadows", "u64", "shadow vertices with as many edges as the degree limit"),
     Argument("part_shadows", "u64", "shadow vertices with fewer"),
+    Argument("taken_lists", "u64", "groups of short lists that the warps of a launch have taken"),
+    Argument("taken_pieces", "u64", "the same for the pieces of long lists"),
     Argument("since", "u64", "when the first superstep that was launched with this one began, in nanoseconds"),
     Argument("partial", "Partial", "the page's part of the total"),
     Argument("active", "u32", "vertices that became active"),
