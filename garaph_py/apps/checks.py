@@ -61,7 +61,8 @@ def require_edges(name: str, graph: Graph, needs: str, least: Any, most: Any) ->
             break
     else:
         wrong = limits.most if limits.least >= least else limits.least
-        raise GraphError(f"{problem} out-edges have {wrong}, where in-edges have other values; import the graph again")
+        where = "or the manifest says so, where in-edges have other values"
+        raise GraphError(f"{problem} out-edges have {wrong}, {where}; import the graph again")
     ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
     raise GraphError(f"{problem} the edge {ends[0]} -> {ends[1]} has {numbers[at[0]]}; remove or change such edges")
 

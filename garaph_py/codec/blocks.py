@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checked import unpack_checked
+from .codecs import Limits
 from .format import ASCENDING, GROUP, LISTS, NUMBERS, PADDING, RECORD, RECORD_BYTES, RUN, Packed
 from .pack import NARROW, views
 
@@ -66,6 +67,11 @@ class PackedBlock:
     @property
     def base(self) -> int:
         return int(self.records["base"][0])
+
+    @property
+    def limits(self) -> Limits:
+        """The least base, which no element is below, and the greatest element."""
+        return Limits(int(self.records["base"].min()), self.most)
 
 
 class PackedBlocks:

@@ -69,9 +69,15 @@ def raw_limits(array: RawArray) -> Limits:
 
 
 def packed_limits(array: Packed) -> Limits:
-    """The limits of packed elements, by their bases: an element is its run's base plus at most 32 bits."""
-    bases = array.records["base"]
-    return Limits(bases.min().astype(array.dtype), int(bases.max()) + 2**32 - 1)
+    """The limits of packed elements."""
+    return limits_of_records(array.records, array.dtype)
+
+
+def limits_of_records(records: Array, dtype: np.dtype[Any]) -> Limits:
+    """The limits of packed elements, by their records: an element is its run's base plus at most so many bits."""
+    bases, bits = records["base"], int(records["widths"].max())
+    most = min(int(bases.max()) + 2**bits - 1, np.iinfo(dtype).max)
+    return Limits(dtype.type(bases.min()), dtype.type(most))
 
 
 CODECS = {RAW: Codec(wrap, unwrap, raw_limits), PACKED: Codec(pack, unpack, packed_limits)}
@@ -156,7 +162,7 @@ def decoded_slice(
 def limits_of(array: EdgeArray, pool: ThreadPool) -> Limits:
     """The limits of an array of edge values, which must not be empty.
 
-    An array that cannot be read here has them as its attribute `limits`; any other is read once, in parallel.
+    An array that is not in memory may have them as its attribute `limits`; any other is read once, in parallel.
     """
     known: Limits | None = getattr(array, "limits", None)
     if known is not None:

@@ -17,12 +17,15 @@ import numpy.typing as npt
 import xxhash
 
 from ..codec.blocks import WORD, PackedBlock, PackedBlocks, UndecodableError
+from ..codec.codecs import Limits
 from .files import Damage, GraphDirectory, OpenDirectory, read_at, reason
 
 Array = npt.NDArray[Any]
 
 EDGES = ("in_sources", "in_values", "out_targets", "out_values")
 """Names in the format of the arrays that are packed in memory if the graph is packed, and that may stay on disk."""
+VALUES = ("in_values", "out_values")
+"""Names of those that hold edge values."""
 BLOCK_BYTES = 1 << 20
 """Default raw bytes of a block."""
 MIN_BLOCK_BYTES = 1 << 9
@@ -151,6 +154,8 @@ class StoredArray(ArrayLayout):
         XXH3-64 of the index file.
     sums, records : StoredFile or None
         The checksums of sectors, and the records of a packed array (storage/parts.py); None if there are none.
+    limits : Limits or None
+        The limits of edge values; None if there are no values, or the directory is of an older version.
     """
 
     stored_bytes: int
@@ -159,6 +164,7 @@ class StoredArray(ArrayLayout):
     index_checksum: int
     sums: StoredFile | None = None
     records: StoredFile | None = None
+    limits: Limits | None = None
 
     @property
     def files(self) -> list[str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..codec.blocks import OFFSETS_OF
 from ..codec.checked import BASE, PROBLEMS
+from ..codec.codecs import Limits
 from ..errors import FormatError
 from ..native.threads import ThreadPool
 from .blocks import RAW_1, BlockReader, StoredArray
@@ -44,16 +45,23 @@ class Constraints:
         The values of the first and the last element.
     lists : Lists, optional
         Where the lists begin, in each of which elements ascend; several may be equal.
+    limits : Limits, optional
+        Every element is within these.
     """
 
     below: int | None = None
     order: np.ufunc | None = None
     span: tuple[int, int] | None = None
     lists: Lists | None = None
+    limits: Limits | None = None
 
-    def excess(self, most: int) -> str | None:
-        """Why a block whose greatest element is `most` is damaged; None if it is not."""
-        return None if self.below is None or most < self.below else f"a vertex number is not below {self.below}"
+    def excess(self, found: Limits) -> str | None:
+        """Why a block with elements that have these limits is damaged; None if it is not."""
+        if self.below is not None and found.most >= self.below:
+            return f"a vertex number is not below {self.below}"
+        if self.limits is not None and not (self.limits.least <= found.least and found.most <= self.limits.most):
+            return f"an edge value is not from {self.limits.least} to {self.limits.most}, as the manifest says"
+        return None
 
     def fault(self, first: int, elements: Array) -> tuple[int, str] | None:
         """Position of the first element of a raw block that violates a constraint, and the problem.
@@ -62,13 +70,21 @@ class Constraints:
         """
         if self.lists is not None and self.below is not None and self.lists.sound(first, elements, self.below):
             return None
-        if self.below is not None and (problem := self.excess(int(elements.max()))):
-            return int(np.argmax(elements >= self.below)), problem
+        if self.below is not None or self.limits is not None:
+            found = Limits(elements.min(), elements.max())
+            if problem := self.excess(found):
+                return self._first_outside(elements), problem
         if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():
             return int(np.argmin(rises)) + 1, "not in ascending order"
         if self.lists is not None and (fall := self.lists.fall(first, elements)) is not None:
             return fall, UNSORTED
         return None
+
+    def _first_outside(self, elements: Array) -> int:
+        """The position of the first element that is too small or too large; there is one."""
+        if self.limits is None:
+            return int(np.argmax(elements >= self.below))
+        return int(np.argmin((elements >= self.limits.least) & (elements <= self.limits.most)))
 
     def fault_between(self, ends: Array) -> tuple[int, int, str] | None:
         """The first block whose first or last element violates a constraint: block, 0 (first) or -1 (last), problem.
@@ -94,14 +110,20 @@ def expectations(manifest: Manifest) -> dict[str, Constraints]:
     return {
         "in_offsets": offsets,
         "in_sources": neighbours,
-        "in_values": Constraints(),
+        "in_values": within_limits(manifest, "in_values"),
         "out_offsets": offsets,
         "out_targets": neighbours,
-        "out_values": Constraints(),
+        "out_values": within_limits(manifest, "out_values"),
         "ids": Constraints(),
         "id_offsets": Constraints(order=np.greater_equal, span=(0, text)),
         "id_bytes": Constraints(),  # `invalid_string` checks it
     }
+
+
+def within_limits(manifest: Manifest, name: str) -> Constraints:
+    """The constraints on an array of edge values: its limits, unless there are none, or some value is NaN."""
+    limits = manifest.arrays[name].limits if name in manifest.arrays else None
+    return Constraints() if limits is None or limits.least != limits.least else Constraints(limits=limits)
 
 
 def scan(
@@ -205,7 +227,7 @@ class ArrayScan:
             if lists is not None:
                 self._bases[block], self._continues[block] = elements[0], lists.continues(first)
         else:
-            if problem := constraints.excess(piece.most):
+            if problem := constraints.excess(piece.limits):
                 raise reader.damage(block, problem)
             if lists and piece.masks is not None and (piece.masks != lists.begins(first, last)).any():
                 raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")

@@ -64,6 +64,7 @@ from .fit import (
 )  # fmt: skip
 from .journal import sweep_opened
 from .keep import Assembled, Repacked, bytes_in_memory, can_be_packed
+from .limits import BlockLimits
 from .lists import Lists, StoredLists
 from .manifest import Manifest
 from .partition import graph_of, is_partition, problems_of
@@ -424,13 +425,16 @@ def verify(
                 problems.append(error)
                 continue
             rule = replace(rules[name], lists=lists.get(OFFSETS_OF.get(name, "")))
+            limits = BlockLimits(manifest.arrays[name])
             try:
-                readers[name].also = checker_of(readers[name])
+                readers[name].also = checker_of(readers[name], limits)
             except DamagedGraphError as error:
                 problems.append(error)
             visit = None if problems else hashes.visit(name)
             ends = scan(readers[name], rule, pool, problems.append, progress.advance, visit=visit)
             readers[name].also = None  # it holds the array's sums and records
+            if ends is not None and (problem := limits.problem(manifest.arrays[name].limits)):
+                problems.append(DamagedGraphError(folder.path / manifests.NAME, problem))
             if ends is not None and name in OFFSETS_OF.values():
                 lists[name] = StoredLists(readers[name], ends)
         if not problems and (problem := hashes.problem()):

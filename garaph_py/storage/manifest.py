@@ -6,21 +6,32 @@ import json
 import os
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 
 from ..codec.arrays import PACKED
+from ..codec.codecs import Limits
 from ..errors import DamagedGraphError, FormatError
 from ..graph.adjacency import EDGE_DTYPES
-from .blocks import BLOCK_ENCODINGS, EDGES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, StoredFile, known_encodings
+from .blocks import (
+    BLOCK_ENCODINGS,
+    EDGES,
+    MAX_BLOCK_BYTES,
+    MIN_BLOCK_BYTES,
+    VALUES,
+    StoredArray,
+    StoredFile,
+    known_encodings,
+)
 
 NAME = "manifest.json"
 FORMAT = "garaph graph"
-VERSION, VERSIONS = 2, (1, 2)
-"""The version that is written, and those that are read. Version 1 has no sums and records of edges."""
+VERSION, VERSIONS = 3, (1, 2, 3)
+"""The version that is written, and those that are read. Versions 1 and 2 have no limits of edge values, and version 1
+has no sums and records of edges."""
 MAX_BYTES = 1 << 20
 """Maximal bytes of a manifest."""
 MAX_VERTICES = 1 << 32
@@ -124,12 +135,12 @@ def serialize(manifest: Manifest) -> bytes:
     if manifest.edge_hashes is not None:
         into, out = manifest.edge_hashes
         document["edge_hashes"] = {"in": f"{into:016x}", "out": f"{out:016x}"}
-    document["arrays"] = {name: array_document(array) for name, array in manifest.arrays.items()}
+    document["arrays"] = {name: array_document(array, manifest.version) for name, array in manifest.arrays.items()}
     return seal(document)
 
 
-def array_document(array: StoredArray) -> dict[str, Any]:
-    return {
+def array_document(array: StoredArray, version: int) -> dict[str, Any]:
+    document: dict[str, Any] = {
         "dtype": array.dtype.name,
         "length": array.length,
         "encoding": {"name": array.encoding[0], "version": array.encoding[1]},
@@ -145,6 +156,16 @@ def array_document(array: StoredArray) -> dict[str, Any]:
         if (file := getattr(array, name)) is not None
         for key, value in zip(keys, (file.name, f"{file.checksum:016x}"), strict=True)
     }
+    if has_limits(array.name, version):
+        document["limits"] = limits_document(array.limits, array.dtype)
+    return document
+
+
+def limits_document(limits: Limits | None, dtype: np.dtype[Any]) -> list[str] | None:
+    """The limits of edge values of this type, as two texts: digits, or C99's hexadecimal floats."""
+    if limits is None:
+        return None
+    return [str(int(limit)) if dtype.kind in "iu" else float(limit).hex() for limit in limits]
 
 
 def seal(document: dict[str, Any]) -> bytes:
@@ -169,7 +190,7 @@ def parse(data: bytes | bytearray, path: str | os.PathLike[str]) -> Manifest:
         raise FormatError(path, f"not the manifest of a graph directory: its format is not {FORMAT!r}")
     version = document.get("version")
     if type(version) is not int or version not in VERSIONS:
-        problem = f"format version {shown(version)} is not known, only {' and '.join(map(str, VERSIONS))}"
+        problem = f"format version {shown(version)} is not known, only {VERSIONS[0]} to {VERSION}"
         raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
     sealed = SEAL.fullmatch(data[-SEAL_BYTES:])
     if sealed is None or int(sealed[1], 16) != xxhash.xxh3_64_intdigest(data[:-SEAL_BYTES]):
@@ -342,13 +363,15 @@ def read_array(
     where = f"arrays: {name}: "
     encoded = type(members) is dict and type(members.get("encoding")) is dict and members["encoding"].get("name")
     beside = files_beside(name, version, encoded == PACKED)
-    fields = Fields(path, where, members, ARRAY_KEYS + tuple(key for file in beside for key in BESIDE[file]))
+    limited = ("limits",) if has_limits(name, version) else tuple[str]()
+    fields = Fields(path, where, members, (*ARRAY_KEYS, *(key for file in beside for key in BESIDE[file]), *limited))
     names = tuple(dtype.name for dtype in dtypes)
     encoding = Fields(path, f"{where}encoding: ", members["encoding"], ("name", "version")).members
     kind = encoding["name"], encoding["version"]
     if type(kind[0]) is not str or type(kind[1]) is not int or kind not in BLOCK_ENCODINGS:
         problem = f"{where}encoding {shown(kind[0])} version {shown(kind[1])} is not known, only {known_encodings()}"
         raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
+    more: dict[str, Any] = {file: read_file_beside(fields, *BESIDE[file]) for file in beside}
     array = StoredArray(
         name=name,
         dtype=np.dtype(fields.text("dtype", names, " or ".join(names))),
@@ -359,19 +382,44 @@ def read_array(
         data=fields.text("data", FILE_NAME, "a plain file name"),
         index=fields.text("index", FILE_NAME, "a plain file name"),
         index_checksum=int(fields.text("index_checksum", HEX64, "16 hexadecimal digits"), 16),
-        **{file: read_file_beside(fields, *BESIDE[file]) for file in beside},
+        **more,
     )
     if array.block_bytes % MIN_BLOCK_BYTES:
         raise fields.error(f"block_bytes is {array.block_bytes}, not a multiple of {MIN_BLOCK_BYTES}")
     if unfit := BLOCK_ENCODINGS[kind](name, array.dtype).unfit(array.block_bytes):
         raise fields.error(unfit)
     fields.integer("blocks", array.blocks, array.blocks)
+    if limited:
+        array = replace(array, limits=limits_in(fields, array.dtype))
+        if (array.limits is None) != (array.length == 0):
+            raise fields.error("limits are null, or there is no value")
     return array
 
 
 def files_beside(name: str, version: int, is_packed: bool) -> tuple[str, ...]:
     """The files about parts of blocks that an array has: only arrays of edges do, since version 2."""
     return ("sums", "records")[: 1 + is_packed] if version > 1 and name in EDGES else ()
+
+
+def has_limits(name: str, version: int) -> bool:
+    """Whether the manifest has the limits of an array: only those of edge values, since version 3."""
+    return version > 2 and name in VALUES
+
+
+def limits_in(fields: Fields, dtype: np.dtype[Any] | None) -> Limits | None:
+    """The limits of the edges' values."""
+    given = fields.members["limits"]
+    if given is None:
+        return None
+    try:
+        if dtype is None or type(given) is not list or list(map(type, given)) != [str, str]:
+            raise ValueError("not two texts")
+        least, most = (dtype.type(int(text) if dtype.kind in "iu" else float.fromhex(text)) for text in given)
+        if not (least <= most or (least != least and most != most)):
+            raise ValueError("not in order")
+    except (ValueError, TypeError, OverflowError):
+        raise fields.error("limits are not null or two numbers of the type of the edges' values") from None
+    return Limits(least, most)
 
 
 def read_file_beside(fields: Fields, name: str, checksum: str) -> StoredFile:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, begin_masks
 from ..codec.checked import begins_where, unpack_checked
+from ..codec.codecs import Limits
 from ..codec.format import ASCENDING, LISTS, RECORD, RECORD_BYTES, RUN, Placed
 from ..codec.sound import Blocks, find_sound, sounding_kernel
 from ..native import IN_TURN, Kernel
@@ -280,7 +281,7 @@ class PackedArrayReader(ArrayReader):
         )  # fmt: skip
         if problem:
             raise self.reader.damage(block, f"{problem}; {AGAIN}")
-        if problem := self._rule.excess(most):
+        if problem := self._rule.excess(Limits(int(records["base"].min()), most)):
             raise self.reader.damage(block, problem)
 
     def records_bytes(self, span: range) -> int:
@@ -316,7 +317,8 @@ class PackedArrayReader(ArrayReader):
         lists = self._rule.lists
         found = find_sound(some, self.array.name, self.dtype, None if lists is None else lists.offsets)
         for k, block in enumerate(blocks):
-            if not found.sound[k] or self._rule.excess(int(found.most[k])):
+            least = int(self._stored_records(block, data, places[k])["base"].min())
+            if not found.sound[k] or self._rule.excess(Limits(least, int(found.most[k]))):
                 self._check_once(block, self.stored(block, data, places[k]))  # says what is wrong
         is_ascending = KIND_OF[self.array.name] == ASCENDING
         continues = ~found.begins if lists is not None else np.full(len(blocks), is_ascending)
@@ -325,7 +327,7 @@ class PackedArrayReader(ArrayReader):
     def _check_once(self, block: int, stored: Array) -> None:
         piece = self.reader.decode(block, stored.data, None)
         assert piece is not None
-        if problem := self._rule.excess(piece.most):
+        if problem := self._rule.excess(piece.limits):
             raise self.reader.damage(block, problem)
         if piece.masks is not None and self._rule.lists is not None:
             begin, end = self.array.bounds(block)

@@ -26,7 +26,18 @@ from ..graph.graph import Graph
 from ..graph.place import Place
 from .files import GraphDirectory
 from .fit import check_fits
-from .manifest import HEX64, MAX_COUNT, MAX_VERTICES, SEAL, SEAL_BYTES, Fields, load_json, seal
+from .manifest import (
+    HEX64,
+    MAX_COUNT,
+    MAX_VERTICES,
+    SEAL,
+    SEAL_BYTES,
+    Fields,
+    limits_document,
+    limits_in,
+    load_json,
+    seal,
+)
 from .partitioned_edges import PartitionedEdges
 
 Array = npt.NDArray[Any]
@@ -130,7 +141,7 @@ def serialize(partition: Partition) -> bytes:
     return seal({
         "format": FORMAT, "version": VERSION, "id": partition.id, "vertices": partition.vertices,
         "edges": partition.edges, "directed": partition.directed, "edge_dtype": None if dtype is None else dtype.name,
-        "limits": None if partition.limits is None else [as_text(limit, dtype) for limit in partition.limits],
+        "limits": None if dtype is None else limits_document(partition.limits, dtype),
         "vertices_id": partition.vertices_id, "cuts": partition.cuts.tolist(),
         "parts": [
             {"id": part.graph_id, "vertices": part.vertices, "edges": part.edges, "pieces": part.pieces,
@@ -184,28 +195,6 @@ def parsed(document: dict[str, Any], file: Path) -> Partition:
         identity(fields, "vertices_id"), np.array(cuts, np.int64),
         tuple(entry(Fields(file, f"part {part}: ", members, PART_KEYS), n, m) for part, members in enumerate(parts)),
     )  # fmt: skip
-
-
-def as_text(limit: Any, dtype: np.dtype[Any] | None) -> str:
-    """The digits of a limit in the type of the values; one beyond that type is its greatest number."""
-    assert dtype is not None
-    if dtype.kind in "iu":
-        return str(min(int(limit), np.iinfo(dtype).max))
-    return float(limit).hex()
-
-
-def limits_in(fields: Fields, dtype: np.dtype[Any] | None) -> Limits | None:
-    """The limits of the edges' values."""
-    given = fields.members["limits"]
-    if given is None:
-        return None
-    try:
-        if dtype is None or type(given) is not list or len(given) != 2:
-            raise ValueError("not two numbers")
-        least, most = (dtype.type(int(text) if dtype.kind in "iu" else float.fromhex(text)) for text in given)
-    except (ValueError, TypeError, OverflowError):
-        raise fields.error("limits are not null or two numbers of the type of the edges' values") from None
-    return Limits(least, most)
 
 
 def entry(fields: Fields, n: int, m: int) -> PartEntry:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..codec.format import RECORD, RECORD_BYTES, RUN
 from .blocks import BlockReader
+from .limits import BlockLimits
 from .sectors import sectors_in, sums
 
 Array = npt.NDArray[Any]
@@ -82,8 +83,9 @@ def in_order(records: Array, runs: Array, blocks: Array, words: Array) -> Array:
     return sound
 
 
-def checker_of(reader: BlockReader) -> Callable[[int, Any], None] | None:
-    """A function that compares a sound block with what the files about its parts say; None if there are none.
+def checker_of(reader: BlockReader, limits: BlockLimits) -> Callable[[int, Any], None] | None:
+    """A function that compares a sound block with what the files about its parts say, and adds it to `limits`; None if
+    there are no such files.
 
     Raises
     ------
@@ -105,5 +107,6 @@ def checker_of(reader: BlockReader) -> Callable[[int, Any], None] | None:
             begin, end = first // RUN, records_of(last)
             if own[: (end - begin) * RECORD_BYTES].tobytes() != records[begin:end].tobytes():
                 raise reader.damage_beside(array.records, f"its records for block {block} do not match; {REWRITE}")
+        limits.put(own, last - first)
 
     return check

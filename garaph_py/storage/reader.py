@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import EdgeArray
+from ..codec.codecs import Limits
 from ..codec.format import RECORD
 from ..native import Kernel
 from ..system.memory import on_own_pages
@@ -169,6 +170,11 @@ class ArrayReader:
     def nbytes(self) -> int:
         """Bytes of memory that the array takes, besides `parts_nbytes`."""
         return 0
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of edge values, if the manifest has them."""
+        return self.array.limits
 
     @property
     def kernels(self) -> list[Kernel]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import DamagedGraphError
 from .blocks import BlockReader
-from .check import Constraints, load
+from .check import Constraints, load, within_limits
 from .directory import reader_of
 from .edge_hashes import NEIGHBOURS
 from .files import GraphDirectory
@@ -75,6 +75,7 @@ class VertexRange:
         self._neighbours = self._reader(NEIGHBOURS[direction])
         self._values = self._reader(f"{direction}_values") if valued else None
         self._rule = Constraints(below=manifest.vertices, lists=Lists(self.offsets))
+        self._limited = within_limits(manifest, f"{direction}_values")
 
     @property
     def edges(self) -> int:
@@ -91,12 +92,17 @@ class VertexRange:
         start, end = int(self.offsets[0]), int(self.offsets[-1])
         for begin in range(start // EDGES * EDGES, end, EDGES):
             first, last = max(begin, start), min(begin + EDGES, end)
-            neighbours = load(self._neighbours, first, last)
-            if fault := self._rule.fault(first, neighbours):
-                block, element = divmod(first + fault[0], self._neighbours.array.bounds(0)[1])
-                raise self._neighbours.damage(block, fault[1], element=element)
-            values = None if self._values is None else load(self._values, first, last)
+            neighbours = self._load(self._neighbours, self._rule, first, last)
+            values = None if self._values is None else self._load(self._values, self._limited, first, last)
             yield EdgeBatch(first - start, neighbours, values)
+
+    def _load(self, reader: BlockReader, rule: Constraints, first: int, last: int) -> Array:
+        """Elements [first, last) of an array, which obey the rule."""
+        elements = load(reader, first, last)
+        if fault := rule.fault(first, elements):
+            block, element = divmod(first + fault[0], reader.array.bounds(0)[1])
+            raise reader.damage(block, fault[1], element=element)
+        return elements
 
     def degrees(self, numbers: Array) -> tuple[Array, Array]:
         """How many edges some vertices of the graph, ascending, have in this direction, and in the other: int64."""

@@ -23,6 +23,7 @@ from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, PACKED_1, ArrayLayout, StoredArray, StoredFile, checksum, disk_of, identity
 from .files import FULL, reason
+from .limits import BlockLimits
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .parts import records_of
 from .progress import Progress
@@ -202,7 +203,8 @@ def write_blocks(
     entries, last = list[tuple[int, int, int, int]](), None
     with ExitStack() as stack:
         files = [stack.enter_context(NewFile(disk / data)) for disk in destination.disks]
-        parts = PartsWriter(destination.folder, array, manifest, stack)
+        kinds = manifests.files_beside(name, manifest.version, array.encoding == PACKED_1)
+        parts = PartsWriter(destination.folder, array, kinds, manifest.generation, stack)
         for block, stored in enumerate(blocks):
             if last is not None:
                 parts.put(last, entries[-1][0], array.bounds(0)[1])
@@ -256,27 +258,33 @@ def measured_k(destination: Destination, manifest: Manifest) -> float | None:
 
 
 class PartsWriter:
-    """Writes the files about parts of an array's blocks (storage/parts.py), block by block.
+    """Writes the files about parts of an array's blocks (storage/parts.py), and finds its limits, block by block.
 
     Parameters
     ----------
     folder : Path
         The graph directory.
     array : ArrayLayout
-    manifest : Manifest
-        Its version says whether the array has such files.
+    kinds : sequence of str
+        The kinds of files to write: see `manifest.files_beside`.
+    generation : int
+        That of the array, which is in the files' names.
     stack : ExitStack
         Closes the files.
     """
 
-    def __init__(self, folder: Path, array: ArrayLayout, manifest: Manifest, stack: ExitStack) -> None:
-        self._kinds = manifests.files_beside(array.name, manifest.version, array.encoding == PACKED_1)
-        self._names = file_names(array.name, manifest.generation, self._kinds)
+    # wide: which files of which array, and where
+    def __init__(
+        self, folder: Path, array: ArrayLayout, kinds: Sequence[str], generation: int, stack: ExitStack
+    ) -> None:
+        self._limits, self._kinds = BlockLimits(array), kinds
+        self._names = file_names(array.name, generation, kinds)
         self._files = [stack.enter_context(NewFile(folder / name)) for name in self._names]
         self._hashes = [xxhash.xxh3_64() for _ in self._files]
 
     def put(self, stored: Array, offset: int, count: int) -> None:
         """Add the next block: `stored` bytes from `offset` on in a data file, which hold `count` elements."""
+        self._limits.put(stored, count)
         if not self._files:
             return
         written = sums(stored, offset).tobytes(), stored[: records_of(count) * RECORD_BYTES].tobytes()
@@ -284,12 +292,13 @@ class PartsWriter:
             file.write(data)
             known.update(data)
 
-    def finish(self) -> dict[str, StoredFile]:
-        """Sync the files to disk; return the fields of `StoredArray` that name them."""
+    def finish(self) -> dict[str, Any]:
+        """Sync the files to disk; return the fields of `StoredArray` that name them, and its limits."""
         for file in self._files:
             file.sync()
         checksums = [known.intdigest() for known in self._hashes]
-        return dict(zip(self._kinds, map(StoredFile, self._names, checksums), strict=True))
+        files = zip(self._kinds, map(StoredFile, self._names, checksums), strict=True)
+        return {**dict(files), "limits": self._limits.found}
 
 
 class NewFile:

@@ -384,7 +384,7 @@ def test_verify_upgrades_a_whole_graph(garaph: Shell, tmp_path: Path) -> None:
     gp.save(gp.rmat(6), folder)
     as_version_1(folder)
     assert garaph("verify", folder, "--upgrade")[:2] == (0, f"{folder}: whole\n")
-    assert store.info(folder).version == 2
+    assert store.info(folder).version == 3
     as_version_1(folder)
     (folder / "in_sources.data").write_bytes(b"damaged")
     assert garaph("verify", folder, "--upgrade")[0] == 1

@@ -146,7 +146,7 @@ def test_info_reads_the_manifest_only(directory):
             file.unlink()
     info = store.info(directory)
     assert (info.vertices, info.edges, info.directed, info.ids) == (70, 140, True, "string")
-    assert (info.edge_dtype, info.version, info.generation, info.disks) == (np.float32, 2, 0, (".",))
+    assert (info.edge_dtype, info.version, info.generation, info.disks) == (np.float32, 3, 0, (".",))
     assert info.bytes_per_edge["in_sources"] == info.bytes_per_edge["in_values"] == 4
     assert info.arrays["in_sources"].block_bytes == 512
     assert info.stored_bytes == sum(array.stored_bytes for array in info.arrays.values())

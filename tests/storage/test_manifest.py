@@ -93,7 +93,7 @@ def test_false_sizes_that_only_checksums_reveal(directory, key, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (setting("version", 3), "version 3 is not known, only 1 and 2; upgrade garaph_py, or import the graph again"),
+        (setting("version", 4), "version 4 is not known, only 1 to 3; upgrade garaph_py, or import the graph again"),
         (setting("version", "1"), "version '1' is not known"),
         (setting("version", True), "version True is not known"),
         (

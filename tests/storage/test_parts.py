@@ -14,13 +14,14 @@ from garaph_py.errors import DamagedGraphError, ParameterError
 from garaph_py.storage import directory as store
 from garaph_py.storage import write
 from garaph_py.storage.blocks import INDEX_DTYPE
+from garaph_py.storage.manifest import VERSION
 from garaph_py.storage.parts import in_order
 from garaph_py.storage.restripe import restripe
 from garaph_py.storage.sectors import SECTOR, sums
 from garaph_py.storage.upgrade import upgrade
 from tests.support.crashes import Crash, calls_of
 from tests.support.graphs import equal
-from tests.support.stored_graphs import as_version_1, hub, opened, rewrite, rewrite_array
+from tests.support.stored_graphs import as_version_1, as_version_2, hub, opened, rewrite, rewrite_array
 
 from ..support.runs import run_with
 
@@ -107,31 +108,32 @@ def test_the_first_search_reads_lists_and_not_blocks(path, read_like_large_graph
     leaf = int(np.flatnonzero(GRAPH.in_degrees == 1)[0])
     how = {"device": "cpu", "mode": "push", "sync": True, "iterations": 1}
     found = {}
-    for version in (2, 1):
+    for version in (VERSION, 1):
         row = run_with(gp.apps.BFS(leaf), opened(path, 100_000), **how).stats.iterations[0]
         found[version] = row.from_disk
         as_version_1(path)
-    assert found[2] <= 3 * SECTOR
-    assert found[2] < found[1]
+    assert found[VERSION] <= 3 * SECTOR
+    assert found[VERSION] < found[1]
 
 
 @pytest.mark.slow
 def test_versions_have_the_same_answers(path, read_like_large_graphs):
     program, answers = gp.apps.SSSP(hub(GRAPH)), []
-    for version in (2, 1):
+    for version, older in ((3, as_version_2), (2, as_version_1), (1, as_version_1)):
         assert store.info(path).version == version
         assert store.verify(path) == []
         assert equal(GRAPH, store.open(path))
         answers.append(run_with(program, opened(path, 300_000), device="cpu").values)
-        as_version_1(path)
+        older(path)
     for found in answers:
         np.testing.assert_array_equal(found, run_with(program, GRAPH, device="cpu").values)
 
 
-def test_an_upgraded_graph_is_as_if_it_had_been_saved_so(path):
+@pytest.mark.parametrize("older", [as_version_1, as_version_2])
+def test_an_upgraded_graph_is_as_if_it_had_been_saved_so(path, older):
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     info, events = store.info(path), []
-    as_version_1(path)
+    older(path)
     assert upgrade(path, on_event=events.append) == info == store.info(path)
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
     assert events[-1].done == events[-1].total
@@ -157,11 +159,11 @@ def test_an_upgrade_that_dies_leaves_the_graph(tmp_path, monkeypatch):
         assert equal(graph, store.open(path)), point
         found.add(store.info(path).version)
         left = {file.name for file in path.iterdir()}
-        assert left == (whole if store.info(path).version == 2 else whole - set(beside(whole))), point
+        assert left == (whole if store.info(path).version == VERSION else whole - set(beside(whole))), point
         upgrade(path)
         assert {file.name for file in path.iterdir()} == whole
         assert store.verify(path) == []
-    assert found == {1, 2}
+    assert found == {1, VERSION}
 
 
 def beside(names):
@@ -183,7 +185,7 @@ def test_an_upgrade_checks_every_block(path):
 def test_a_restripe_writes_the_current_version(path, tmp_path):
     as_version_1(path)
     (tmp_path / "disk").mkdir()
-    assert restripe(path, [tmp_path / "disk"]).version == 2
+    assert restripe(path, [tmp_path / "disk"]).version == VERSION
     array, offsets = opened_parts(path)
     assert read(array, offsets, PLACES[2])[0] == GRAPH._arrays.in_edges.neighbours[PLACES[2]]
     assert store.verify(path) == []
@@ -325,7 +327,7 @@ def test_a_forged_base_of_a_block_that_has_been_read_is_found(path, read_like_la
 def test_a_file_that_a_killed_upgrade_has_left_is_replaced(path):
     as_version_1(path)
     (path / "in_sources.sums").write_bytes(b"left")
-    assert upgrade(path).version == 2
+    assert upgrade(path).version == VERSION
     assert store.verify(path) == []
 
 
@@ -342,7 +344,7 @@ def test_a_file_that_cannot_be_replaced_is_a_typed_error(path, monkeypatch):
         patch.setattr(os, "unlink", fail)
         with pytest.raises(ParameterError, match=r"\.sums: cannot be written \(Input/output error\)"):
             upgrade(path)
-    assert upgrade(path).version == 2
+    assert upgrade(path).version == VERSION
 
 
 def test_forged_raw_elements_are_refused(tmp_path):

@@ -93,7 +93,7 @@ def rewrite_array(directory, name, change):
     for file in (old.data, old.index):
         (directory / file).unlink()
     write_array(directory, info, name, len(elements), raw_blocks(elements, old.block_bytes))
-    new = manifests.array_document(info.arrays[name])
+    new = manifests.array_document(info.arrays[name], info.version)
     rewrite(directory, lambda document: document["arrays"].update({name: new}))
 
 
@@ -167,9 +167,21 @@ def as_version_1(directory):
     def change(document):
         document["version"] = 1
         for array in document["arrays"].values():
-            for keys in manifests.BESIDE.values():
-                for key in keys:
-                    array.pop(key, None)
+            for key in (key for keys in manifests.BESIDE.values() for key in keys):
+                array.pop(key, None)
+
+    as_version_2(directory)
+    rewrite(directory, change)
+    return directory
+
+
+def as_version_2(directory):
+    """Make a graph directory one of version 2 of the format, whose manifest has no limits of edge values."""
+
+    def change(document):
+        document["version"] = 2
+        for array in document["arrays"].values():
+            array.pop("limits", None)
 
     rewrite(directory, change)
     return directory
