@@ -178,7 +178,7 @@ def test_forged_values_of_out_edges(saved, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_damage_to_the_values_of_out_edges(saved, tmp_path):
-    """A run that reads these values finds it; a run with raw edges in memory does not read them."""
+    """A run that reads these values finds it; one that pulls, or has raw edges in memory, does not read them."""
     graph, _, encoding = saved
     path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
     store.save(graph, path, encoding=encoding, block_bytes=8192)
@@ -195,6 +195,6 @@ def test_damage_to_the_values_of_out_edges(saved, tmp_path):
         store.open(path, encoding="packed")
     stored = opened(path, 200_000)
     gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu")
-    for mode in ("push", "pull"):
-        with pytest.raises(DamagedGraphError, match=named):
-            run_with(sssp, stored, device="cpu", mode=mode)
+    with pytest.raises(DamagedGraphError, match=named):
+        run_with(sssp, stored, device="cpu", mode="push")
+    np.testing.assert_array_equal(run_with(sssp, stored, device="cpu", mode="pull").values, expected)
