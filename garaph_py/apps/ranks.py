@@ -13,7 +13,7 @@ from ..errors import GraphError, ParameterError
 from ..graph import Graph
 from ..pages.passes import out_weights
 from ..program import PerVertex
-from ..program.bind import concrete, real_type
+from ..program.dtypes import concrete, real_type
 from ..program.fields import NUMBERS
 from ..program.vertex_data import vertex_numbers
 from .checks import require_no_negative_edges

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import keyword
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +15,14 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..graph.place import Place
+from .dtypes import concrete, dtype_of, holds, real_type, scalars, structure
 from .elsewhere import Elsewhere, numbers_elsewhere
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .known import Known, known
 from .methods import call_method
-from .monoids import largest, smallest
 from .monoids import max as maximum
 from .monoids import min as minimum
 from .orientation import check_gathers
-from .structures import scalars, structure
 from .vertex_data import Made, vertex_data
 from .vertex_program import VertexProgram
 
@@ -33,7 +31,6 @@ DType = np.dtype[Any]
 
 VERTEX_NAMES = ("source", "target", "root", "vertex")
 """Names of parameters that can hardly mean anything but a vertex."""
-ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
 @dataclass(eq=False)
@@ -328,68 +325,6 @@ def bind_as_is(
     return bound
 
 
-def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
-    """The dtype that the program's attribute `name`, ``"value"`` or ``"accumulator"``, stands for."""
-    kind, spec = type(program), getattr(program, name)
-    if spec is None:
-        raise ProgramError(f"{kind.__name__}.{name} is not set; give a dtype, e.g. numpy.float32")
-    if callable(spec) and not isinstance(spec, type):
-        try:
-            spec = spec(edge)
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise ProgramError(f"{kind.__name__}.{name}(edge={edge}) failed: {problem}") from error
-    return concrete(kind, name, spec, None)
-
-
-def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None, vertex: Any = np.int64) -> DType:
-    """The scalar dtype or aligned structure that a type `spec` stands for.
-
-    Parameters
-    ----------
-    kind, name
-        The program, and which of its attributes `spec` is: for messages.
-    real : dtype or None
-        The dtype that ``float`` stands for.
-    vertex : dtype
-        The dtype that `VertexId` stands for.
-    """
-
-    def scalar(item: Any) -> DType:
-        if item is float and real is not None:
-            return real
-        try:
-            dtype: DType = np.dtype(vertex if item == VertexId else item)
-        except (TypeError, ValueError):
-            dtype = np.dtype(object)
-        if item is None or dtype not in ALLOWED:
-            raise ProgramError(
-                f"{kind.__name__}.{name} has type {item!r}; allowed are {', '.join(d.name for d in ALLOWED)}, or a "
-                "dict of a few names to them"
-            )
-        return dtype
-
-    if isinstance(spec, type) or not isinstance(spec, Mapping):
-        return scalar(spec)
-    if not spec or not all(map(is_field_name, spec)):
-        raise ProgramError(
-            f"{kind.__name__}.{name} has fields {list(spec)}; a field's name is an identifier without a leading "
-            "underscore"
-        )
-    return structure(tuple((key, scalar(item)) for key, item in spec.items()))
-
-
-def is_field_name(name: Any) -> bool:
-    """Whether `name` may name a field: an identifier that is no keyword and has no leading underscore."""
-    return isinstance(name, str) and name.isidentifier() and not (keyword.iskeyword(name) or name.startswith("_"))
-
-
-def real_type(*dtypes: DType) -> DType | None:
-    """The widest float type in `dtypes`; None if they have none."""
-    floats = [item for dtype in dtypes for item in scalars(dtype) if item.kind == "f"]
-    return max(floats, key=lambda item: item.itemsize) if floats else None
-
-
 def check_identity(bound: BoundProgram) -> None:
     """Raise `ProgramError` if the sum's operation or identity does not fit the accumulator's type."""
     monoid, dtype = bound.program.sum, bound.accumulator
@@ -446,17 +381,6 @@ def check_vertices(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str
                 f"{bound.name}.{name} is annotated as a number, which {readers[0].__name__} compares with internal "
                 f"ids, but the graph has others ({ids.describe()}); annotate it as a vertex: {name}: garaph_py.VertexId"
             )
-
-
-def holds(dtype: DType, value: Any) -> bool:
-    """Whether `value` is a number in the range of the scalar `dtype`; a float may be rounded, an integer not."""
-    if not isinstance(value, NUMBERS):
-        return False
-    value = value.item() if isinstance(value, np.generic) else value
-    size: Any = abs(value)
-    if dtype.kind == "f":
-        return bool(value != value or size == np.inf or size <= float(np.finfo(dtype).max))
-    return bool(smallest(dtype) <= value <= largest(dtype) and int(value) == value)
 
 
 def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, Any]) -> Array:

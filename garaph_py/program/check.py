@@ -23,11 +23,11 @@ from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram
 from .body import ALLOWED, Place
+from .dtypes import record_class, scalars
 from .fields import PerVertex, hints
 from .inference import Inference
 from .real import with_real
 from .signatures import MISSPELT
-from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

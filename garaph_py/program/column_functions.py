@@ -13,8 +13,8 @@ import numpy as np
 from .bind import BoundProgram
 from .columns import SHARED, STOPPED
 from .define import convert, define, fieldwise
+from .dtypes import record_class, scalars
 from .signatures import offered
-from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .bind import BoundProgram
-from .structures import scalars
+from .dtypes import scalars
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .structures import record_class, scalars
+from .dtypes import record_class, scalars
 
 DType = np.dtype[Any]
 

@@ -17,11 +17,11 @@ from .carry import IDENTITY, parent_in, value_in, with_parent
 from .check import check_types
 from .column_functions import column_functions
 from .define import convert, define, fieldwise
+from .dtypes import record_class, scalars
 from .narrow import TOO_LARGE, TOO_SMALL, stored, widened
 from .part import functions_on_part
 from .real import with_real
 from .signatures import offered
-from .structures import record_class, scalars
 
 DType = np.dtype[Any]
 

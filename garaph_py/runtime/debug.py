@@ -25,12 +25,11 @@ from ..output.history import History
 from ..output.stats import Stats
 from ..pages.passes import listed
 from ..program import BoundProgram, monoids
-from ..program.bind import holds
 from ..program.check import missing_parameter
 from ..program.converged import has_converged
+from ..program.dtypes import holds, record_class, scalars
 from ..program.fields import NUMBERS
 from ..program.functions import partial_dtype
-from ..program.structures import record_class, scalars
 from .options import OFF, RunOptions
 
 Array = npt.NDArray[Any]

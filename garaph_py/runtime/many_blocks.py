@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
-from ..program.structures import scalars
+from ..program.dtypes import scalars
 from ..program.vertex_data import Made
 from ..system.memory import available_memory
 from .options import RunOptions, check_run_options

@@ -7,9 +7,9 @@ import garaph_py as gp
 from garaph_py import apps
 from garaph_py.program import bind
 from garaph_py.program.columns import STOPPED, column_of, joined, may_join, pushing_rows, records, row, total_row
+from garaph_py.program.dtypes import record_class
 from garaph_py.program.functions import functions
 from garaph_py.program.signatures import offered
-from garaph_py.program.structures import record_class
 
 GRAPH = gp.from_edges([0, 1, 2], [1, 2, 0], weights=[1.0, 2.0, 3.0])
 

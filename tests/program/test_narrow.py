@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.program import bind, narrow
+from garaph_py.program.dtypes import record_class
 from garaph_py.program.functions import functions
-from garaph_py.program.structures import record_class
 from garaph_py.runtime import plan as planning
 from garaph_py.runtime import run as running
 from garaph_py.runtime.machine import Machine

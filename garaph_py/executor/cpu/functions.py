@@ -11,10 +11,10 @@ from ...native import prefetch_kept, struct_array
 from ...native.kernel import kind_of
 from ...program import BoundProgram
 from ...program.define import define
+from ...program.dtypes import record_class
 from ...program.functions import Functions as PlainFunctions
 from ...program.functions import functions as plain_functions
 from ...program.functions import partial_dtype
-from ...program.structures import record_class
 
 DType = np.dtype[Any]
 

@@ -17,8 +17,8 @@ from ...native import clock
 from ...pages.source import PageEdges
 from ...program.converged import has_converged
 from ...program.define import convert, define
+from ...program.dtypes import record_class
 from ...program.functions import partial_dtype
-from ...program.structures import record_class
 from ..modes import CPU, PULL
 from ..protocol import PageDecision, PageResult, Supersteps
 from ..state import State

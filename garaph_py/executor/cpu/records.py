@@ -11,7 +11,7 @@ from ...native import ArgumentTable, Kernel
 from ...native.kernel import Addresses
 from ...program import BoundProgram
 from ...program.define import define
-from ...program.structures import record_class
+from ...program.dtypes import record_class
 from ..arguments import arguments
 from ..state import State
 from .edges import Reader

@@ -14,10 +14,10 @@ import numpy as np
 from ...program import BoundProgram
 from ...program.columns import has_even_rows
 from ...program.define import define
+from ...program.dtypes import record_class
 from ...program.functions import Functions, functions, partial_dtype
 from ...program.monoids import largest
 from ...program.signatures import offered
-from ...program.structures import record_class
 
 DType = np.dtype[Any]
 
