@@ -19,6 +19,7 @@ from garaph_py.native import compiling, threads
 from garaph_py.pages import memory
 from garaph_py.storage import sectors
 from tests.support.gpu_with_lists import device_with_lists  # noqa: F401 - a fixture
+from tests.support.interpreted_gpu import interpreting  # noqa: F401 - a fixture
 from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 from tests.support.several_gpus import all_work, devices_for, map_for  # noqa: F401 - fixtures

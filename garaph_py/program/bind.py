@@ -73,6 +73,8 @@ class BoundProgram:
         If the graph is a part: what the undivided graph knows of its vertices (`program.part`).
     elsewhere : dict of str to Elsewhere
         The `PerVertex` parameters that only a device has. `fetched` copies them to `vertex_data`.
+    accumulator_out : dtype or None
+        Type of the sum of what `gather_out` returns; None if the program does not define it.
     arguments : dict of str to tuple of str
         The functions that the program defines, and the names of the arguments each asks for.
     """
@@ -95,6 +97,7 @@ class BoundProgram:
     pushes_rows: bool = False
     place: Place | None = None
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    accumulator_out: DType | None = None
     arguments: dict[str, tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +111,7 @@ class BoundProgram:
     def key(self) -> str:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
-        numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
+        numbers = self.value, self.accumulator, self.accumulator_out, self.total, self.real, self.edge, self.reports
         rows = len(self.columns), self.pushes_rows
         return self.known.key(*numbers, self.parameters.dtype, data, self.is_narrowed, self.carries, *rows)
 
@@ -267,6 +270,19 @@ def bind(
     GraphError
         If a vertex is not in the graph, or the program cannot run on this graph.
     """
+    bound = bind_any(program, graph, compiled, made, fetches)
+    if bound.accumulator_out is not None:
+        raise ProgramError(
+            f"{bound.name} gathers over both directions apart (gather_out), for which run and run_many start several "
+            "runs on this machine; here, take a program for each direction"
+        )
+    return bound
+
+
+def bind_any(
+    program: VertexProgram, graph: Graph, compiled: bool = True, made: Made | None = None, fetches: bool = True
+) -> BoundProgram:
+    """Like `bind`, but the program may have `gather_out`, which no executor knows (`program.directions`)."""
     given, program = program, call_method(program, "for_graph", graph)
     if not isinstance(program, VertexProgram):
         raise ProgramError(
@@ -299,7 +315,8 @@ def bind_as_is(
     edge = graph.edge_dtype
     value = dtype_of(program, "value", edge)
     accumulator = dtype_of(program, "accumulator", edge) if program.accumulator is not None else value
-    real = real_type(value, accumulator)
+    out = dtype_of(program, "accumulator_out", edge) if program.accumulator_out is not None else accumulator
+    real = real_type(value, accumulator, *([out] if "gather_out" in arguments else []))
     if real is None and edge is not None and edge.kind == "f" and "edge" in arguments["gather"]:
         raise GraphError(f"{kind.__name__} works on integers here, but the graph's edge values are {edge}")
     total = concrete(kind, "total", program.total or float, real) if "aggregate" in arguments else None
@@ -313,7 +330,7 @@ def bind_as_is(
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields, np.zeros(1),
         vertex_data(program, vertex_fields, graph, number, made, elsewhere), not graph.directed, found,
-        elsewhere=elsewhere,
+        elsewhere=elsewhere, accumulator_out=out if "gather_out" in arguments else None,
     )  # fmt: skip
     if (value, accumulator) not in found.fitting:
         check_identity(bound)

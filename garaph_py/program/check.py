@@ -76,6 +76,7 @@ def expected(bound: BoundProgram, name: str) -> DType | None:
     return {
         "init": bound.value,
         "gather": bound.accumulator,
+        "gather_out": bound.accumulator,
         "sum": bound.accumulator,
         "apply": bound.value,
         "prepare": bound.value,
@@ -108,6 +109,8 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
     }  # fmt: skip
     if bound.total is not None:
         found["total"] = of(bound.total)
+    if bound.accumulator_out is not None:
+        found["acc_out"] = of(bound.accumulator_out)
     return found | dict.fromkeys(bound.vertex_fields, count)
 
 

@@ -20,9 +20,16 @@ class Elsewhere(ABC):
     Attributes
     ----------
     dtype : dtype
+    size : int
+        The number of vertices.
     """
 
     dtype: DType
+    size: int
+
+    def columns(self) -> list[Elsewhere]:
+        """Each field of the answer, in order; the answer itself if it has no fields."""
+        return [self]
 
     @abstractmethod
     def fetch(self) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 from ..native.references import References, fingerprint
 from .body import returns_argument
 from .monoids import Monoid
-from .signatures import check_functions, function_of_sum
+from .signatures import check_functions, own_sum
 from .vertex_program import VertexProgram
 
 MISSING = object()
@@ -104,8 +104,7 @@ def known(program: VertexProgram, vertex_fields: tuple[str, ...], compiled: bool
         return kept
     before = members(kind)
     arguments = check_functions(kind, vertex_fields, compiled)
-    own = {} if program.sum.is_named else {"sum": function_of_sum(kind, program.sum)}
-    functions = {name: getattr(kind, name) for name in arguments} | own
+    functions = {name: getattr(kind, name) for name in arguments} | own_sum(kind, program.sum)
     found = Known(vertex_fields, program.sum, arguments, functions, before)
     if compiled:
         _ = found.references

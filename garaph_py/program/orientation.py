@@ -30,7 +30,18 @@ def oriented(program: VertexProgram, graph: Graph) -> Graph:
         return graph
     readers = (getattr(type(program), name, None) for name in ("gather", "delta"))
     asked = [name for reader in readers if reader is not None for name in inspect.signature(reader).parameters]
-    return graph.reversed() if "edge" in asked else graph._reversed(valued=False)
+    return turned(graph, valued="edge" in asked)
+
+
+def turned(graph: Graph, valued: bool) -> Graph:
+    """The graph with every edge turned round, with edge values if they are read.
+
+    Raises
+    ------
+    GraphError
+        As in `Graph.reversed`.
+    """
+    return graph.reversed() if valued else graph._reversed(valued=False)
 
 
 def check_gathers(program: VertexProgram) -> None:
@@ -38,3 +49,8 @@ def check_gathers(program: VertexProgram) -> None:
     if program.gathers not in GATHERS:
         allowed = ", ".join(f'"{name}"' for name in GATHERS)
         raise ProgramError(f"{type(program).__name__}.gathers is {program.gathers!r}; allowed are {allowed}")
+
+
+def gathers_both_ways(program: VertexProgram) -> bool:
+    """Whether the program gathers over both directions apart, so that it takes two runs for each iteration."""
+    return getattr(program, "gather_out", None) is not None

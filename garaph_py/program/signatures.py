@@ -28,6 +28,13 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "result": ("value", *VERTEX, "parent"),
 }
 """The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
+GATHER_OUT = "gather_out"
+"""The function that gathers over out-edges, in a program that gathers over in-edges too. It may ask for what `gather`
+may, and returns something from which `apply` gets `ACC_OUT`. No kernel knows of it (`program.directions`)."""
+ACC_OUT = "acc_out"
+"""The argument of `apply` that is the sum of what `GATHER_OUT` returns."""
+ONE_WAY = ("done", "delta", "priority", "prepare", "monotone", "by_levels")
+"""What a program with `GATHER_OUT` cannot have: it is about pushes, or pulls that end early, in one direction."""
 CONVERGED = ("total", "n")
 """The arguments of `converged`, which gets both in this order."""
 REQUIRED = ("init", "gather")
@@ -36,9 +43,14 @@ TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "resul
 """The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
     *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "for_graph",
-    "check_graph", "verify", "monotone", "by_levels", "unreached",
+    "check_graph", "verify", "monotone", "by_levels", "unreached", GATHER_OUT, "sum_out", "accumulator_out",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
+METHODS = (
+    *ARGUMENTS, GATHER_OUT, "value", "accumulator", "accumulator_out", "converged", "for_graph", "check_graph",
+    "verify",
+)  # fmt: skip
+"""Those of them that may be functions."""
 MISSPELT = 0.8
 """How similar (`difflib`'s ratio, from 0 to 1) an attribute's name must be to one of `RESERVED` to be taken for a
 misspelt one: ``summ`` and ``sum`` have 0.86, ``limit`` and ``init`` only 0.67."""
@@ -86,9 +98,11 @@ def check_functions(
                 raise ProgramError(f"{kind.__name__} has no {name}(self, ...); every vertex program needs one")
             continue
         place = Place(f"{kind.__name__}.{name}", function, parameters)
-        found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
+        more = (ACC_OUT,) if name == "apply" and function_of(kind, GATHER_OUT) is not None else ()
+        found[name] = check_signature(place, offered + more + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
         if compiled:
             check_body(place)
+    check_out(kind, found, compiled)
     check_hidden(kind, found)
     check_delta(kind, found)
     if "total" in found.get("apply", ()) and "aggregate" not in found:
@@ -97,6 +111,34 @@ def check_functions(
         raise ProgramError(f"{kind.__name__}.reports is set, but there is no result(self, ...) to make it")
     check_converged(kind, "aggregate" in found)
     return found
+
+
+def check_out(kind: type[VertexProgram], found: dict[str, tuple[str, ...]], compiled: bool) -> None:
+    """Check `gather_out` and what belongs to it, and add what it asks for to `found`.
+
+    Raises
+    ------
+    ProgramError
+    """
+    function = function_of(kind, GATHER_OUT)
+    if function is None:
+        for name in [name for name in ("sum_out", "accumulator_out") if getattr(kind, name) is not None]:
+            raise ProgramError(f"{kind.__name__}.{name} is set, but there is no gather_out(self, ...) to sum over")
+        return
+    place = Place(f"{kind.__name__}.{GATHER_OUT}", function)
+    if kind.gathers != "in":
+        raise ProgramError(
+            f"{place.line()} gathers over out-edges, and gather over in-edges; leave gathers = {kind.gathers!r} out"
+        )
+    for name in [name for name in ONE_WAY if name in found or getattr(kind, name, False) is True]:
+        raise ProgramError(f"{place.line()}: a program over both directions pulls all edges; leave {name} out")
+    if ACC_OUT not in found.get("apply", ()):
+        raise ProgramError(f"{place.line()} is never used: apply(self, ...) has to ask for acc_out, the sum over them")
+    if kind.sum_out is not None:
+        check_sum(kind, compiled, "sum_out")
+    found[GATHER_OUT] = check_signature(place, ARGUMENTS["gather"])
+    if compiled:
+        check_body(place)
 
 
 def check_attributes(kind: type[VertexProgram]) -> None:
@@ -111,7 +153,7 @@ def check_attributes(kind: type[VertexProgram]) -> None:
                 continue
             own = f"if it is your own, call it _{name}"
             if isinstance(value, types.FunctionType):
-                advice = did_you_mean(name, RESERVED, own)
+                advice = did_you_mean(name, METHODS, own)
                 raise ProgramError(f"{kind.__name__}.{name} is not a function of a vertex program; {advice}")
             if advice := did_you_mean(name, RESERVED, "", MISSPELT):
                 raise ProgramError(f"{kind.__name__}.{name} is not an attribute of a vertex program; {advice} {own}")
@@ -150,17 +192,18 @@ def check_delta(kind: type[VertexProgram], asked: dict[str, tuple[str, ...]]) ->
         )
 
 
-def check_sum(kind: type[VertexProgram], compiled: bool) -> None:
-    """Raise `ProgramError` unless the program's `sum` is a monoid, whose function can be compiled if it is to be."""
-    monoid = getattr(kind, "sum", None)
+def check_sum(kind: type[VertexProgram], compiled: bool, name: str = "sum") -> None:
+    """Raise `ProgramError` unless the program's `sum` (or `sum_out`) is a monoid, whose function can be compiled if it
+    is to be."""
+    monoid = getattr(kind, name, None)
     if not isinstance(monoid, Monoid):
-        what = "has no sum" if monoid is None else f"has sum = {getattr(monoid, '__name__', repr(monoid))}"
+        what = f"has no {name}" if monoid is None else f"has {name} = {getattr(monoid, '__name__', repr(monoid))}"
         if isinstance(monoid, types.BuiltinFunctionType):
             what += ", a function of Python"
-        raise ProgramError(f"{kind.__name__} {what}; write sum = gp.add (or gp.min, gp.max, ..., or a gp.Monoid)")
+        raise ProgramError(f"{kind.__name__} {what}; write {name} = gp.add (or gp.min, gp.max, ..., or a gp.Monoid)")
     if not monoid.is_named:
         function = function_of_sum(kind, monoid)
-        place = Place(f"{kind.__name__}.sum", function)
+        place = Place(f"{kind.__name__}.{name}", function)
         if function.__code__.co_argcount != 2 or function.__code__.co_kwonlyargcount:
             raise ProgramError(f"{place.line()} takes {function.__code__.co_argcount} arguments; allowed are two")
         if compiled:
@@ -177,9 +220,14 @@ def function_of_sum(kind: type[VertexProgram], monoid: Monoid) -> types.Function
     return function
 
 
+def own_sum(kind: type[VertexProgram], monoid: Monoid) -> dict[str, types.FunctionType]:
+    """The function of an author's own `monoid` as the function ``"sum"``; nothing for an operation that has a name."""
+    return {} if monoid.is_named else {"sum": function_of_sum(kind, monoid)}
+
+
 def check_names(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> None:
     """Raise `ProgramError` if a parameter has a name with a meaning of its own."""
-    arguments = {name for offered in ARGUMENTS.values() for name in offered}
+    arguments = {name for offered in ARGUMENTS.values() for name in offered} | {ACC_OUT}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         if field.name in RESERVED or field.name.startswith("_"):
             raise ProgramError(
@@ -194,7 +242,7 @@ def check_hidden(kind: type[VertexProgram], asked: dict[str, tuple[str, ...]]) -
     """Refuse a parameter with the name of an argument that a function asks for: the function would not get it."""
     own = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name, arguments in asked.items():
-        for hidden in own.intersection(arguments, ARGUMENTS[name]):
+        for hidden in own.intersection(arguments, (*ARGUMENTS.get(name, ARGUMENTS["gather"]), ACC_OUT)):
             raise ProgramError(
                 f"{kind.__name__}.{name} asks for {hidden!r}, and gets that of the graph or the run, not the parameter "
                 f"{hidden!r}; rename the parameter"

@@ -32,7 +32,10 @@ class VertexProgram:
     ============ =================================================== =================================================
     `init`       id, n, in_degree, out_degree                        the first value
     `gather`     src, edge, dst, src_id                              what an in-edge contributes to the sum
-    `apply`      old, acc, total, id, n, in_degree, out_degree       the new value (default: the sum of old and acc)
+    `gather_out` src, edge, dst, src_id                              what an out-edge contributes to a sum of its own,
+                                                                     `acc_out` (see below)
+    `apply`      old, acc, acc_out, total, id, n, in_degree,         the new value (default: the sum of old and acc)
+                 out_degree
     `activate`   new, old                                            whether the vertex becomes active (default: its
                                                                      value has changed)
     `frontier`   value, id, n, in_degree, out_degree                 whether the vertex is active at the start
@@ -81,6 +84,11 @@ class VertexProgram:
     A program that defines `done`, `aggregate` or `prepare` does not push; `gather` may not ask for ``dst``. Floats are
     added in another order from run to run. An inherited `delta` is not used if a subclass defines another `gather`.
 
+    A program that defines `gather_out` gathers over both directions apart: ``acc_out`` is the sum of what it returns
+    for all out-edges, whose ``src`` and ``src_id`` are the out-neighbour, and `apply` must ask for it. Each iteration
+    takes two runs, which pull. Such a program has no `done`, `delta`, `priority` or `prepare`, writes no checkpoints,
+    traces and reports, and does not run on a cluster. If it has floats and integers, these have 64 and 32 bits.
+
     Attributes
     ----------
     value : dtype, dict of name to dtype, or method ``value(self, edge)`` that returns one of them
@@ -92,6 +100,9 @@ class VertexProgram:
     sum : Monoid
         A unified operation (`garaph_py.add`, ``min``, ...), which combines fields one by one, or your own `Monoid`,
         which combines whole tuples.
+    accumulator_out, sum_out
+        The same for the sum over out-edges, if the program defines `gather_out`; by default `accumulator` and `sum`. In
+        `gather_out`, ``self.identity`` is the identity of this sum.
     gathers : {"in", "out", "both"}
         The edges to gather over. With ``"out"`` the program runs over `Graph.reversed`: all that is said of in-edges
         and in-degrees holds for out-edges and out-degrees, and the other way round. ``"both"`` requires an undirected
@@ -127,7 +138,9 @@ class VertexProgram:
 
     value: ClassVar[Any] = None
     accumulator: ClassVar[Any] = None
+    accumulator_out: ClassVar[Any] = None
     sum: ClassVar[Monoid]
+    sum_out: ClassVar[Monoid | None] = None
     gathers: ClassVar[str] = "in"
     total: ClassVar[Any] = None
     monotone: ClassVar[bool] = False

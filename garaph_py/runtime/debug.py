@@ -27,6 +27,7 @@ from ..pages.passes import listed
 from ..program import BoundProgram, monoids
 from ..program.check import missing_parameter
 from ..program.converged import has_converged
+from ..program.directions import BothBound
 from ..program.dtypes import holds, record_class, scalars
 from ..program.fields import NUMBERS
 from ..program.functions import partial_dtype
@@ -37,14 +38,16 @@ DType = np.dtype[Any]
 
 TESTS = (math.isnan, math.isinf)
 """What numbers are wrong, unless an initial value or the identity of `sum` is so too."""
-MAKES_VALUES = ("gather", "sum", "apply", "prepare", "delta")
+MAKES_VALUES = ("gather", "gather_out", "sum", "sum_out", "apply", "prepare", "delta")
 """The functions whose results make new values."""
 OUR_FILES = (__file__, monoids.__file__)
 """Our files in the traceback of a user's function, which messages do not name."""
 
 
-def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener) -> tuple[Array, Stats]:
-    """Run to the end; return the reported values and the statistics.
+def interpret(
+    bound: BoundProgram, graph: Graph, options: RunOptions, on_event: events.Listener, both: BothBound | None = None
+) -> tuple[Array, Stats]:
+    """Run to the end; return the reported values and the statistics. `both` is for a program over both directions.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: 
         If a function fails in another way, or returns something other than the program states.
     """
     began, done = time.perf_counter(), list[events.Iteration]()
-    run = Interpreter(bound, graph, () if options.check == OFF else TESTS)
+    run = Interpreter(bound, graph, () if options.check == OFF else TESTS, both)
     while run.active and not run.has_converged(len(done)):
         if len(done) == options.iterations:
             return run.report(), Stats(History(done), False, time.perf_counter() - began, 1, encoding=graph.encoding)
@@ -74,6 +77,40 @@ WIDER = {
 """What to do about a number that does not fit a type, by the type's name."""
 
 
+class Edges:
+    """The in-edges of a graph, over which one of a program's functions gathers.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+        The program, or what it is in this direction.
+    graph : Graph
+    names : tuple of str
+        What the functions that gather and sum are called in `functions_of`.
+
+    Attributes
+    ----------
+    own : object
+        What the function that gathers gets as `self`.
+    sources, values : list, ndarray
+        Of each edge.
+    offsets : ndarray
+        The first edge of each vertex.
+    """
+
+    def __init__(self, bound: BoundProgram, graph: Graph, names: tuple[str, str]) -> None:
+        number, record = bound.real or np.dtype(np.int64), bound.parameters[0]
+        self.gather, self.sum = names
+        self.own = SimpleNamespace(**{name: seen(record[name]) for name in record.dtype.names})
+        self.accumulator, self.identity = bound.accumulator, fit(bound.identity(), bound.accumulator)
+        reads = bound.edge is not None and "edge" in bound.arguments[self.gather]
+        chunks = list(listed(graph, reads))
+        self.sources = [source for chunk in chunks for source in chunk.sources.tolist()]
+        valued = [chunk.values.astype(number) for chunk in chunks if chunk.values is not None]
+        self.values = np.concatenate(valued) if valued else np.ones(graph.m, number)
+        self.offsets = graph._arrays.in_edges.offsets
+
+
 class Interpreter:
     """One program on one graph.
 
@@ -83,6 +120,8 @@ class Interpreter:
     graph : Graph
     tests : tuple of callable
         The `TESTS` that functions' results must not pass, unless an initial value or the identity of `sum` does.
+    both : BothBound, optional
+        The program over both directions that it is.
 
     Attributes
     ----------
@@ -92,21 +131,21 @@ class Interpreter:
         The active vertices.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, tests: tuple[Callable[[Any], bool], ...]) -> None:
+    def __init__(
+        self, bound: BoundProgram, graph: Graph, tests: tuple[Callable[[Any], bool], ...], both: BothBound | None = None
+    ) -> None:
         self.bound, self.graph = bound, graph
-        number, parameters = bound.real or np.dtype(np.int64), bound.parameters[0]
-        self._number, self._partial = number.type, partial_dtype(bound.total)
-        self._self = SimpleNamespace(**{name: seen(parameters[name]) for name in parameters.dtype.names})
-        self._identity = fit(bound.identity(), bound.accumulator)
+        self._number, self._partial = (bound.real or np.dtype(np.int64)).type, partial_dtype(bound.total)
         self._functions = functions_of(bound)
-        chunks = list(listed(graph, bound.reads_edge_values))
-        self._sources = [source for chunk in chunks for source in chunk.sources.tolist()]
-        valued = [chunk.values.astype(number) for chunk in chunks if chunk.values is not None]
-        self._edges = np.concatenate(valued) if valued else np.ones(graph.m, number)
+        self._in = Edges(bound, graph, ("gather", "sum"))
+        self._out = None if both is None else Edges(both.out, both.turned, ("gather_out", "sum_out"))
+        if both is not None:
+            self._functions["sum_out"] = functions_of(both.out)["sum"]
         self._vertex, self._source, self._iteration = 0, -1, -1  # what is being done, for messages; -1: none
         self._wrong: list[Callable[[Any], bool]] = []
         self.values = self._first = [self._call("init", bound.value, **vertex) for vertex in self._vertices()]
-        meant = [part for value in (self._identity, *self.values) for part in parts_of(value)]
+        identities = [edges.identity for edges in (self._in, self._out) if edges is not None]
+        meant = [part for value in (*identities, *self.values) for part in parts_of(value)]
         self._wrong = [test for test in tests if not any(map(test, meant))]
         values, has_frontier = self.values, "frontier" in bound.arguments
         self.active = {
@@ -147,9 +186,10 @@ class Interpreter:
         self._total = self._no_total()
         for vertex in self._vertices():
             old = self.values[self._vertex]
-            acc, count = self._gather(old)
+            acc, count = self._gather(self._in, old)
+            acc_out, more = (None, 0) if self._out is None else self._gather(self._out, old)
             if "apply" in bound.arguments:
-                value = self._call("apply", bound.value, old=old, acc=acc, total=total, **vertex)
+                value = self._call("apply", bound.value, old=old, acc=acc, acc_out=acc_out, total=total, **vertex)
             else:
                 value = self._call("sum", bound.value, left=old, right=acc)
             self._aggregate(value, old, vertex)
@@ -160,7 +200,7 @@ class Interpreter:
             if is_active:
                 active.add(self._vertex)
             new.append(value)
-            edges += count
+            edges += count + more
         self._before, self.values, self.active = self.values, new, active
         return edges
 
@@ -184,19 +224,19 @@ class Interpreter:
             given = {name: self._number(count) for name, count in degrees.items()}
             yield given | {"id": np.int64(v)} | ({} if data is None else {name: data[v][name] for name in names})
 
-    def _gather(self, old: Any) -> tuple[Any, int]:
-        """The sum of the contributions of the vertex's in-edges, and the number of edges that were looked at."""
-        bound, acc, offsets = self.bound, self._identity, self.graph._arrays.in_edges.offsets
-        first, last = int(offsets[self._vertex]), int(offsets[self._vertex + 1])
+    def _gather(self, edges: Edges, old: Any) -> tuple[Any, int]:
+        """The sum of the contributions of the vertex's `edges`, and the number of edges that were looked at."""
+        bound, acc = self.bound, edges.identity
+        first, last = int(edges.offsets[self._vertex]), int(edges.offsets[self._vertex + 1])
         for e in range(first, last):
             if "done" in bound.arguments and self._call("done", None, acc=acc, old=old):
                 return acc, e - first
-            self._source = self._sources[e]
-            src, id = self.values[self._source], np.int64(self._source)
-            one = self._call("gather", bound.accumulator, src=src, edge=self._edges[e], dst=old, src_id=id)
+            self._source = edges.sources[e]
+            src, id, value = self.values[self._source], np.int64(self._source), edges.values[e]
+            one = self._call(edges.gather, edges.accumulator, edges.own, src=src, edge=value, dst=old, src_id=id)
             if "delta" in bound.arguments and self._before is not None and self._source in self.active:
-                self._check_delta(one, new=src, old=self._before[self._source], edge=self._edges[e], src_id=id)
-            acc = self._call("sum", bound.accumulator, left=acc, right=one)
+                self._check_delta(one, new=src, old=self._before[self._source], edge=value, src_id=id)
+            acc = self._call(edges.sum, edges.accumulator, left=acc, right=one)
             self._source = -1
         return acc, last - first
 
@@ -214,13 +254,13 @@ class Interpreter:
 
     def _parent(self) -> int:
         """The in-neighbour that gave the vertex its value; -1 if there is none, or nobody asks for it."""
-        bound, own, offsets = self.bound, self.values[self._vertex], self.graph._arrays.in_edges.offsets
+        bound, own, edges = self.bound, self.values[self._vertex], self._in
         if not bound.finds_parents or own == self._first[self._vertex]:
             return -1
-        for e in range(int(offsets[self._vertex]), int(offsets[self._vertex + 1])):
-            self._source = source = self._sources[e]
+        for e in range(int(edges.offsets[self._vertex]), int(edges.offsets[self._vertex + 1])):
+            self._source = source = edges.sources[e]
             src, id = self.values[source], np.int64(source)
-            one = self._call("gather", bound.accumulator, src=src, edge=self._edges[e], dst=own, src_id=id)
+            one = self._call("gather", bound.accumulator, src=src, edge=edges.values[e], dst=own, src_id=id)
             self._source = -1
             if one == own:
                 return int(source)
@@ -235,19 +275,23 @@ class Interpreter:
             part = self._call("aggregate", self._partial, new=new, old=old, **vertex)
             self._total = self._call("total", self._partial, left=self._total, right=part)
 
-    def _call(self, name: str, returns: DType | None, **given: Any) -> Any:
-        """Call a function of the program with those of the `given` arguments that it asks for; convert the result."""
+    def _call(self, name: str, returns: DType | None, own: Any = None, /, **given: Any) -> Any:
+        """Call a function of the program with those of the `given` arguments that it asks for; convert the result.
+
+        `own` is what it gets as `self`, if that is not what most functions get.
+        """
+        own = own or self._in.own
         arguments = {key: given[key] for key in self.bound.arguments.get(name, ("left", "right"))}
         try:
             with np.errstate(over="raise", divide="raise", invalid="ignore"):
-                found = self._functions[name](self._self, **arguments)
+                found = self._functions[name](own, **arguments)
                 found = truth(found) if returns is None else fit(found, returns)
                 self._check(name, found)
         except Exception as error:
             kind = NumberError if isinstance(error, (ArithmeticError, ValueError)) else ProgramError
             is_plain = isinstance(error, (GaraphError, FloatingPointError))
             problem = str(error) if is_plain else f"{type(error).__name__}: {error}"
-            if isinstance(error, AttributeError) and error.obj is self._self and error.name:
+            if isinstance(error, AttributeError) and error.obj is own and error.name:
                 problem = missing_parameter(self.bound, error.name)
             place = f"{self.bound.name}.{name}{location(error, self.bound.functions.get(name))}"
             raise kind(f"{place}: {problem}; {self._where()}{listing(arguments)}") from error

@@ -47,12 +47,17 @@ class FiniteCheck:
     when : {"auto", "finite", "off"}
         See `Options.check`.
     pool : ThreadPool
+        It may be replaced by another one.
+    out : BoundProgram, optional
+        What the program is over out-edges, if it gathers over both directions apart.
     """
 
     _always: frozenset[str] = frozenset()
 
-    def __init__(self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool) -> None:
-        self._bound, self._ids, self._pool = bound, ids, pool
+    def __init__(
+        self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool, out: BoundProgram | None = None
+    ) -> None:
+        self._bound, self._ids, self.pool, self._out = bound, ids, pool, out
         self._when = when if bound.real is not None or bound.total is not None else OFF  # integers are finite
         self._meant: dict[str, set[str]] = {}
 
@@ -61,6 +66,8 @@ class FiniteCheck:
         if self._when == OFF:
             return
         self._always = meant_everywhere(self._bound)
+        if self._out is not None:
+            self._always |= meant_everywhere(self._out)
         parts = list(columns("total", state.total))
         if state.scan is None or state.is_on_host("values"):
             parts += self._suspects("value", state.values)
@@ -151,8 +158,8 @@ class FiniteCheck:
     def _first(self, column: Array, kinds: Iterable[str]) -> int | None:
         """Like `first`, for the tests of these `kinds`, in parallel if there are many values."""
         tests = [TESTS[kind] for kind in kinds]
-        bounds = split(len(column), min(self._pool.size, 1 + len(column) // SHARE))
-        found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
+        bounds = split(len(column), min(self.pool.size, 1 + len(column) // SHARE))
+        found = self.pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
         return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
 
 

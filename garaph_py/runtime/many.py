@@ -73,7 +73,7 @@ def run_many(
 
     Notes
     -----
-    Programs whose `result` asks for ``parent``, or that define `prepare`, run one after the other.
+    Programs whose `result` asks for ``parent``, or that define `prepare` or `gather_out`, run one after the other.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
 from ..program.dtypes import scalars
+from ..program.orientation import gathers_both_ways
 from ..program.vertex_data import Made
 from ..system.memory import available_memory
 from .options import RunOptions, check_run_options
@@ -54,7 +55,7 @@ def in_blocks(
     width, are_searches = 1, type(programs[0]) is BFS
     if are_searches:
         run, width = as_bits, SOURCES
-    elif may_join(first := bind(programs[0], graph, made=made)):
+    elif not gathers_both_ways(programs[0]) and may_join(first := bind(programs[0], graph, made=made)):
         width = width_of(first, graph)
     count = -(-len(programs) // width)
     for k in range(count):

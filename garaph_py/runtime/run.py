@@ -36,6 +36,7 @@ from ..program.carry import carrying, may_carry
 from ..program.columns import pushing_rows
 from ..program.elsewhere import Elsewhere
 from ..program.narrow import ValuesTooWide, may_narrow, narrowed, remember_wide
+from ..program.orientation import gathers_both_ways
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
 from ..system.watchdog import Watchdog
@@ -216,6 +217,10 @@ def execute(
     if cluster is not None:
         result: Result = importlib.import_module(ON_CLUSTER).run(program, graph, options, cluster, on_event, request)
         return result
+    if gathers_both_ways(program):
+        from .directions import run_directions
+
+        return run_directions(program, graph, options, on_event)
     Record(options.trace, options.report)  # refuses files that cannot be written
     graph = oriented(program, graph)
     bound = bind(program, graph, compiled=not options.debug, fetches=options.debug)

@@ -160,7 +160,7 @@ class Calls:
             if dtype is None:
                 asked.append("seen_edge(0)" if kind == "Edge" else "0")
             elif dtype.names:
-                numbers = [f"{argument}_{field}" for field in dtype.names]
+                numbers = [f"{argument}__{field}" for field in dtype.names]  # of src, id is not the argument src_id
                 taken += zip(numbers, (dtype[field] for field in dtype.names), strict=True)
                 passed += [f"{c_field(argument)}.{c_field(field)}" for field in dtype.names]
                 records[f"Record_{argument}"] = record_class(dtype.names)  # no number's name begins with "Record_"

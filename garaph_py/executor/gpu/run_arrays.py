@@ -15,7 +15,7 @@ from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.part import NUMBERS, reads_numbers
 from . import staging
-from .answers import DeviceAnswer
+from .answers import column_in
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
 from .numbering import Numbering
@@ -94,20 +94,21 @@ class RunArrays:
         self, data: Array, kept: DeviceGraph, threads: int | None, copy: Callable[[Array, int], None]
     ) -> None:
         """Fill the array of the program's parameters; those that are on the device already do not leave it."""
-        names = data.dtype.names or ()
-        answers = {name: each for name, each in self._bound.elsewhere.items() if isinstance(each, DeviceAnswer)}
-        in_order = sorted(answers, key=lambda name: id(answers[name]))  # two threads with the same answers take turns
-        with ExitStack() as lent:
-            places = {name: lent.enter_context(answers[name].lent(kept.device)) for name in in_order}
-            there = {name: place for name, place in places.items() if place is not None}
-            for name in self._bound.elsewhere.keys() - there.keys():
-                data[name] = self._bound.elsewhere[name].fetch()
+        names, elsewhere = data.dtype.names or (), self._bound.elsewhere
+        columns = {name: column for name, each in elsewhere.items() if (column := column_in(each)) is not None}
+        answers = {id(answer): answer for answer, _ in columns.values()}
+        with ExitStack() as lent:  # in order: two threads with the same answers take turns
+            places = {key: lent.enter_context(answers[key].lent(kept.device)) for key in sorted(answers)}
+            there = {name: place for name, (answer, _) in columns.items() if (place := places[id(answer)]) is not None}
+            for name in elsewhere.keys() - there.keys():
+                data[name] = elsewhere[name].fetch()
             if len(there) < len(names):
                 copy(self._numbering.to_device(data, threads), self.address("vertex_data"))
             for name, place in there.items():
-                kind = KINDS.index(self._bound.elsewhere[name].dtype)
+                answer, offset = columns[name]
+                given = place + offset, answer.dtype.itemsize, KINDS.index(elsewhere[name].dtype)
                 to = self.address("vertex_data"), len(names), names.index(name)
-                told = *to, place, kind, self.address("positions"), self.n
+                told = *to, *given, self.address("positions"), self.n
                 self._launcher.with_arguments("place_numbers", self.n, None, list(map(np.int64, told)))
 
     def _fill(self, name: str, threads: int | None, copy: Callable[[Array, int], None]) -> None:

@@ -398,3 +398,19 @@ def test_a_warm_start_imports_no_compiler(monkeypatch, tmp_path):
         for _ in range(2)
     )
     assert warm == [cold[0], []]
+
+
+def test_fields_may_be_called_like_what_describes_a_vertex():
+    """Of a source, a number `id` is not `src_id`."""
+
+    class Named(gp.VertexProgram):
+        value = {"id": np.int64, "n": np.int64}  # noqa: RUF012
+        sum = gp.max
+
+        def init(self, id, n):
+            return id, 0
+
+        def gather(self, src, src_id):
+            return src.id, src_id
+
+    assert "src__id" in Interface(bound(Named())).wrappers[1].function.__code__.co_varnames
