@@ -38,7 +38,8 @@ class Costs:
         Bytes/s of copies to the GPU (docs/results/gpu.md).
     far : float
         Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link
-        moves, because their lists are short (docs/results/engines.md).
+        moves, because their lists are short (docs/results/engines.md). Long ones come at 51 GB/s (docs/results/gpu.md,
+        "Billions of edges in 11 GiB").
     sectors : float
         Bytes/s of the sectors of 32 bytes that kernels read in host memory (docs/results/engines.md).
     listed_vertex, listed_edge : float

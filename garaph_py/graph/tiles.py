@@ -27,7 +27,8 @@ BITS = 16
 """Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
 SHARE = 1 / 128
 """Most edges of a block of destinations, as a share of all: sixteen threads then have even shares of the work within
-7 %, if they take the largest blocks first (docs/results/cpu.md)."""
+7 %, if they take the largest blocks first, and an iteration takes less time than with 1/64 or 1/256
+(docs/results/cpu.md, "The share of the slowest thread" and "The size of a tile")."""
 FEW_EDGES = 1 << 16
 """Edges of a block of destinations up to which it is not divided: some 60 microseconds of work."""
 LEAST_GRANULE_BITS, MOST_GRANULE_BITS = 4, 13
