@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .dispatch.observation import Observation
     from .dispatch.policy import Policy
     from .errors import GaraphError
-    from .executor.protocol import Decision, PageDecision
+    from .executor.decision import Decision, PageDecision
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.csr import from_csr
     from .graph.generate import rmat, uniform
@@ -65,8 +65,8 @@ _HOME = {
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
     "HyTGraph": "dispatch.engines",
-    "Policy": "dispatch.policy", "Observation": "dispatch.observation", "Decision": "executor.protocol",
-    "PageDecision": "executor.protocol",
+    "Policy": "dispatch.policy", "Observation": "dispatch.observation", "Decision": "executor.decision",
+    "PageDecision": "executor.decision",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),

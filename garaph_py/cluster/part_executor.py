@@ -13,12 +13,14 @@ import logging
 from .. import events
 from ..errors import DeviceError, GaraphError
 from ..executor.cpu import CpuExecutor
+from ..executor.decision import Decision
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.parts import Part as PartOfGpu
 from ..executor.hybrid import HybridExecutor
 from ..executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
-from ..executor.protocol import Capabilities, Decision, Executor, StepResult
+from ..executor.protocol import Capabilities, Executor
+from ..executor.results import StepResult
 from ..executor.state import State
 from ..graph.part import Part
 from ..graph.vertex_set import WORD

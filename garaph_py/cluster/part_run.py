@@ -15,9 +15,10 @@ import numpy.typing as npt
 from .. import events
 from ..dispatch.scheduler import Scheduler
 from ..errors import DeviceError, ParameterError
+from ..executor.decision import Decision
 from ..executor.modes import COMPONENTS, CPU, PULL, PULL_TILED, PUSH
 from ..executor.partials import sum_partials
-from ..executor.protocol import Decision, StepResult
+from ..executor.results import StepResult
 from ..executor.state import State
 from ..graph.part import Part
 from ..graph.vertex_set import WORD, VertexSet

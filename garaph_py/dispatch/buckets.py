@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..executor.next_step import make_first_step, make_next_step
-from ..executor.protocol import OpenBucket, SupportsPriority
+from ..executor.protocol import SupportsPriority
+from ..executor.results import OpenBucket
 from ..executor.state import State
 from ..program.monoids import largest, smallest
 

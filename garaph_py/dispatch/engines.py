@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import ParameterError
+from ..executor.decision import Decision
 from ..executor.gpu.settings import (
     ACCESSED_BY,
     BY_PRIORITY,
@@ -31,7 +32,6 @@ from ..executor.gpu.settings import (
 )
 from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
-from ..executor.protocol import Decision
 from ..system.user_files import class_in_file
 from .hytgraph import ALPHA, BETA, COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
 from .observation import Observation

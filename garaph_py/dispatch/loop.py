@@ -12,16 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
+from ..executor.decision import Decision, PageDecision
 from ..executor.partials import sum_partials
-from ..executor.protocol import (
-    Capabilities,
-    Decision,
-    Executor,
-    PageDecision,
-    StepResult,
-    Supersteps,
-    SupportsPriority,
-)
+from ..executor.protocol import Capabilities, Executor, SupportsPriority
+from ..executor.results import StepResult, Supersteps
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..output.history import History, Unmade

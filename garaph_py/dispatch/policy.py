@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.costs import EXPECTED
+from ..executor.decision import Ahead, Decision
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Ahead, Decision
 from .observation import Observation
 from .push_cost import LEAST_EDGES
 from .rates import Rates

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ..executor.costs import EXPECTED
+from ..executor.decision import Pages
 from ..executor.modes import NOTIFY_PULL, PULL
-from ..executor.protocol import Pages
 from ..pages.layout import Page
 
 WEIGHT = 0.5

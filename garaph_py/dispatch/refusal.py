@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.decision import Decision, PageDecision
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision, PageDecision
+from ..executor.protocol import Capabilities
 from .observation import Observation
 
 

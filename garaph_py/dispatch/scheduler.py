@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from ..errors import PolicyError
 from ..events import Iteration
+from ..executor.decision import Decision, Sharing
 from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision, OpenBucket, Sharing, Supersteps
+from ..executor.protocol import Capabilities
+from ..executor.results import OpenBucket, Supersteps
 from ..pages.layout import Page
 from .far_pushes import FarPushes
 from .observation import NOTIFY_BOUND, Observation

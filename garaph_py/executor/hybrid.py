@@ -26,19 +26,10 @@ from ..pages.layout import Page, within
 from ..pages.provider import SourceFactory
 from ..pages.source import HostSource, PageSource
 from ..system.watchdog import Heartbeat
+from .decision import Decision, PageDecision
 from .modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from .protocol import (
-    Array,
-    Capabilities,
-    Decision,
-    DeviceExecutor,
-    HostExecutor,
-    OpenPlan,
-    PageDecision,
-    PageResult,
-    StepResult,
-    Supersteps,
-)
+from .protocol import Array, Capabilities, DeviceExecutor, HostExecutor, OpenPlan
+from .results import PageResult, StepResult, Supersteps
 from .shared import Member, SharedPages, merged, missing
 from .state import HOST, OnPage, State, Values
 

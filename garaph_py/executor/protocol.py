@@ -1,13 +1,13 @@
-"""The interface between the dispatcher and the executors: decisions, results, and the executors' contracts.
+"""What the dispatcher can ask of executors: what each can do, and the executors' contracts.
 
 The dispatcher (dispatch/loop.py) gives an executor a `Decision` for each iteration, and gets a `StepResult` back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
@@ -16,251 +16,14 @@ from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .costs import EXPECTED
+from .decision import Decision, Pages
 from .edge_list import EdgeBuffers
 from .far_lists import FarLists
 from .memory import MemoryPlan
-from .modes import CPU
-from .partitions import PartitionCounts
+from .results import OnComplete, PageResult, StepResult
 from .state import OnPage, State, Values
 
 Array = npt.NDArray[Any]
-
-
-class PageDecision(NamedTuple):
-    """How one page is processed: direction, processor, and how its edges reach the processor (constants of `modes`)."""
-
-    direction: str
-    processor: str
-    transfer: str | None = None
-
-
-class Sharing(Protocol):
-    """Divides the pages of an iteration between the host and one device; immutable (dispatch/rates.py)."""
-
-    @property
-    def gpu(self) -> float:
-        """Edges per second that the device pulls."""
-
-    @property
-    def ratio(self) -> float:
-        """T_pull / T_GPU: the device's speed at pulling, in multiples of the host's."""
-
-    @property
-    def seen(self) -> dict[str, Any]:
-        """The measured costs that an observation records in addition to `ratio`."""
-
-    def moving(self, nbytes: int) -> float:
-        """Time to copy so many bytes over the link, in units of the time that the device takes to pull all pages."""
-
-    def steal(self, queue: Pages) -> Page | None:
-        """Take the next page, or a part of one, for the host; None if the device should process the rest."""
-
-    def worth_dividing(self, active_edges: int) -> bool:
-        """Whether `divide` may pay off in a notify-pull iteration whose frontier has `active_edges` out-edges."""
-
-    def divide(
-        self, pages: Iterable[Page], notified: Iterable[int], stays: Callable[[Page], bool], value_bytes: int
-    ) -> list[Page]:
-        """The pages that the device pulls, while the host gathers for the notified vertices of all other pages."""
-
-    def measured(
-        self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
-        copied_edges: int = 0,
-    ) -> Sharing:  # fmt: skip
-        """A copy updated with the measured times of pages that the host and the device have pulled."""
-
-    def gathered(self, edges: int, seconds: float) -> Sharing:
-        """A copy updated after the host gathered `edges` edges for notified vertices in `seconds`."""
-
-    def at(self, f: float) -> Sharing:
-        """A copy for an iteration that updates a share `f` of the vertices."""
-
-    def paged(self, edges: int, gathered: int, seconds: float) -> Sharing:
-        """A copy updated after the host did a page beside the device, and gathered so many of the page's `edges`."""
-
-    def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Sharing:
-        """A copy updated after an iteration that the host did alone."""
-
-
-class Ahead(NamedTuple):
-    """How a processor that works alone may go on after the iteration, without a decision on each one.
-
-    Attributes
-    ----------
-    push_edges : int
-        It pushes if at most so many edges lead from active vertices; otherwise it pulls.
-    pulls : bool
-        Whether it may pull; if not, it stops there.
-    repeats : bool
-        Every iteration goes as the decision says: `push_edges` is not asked.
-    step : number, optional
-        In buckets: how far the next ones reach beyond the least priority; None before the first one.
-    most : int, optional
-        How many iterations it may do, if there is a limit.
-    """
-
-    push_edges: int
-    pulls: bool
-    step: Any = None
-    most: int | None = None
-    repeats: bool = False
-
-
-class Decision(NamedTuple):
-    """What to do in one iteration.
-
-    Attributes
-    ----------
-    mode : str
-        Direction of all pages that `pages` does not list.
-    why : str
-        The reason for the decision, as the trace reports it.
-    device : {"cpu", "gpu", "both"}
-        The processor of all pages that `pages` does not list; ``"both"`` divide the pages by `sharing`.
-    alpha : float or None
-        Expected T_CPU / T_GPU (Garaph equation 3) in hybrid runs; below 1 the CPU alone is faster.
-    pages : mapping of int to PageDecision, optional
-        Decisions for single pages, by page number.
-    order : sequence of int, optional
-        The numbers of all pages, in the order in which they are processed; None leaves it to the executor.
-    sharing : tuple of Sharing
-        How the host shares the pages with each of the devices that still work.
-    keeps_sums : bool
-        A pull keeps the vertices' sums, so that the next iteration may push deltas (`State.has_sums`).
-    ahead : Ahead, optional
-        How the processor may go on without a decision on each iteration.
-    reenters : bool
-        A push on the CPU uses reentry: a page's vertices push until none of them is active.
-    compacts : bool
-        A push on the GPU uses an edge list that the host writes, where lists are in host memory.
-    """
-
-    mode: str
-    why: str
-    device: str = CPU
-    alpha: float | None = None
-    pages: Mapping[int, PageDecision] | None = None
-    order: Sequence[int] | None = None
-    sharing: tuple[Sharing, ...] = ()
-    keeps_sums: bool = False
-    ahead: Ahead | None = None
-    reenters: bool = False
-    compacts: bool = False
-
-
-@dataclass
-class Supersteps:
-    """Several supersteps that an executor did at once: each array has one element for each of them, in order.
-
-    Attributes
-    ----------
-    active, active_edges : ndarray of int64
-        Number of vertices that were active at its end, and the sum of their out-degrees.
-    seconds : ndarray of float64
-        The last one's is 0: the executor has not measured it.
-    followed : ndarray of int64
-        Out-edges followed: those of the vertices that were active at its beginning, unless some of these had to wait
-        for others of smaller priority; in a pull, all edges.
-    pulled : ndarray of bool
-        Whether it pulled.
-    push, pull : PageDecision
-        How edges were processed in those that pushed, and in those that pulled.
-    waited : ndarray of int64 or None
-        Vertices that waited for later buckets and were looked at, to open the next one; None if that was not counted.
-    """
-
-    active: Array
-    active_edges: Array
-    seconds: Array
-    followed: Array
-    pulled: Array
-    push: PageDecision
-    pull: PageDecision
-    waited: Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.active)
-
-
-@dataclass
-class PageResult:
-    """What one page did.
-
-    Attributes
-    ----------
-    edges : int
-        In-edges gathered, or out-edges followed.
-    active, active_edges, changeable : int
-        Number of vertices activated, the sum of their out-degrees, and how many of them may change again.
-    partials : ndarray or None
-        Partial sums of the program's `aggregate`, in a fixed order.
-    skipped : bool
-        No vertex of the page was notified.
-    to_device, from_device : int
-        Bytes copied to the GPU's memory and back.
-    how : PageDecision or None
-        How the page was processed; None if it was processed as the decision says for all pages.
-    supersteps : Supersteps or None
-        If the executor did several at once: all of them. The rest of this result is then about the last one.
-    bucket : OpenBucket or None
-        If it opened buckets on the way: the last one.
-    counts : PartitionCounts or None
-        What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
-    """
-
-    edges: int
-    active: int
-    active_edges: int
-    changeable: int
-    partials: Array | None
-    skipped: bool = False
-    to_device: int = 0
-    from_device: int = 0
-    how: PageDecision | None = None
-    supersteps: Supersteps | None = None
-    bucket: OpenBucket | None = None
-    counts: PartitionCounts | None = None
-
-
-OnComplete = Callable[[Page, PageResult], None]
-"""``on_complete(page, result)`` is told of each page, or part of one, that a device has processed."""
-
-
-class OpenBucket(NamedTuple):
-    """The bucket that is open (dispatch/buckets.py).
-
-    Attributes
-    ----------
-    step : number
-        How far it reaches beyond the least priority.
-    edges, followed : int
-        Edges that led from its vertices when it was opened, and edges that have been followed since.
-    """
-
-    step: Any
-    edges: int
-    followed: int
-
-
-@dataclass
-class StepResult:
-    """What an iteration did.
-
-    Attributes
-    ----------
-    pages : list of PageResult
-    followed : int
-        Out-edges followed to find the vertices to update.
-    device : {"cpu", "gpu", "both"}
-        The processors that did the work; after a device failure they differ from the decision's.
-    sharing : tuple of Sharing
-        The decision's `sharing`, updated with this iteration's measurements; failed devices are left out.
-    """
-
-    pages: list[PageResult]
-    followed: int
-    device: str
-    sharing: tuple[Sharing, ...] = ()
 
 
 @dataclass
@@ -404,21 +167,6 @@ class HostExecutor(Executor, Protocol):
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         """Estimated in-edges of each page's notified vertices; None if `prepare` has rewritten the values of all
         vertices."""
-
-
-class Pages(Protocol):
-    """A device's page queue: the pages of an iteration that it has not begun yet."""
-
-    @property
-    def edges(self) -> int:
-        """Edges of the pages whose copy to the device is still to be made or in flight."""
-
-    def steal(self, most: int | None) -> Page | None:
-        """Remove work from the end of the queue for another processor: one contiguous piece of at most `most` edges, or
-        any whole page if `most` is None; None if nothing is left."""
-
-    def clear(self) -> None:
-        """Empty the queue."""
 
 
 class DeviceExecutor(Executor, Protocol):

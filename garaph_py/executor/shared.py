@@ -14,8 +14,10 @@ from ..pages.layout import Page
 from ..system import interrupts
 from ..system.threads import start
 from ..system.watchdog import Heartbeat
+from .decision import Sharing
 from .modes import PULL
-from .protocol import Array, DeviceExecutor, PageResult, Sharing
+from .protocol import Array, DeviceExecutor
+from .results import PageResult
 from .state import OnPage, State
 from .step import tell
 

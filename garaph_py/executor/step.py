@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from ..pages.layout import Page
 from ..pages.source import PageSource
+from .decision import Decision
 from .modes import NOTIFY_PULL, PULL
-from .protocol import Decision, PageResult, StepResult
+from .results import PageResult, StepResult
 from .state import OnPage, State
 
 

@@ -10,9 +10,10 @@ from typing import Protocol
 from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..events import PageGroup
+from ..executor.decision import Decision, Sharing
 from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import Capabilities, Decision, Sharing
+from ..executor.protocol import Capabilities
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel

@@ -12,10 +12,10 @@ from ..dispatch.hytgraph import count_partitions
 from ..errors import ParameterError
 from ..events import ignore
 from ..executor.cpu.executor import CpuExecutor
+from ..executor.decision import Decision
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import CPU, PUSH
 from ..executor.partitions import EDGE_BYTES, Partitions
-from ..executor.protocol import Decision
 from ..graph import Graph
 from ..native.threads import ThreadPool, available_cores
 from ..program import BoundProgram

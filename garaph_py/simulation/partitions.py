@@ -16,10 +16,11 @@ from ..dispatch.hytgraph import HYBRID, REQUEST_BYTES, combine_tasks
 from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..events import PageGroup
+from ..executor.decision import Decision
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import COMPACTED, GPU, PULL, PUSH, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
-from ..executor.protocol import Capabilities, Decision
+from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from .clock import Channel
 from .executor import SimulatedStep

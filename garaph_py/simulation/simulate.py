@@ -11,8 +11,9 @@ from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
 from ..events import Iteration
+from ..executor.decision import Decision
 from ..executor.modes import CPU, GPU, PULL, PUSH
-from ..executor.protocol import Capabilities, Decision
+from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from ..runtime.options import HYBRID, RunOptions, cpu_chains
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS, cores_beside_gpu

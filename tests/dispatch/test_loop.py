@@ -11,8 +11,9 @@ from garaph_py.dispatch.loop import active_by_page, several
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.rates import Rates
 from garaph_py.events import Iteration, PageGroup
+from garaph_py.executor.decision import Ahead, Decision, PageDecision
 from garaph_py.executor.modes import PULL, PUSH
-from garaph_py.executor.protocol import Ahead, Decision, PageDecision, Supersteps
+from garaph_py.executor.results import Supersteps
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import layout
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for

@@ -12,16 +12,10 @@ from garaph_py.dispatch.loop import Loop, missing_bytes
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
+from garaph_py.executor.decision import Decision, PageDecision
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
-from garaph_py.executor.protocol import (
-    Capabilities,
-    Decision,
-    OpenBucket,
-    PageDecision,
-    PageResult,
-    StepResult,
-    Supersteps,
-)
+from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.results import OpenBucket, PageResult, StepResult, Supersteps
 from garaph_py.executor.state import HOST, Holders
 
 VERTICES, EDGES = 100, 1000

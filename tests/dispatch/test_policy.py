@@ -21,8 +21,8 @@ from garaph_py.dispatch.policy import (
 )
 from garaph_py.dispatch.push_cost import LEAST_EDGES
 from garaph_py.executor.costs import EXPECTED
+from garaph_py.executor.decision import Ahead, Decision
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Ahead, Decision
 
 
 def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Observation, str]:

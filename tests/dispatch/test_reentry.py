@@ -5,8 +5,9 @@ from types import SimpleNamespace
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.reentry import LEAST_PUSHES, DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import CPU, PULL, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision
+from garaph_py.executor.protocol import Capabilities
 
 
 def after(pushes, *reads):

@@ -5,8 +5,9 @@ import pytest
 
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.refusal import modes_on, refusal
+from garaph_py.executor.decision import Decision, PageDecision
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision, PageDecision
+from garaph_py.executor.protocol import Capabilities
 from garaph_py.pages.layout import layout
 
 ON_CPU = Capabilities("cpu", (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS))

@@ -12,9 +12,10 @@ from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.errors import PolicyError
 from garaph_py.executor.costs import EXPECTED
+from garaph_py.executor.decision import Ahead, Decision
 from garaph_py.executor.far_lists import FarLists
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Ahead, Capabilities, Decision
+from garaph_py.executor.protocol import Capabilities
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
 ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)

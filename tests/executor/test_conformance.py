@@ -9,8 +9,9 @@ import pytest
 from garaph_py.checkpoint.saver import arrays_of, put
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Capabilities, Decision
+from garaph_py.executor.protocol import Capabilities
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.pages.queue import PageQueue
 from tests.support import twins

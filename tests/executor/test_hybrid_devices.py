@@ -9,9 +9,9 @@ import garaph_py as gp
 from garaph_py import events
 from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.decision import Decision, PageDecision
 from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.modes import BOTH, CPU, GPU, PULL
-from garaph_py.executor.protocol import Decision, PageDecision
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind

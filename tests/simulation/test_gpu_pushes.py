@@ -8,10 +8,10 @@ import pytest
 
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.costs import EXPECTED
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.far_lists import SECTOR
 from garaph_py.executor.gpu.header import CHAIN_LENGTH
 from garaph_py.executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from garaph_py.executor.protocol import Decision
 from garaph_py.runtime.options import HYBRID
 from garaph_py.simulation import Activity, Workload, simulate
 from garaph_py.simulation.assess import extrapolations

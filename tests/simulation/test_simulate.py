@@ -17,8 +17,8 @@ from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from garaph_py.executor.protocol import Decision
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate

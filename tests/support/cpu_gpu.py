@@ -11,7 +11,8 @@ import numpy as np
 from garaph_py import events
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import PULL
-from garaph_py.executor.protocol import Capabilities, StepResult
+from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.results import StepResult
 from garaph_py.graph.vertex_set import WORD, VertexSet
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout

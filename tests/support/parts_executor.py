@@ -9,7 +9,7 @@ from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.local import connect, exchange, run_of
 from garaph_py.cluster.part_run import Counts, put
 from garaph_py.executor.modes import BOTH
-from garaph_py.executor.protocol import PageResult, StepResult
+from garaph_py.executor.results import PageResult, StepResult
 from garaph_py.executor.state import State
 from garaph_py.graph.part import part_of
 from garaph_py.graph.vertex_set import VertexSet

@@ -2,8 +2,8 @@
 
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import COPIED, PULL
-from garaph_py.executor.protocol import Decision
 
 
 class Sharing(Policy):

@@ -204,7 +204,7 @@ def parameter(name, hint=float, default=0.5):
 WITH_POLICY = """
 import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES, AutoPolicy
-from garaph_py.executor.protocol import Decision
+from garaph_py.executor.decision import Decision
 
 class AlwaysPull(AutoPolicy):
     name = "always-pull"

@@ -19,10 +19,10 @@ from garaph_py import events
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import transfer
 from garaph_py.executor.hybrid import HybridExecutor
 from garaph_py.executor.modes import BOTH, COPIED, NOTIFY_PULL, PULL, PUSH
-from garaph_py.executor.protocol import Decision
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind

@@ -18,9 +18,10 @@ from ...graph.arrays import GraphArrays
 from ...native import clock, prefetch_kept
 from ...pages.source import PageSource
 from ...program.monoids import largest
+from ..decision import Ahead, PageDecision
 from ..modes import CPU, PUSH
 from ..next_step import make_first_step, make_next_step
-from ..protocol import Ahead, OpenBucket, PageDecision, PageResult, Supersteps
+from ..results import OpenBucket, PageResult, Supersteps
 from ..state import State
 from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions

@@ -18,7 +18,7 @@ from ...native import compare_and_swap, reuse
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ..components import FIRST_EDGES, SAMPLE
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .edges import PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions

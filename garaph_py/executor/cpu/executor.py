@@ -25,10 +25,12 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
+from ..decision import Decision
 from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import sum_partials
-from ..protocol import Capabilities, Decision, OpenPlan, PageResult, StepResult
+from ..protocol import Capabilities, OpenPlan
+from ..results import PageResult, StepResult
 from ..state import OnPage, State
 from ..step import StepByParts, tell
 from .active import ActiveLists

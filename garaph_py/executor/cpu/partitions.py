@@ -7,7 +7,7 @@ import numpy as np
 from ...native import PerCall
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..protocol import PageResult
+from ..results import PageResult
 
 
 class Partitions:

@@ -21,7 +21,7 @@ from ...native import PerCall, no_unroll, prefetch
 from ...pages.layout import Page
 from ...pages.source import PageEdges
 from ..modes import NOTIFY_PULL, PULL
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .edges import AHEAD, IN_ORDER, PARTS_OF_LISTS, Reader, source_of
 from .functions import Functions

@@ -19,8 +19,9 @@ from ...program.converged import has_converged
 from ...program.define import convert, define
 from ...program.dtypes import record_class
 from ...program.functions import partial_dtype
+from ..decision import PageDecision
 from ..modes import CPU, PULL
-from ..protocol import PageDecision, PageResult, Supersteps
+from ..results import PageResult, Supersteps
 from ..state import State
 from .edges import Reader
 from .functions import Functions

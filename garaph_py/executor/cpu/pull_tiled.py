@@ -21,7 +21,7 @@ from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
 from ...pages.source import PageSource
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .functions import Functions
 from .launch import Launcher

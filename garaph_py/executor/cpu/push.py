@@ -25,7 +25,7 @@ from ...pages.layout import Page
 from ...pages.source import PageSource
 from ...program.define import define
 from ...program.functions import Functions as PlainFunctions
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...native import compare_and_swap
 from ...pages.source import PageSource
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .active import ActiveLists
 from .edges import WHOLE_LISTS, Reader, source_of

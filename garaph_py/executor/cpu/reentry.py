@@ -20,7 +20,7 @@ from ...native import PerCall, atomic_and, atomic_load
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ...system import interrupts
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .edges import Reader
 from .functions import Functions

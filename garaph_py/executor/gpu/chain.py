@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ...pages.layout import Page
+from ..decision import Ahead, PageDecision
 from ..modes import GPU, PULL, PUSH
-from ..protocol import Ahead, PageDecision, PageResult, Supersteps
+from ..results import PageResult, Supersteps
 from ..state import State
 from .buffers import Buffer
 from .device import FALLBACK

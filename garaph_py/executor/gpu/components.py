@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ..components import NO_VERTEX, SAMPLE
+from ..decision import PageDecision
 from ..modes import COMPONENTS, GPU
-from ..protocol import PageDecision, PageResult
+from ..results import PageResult
 from .launch import Launcher
 from .launches import Launches
 from .ranks import runs_of

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..modes import RESIDENT, ZERO_COPY
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from . import peers
 from .device import Device, failing

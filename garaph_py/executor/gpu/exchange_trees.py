@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..components import NO_VERTEX
-from ..protocol import PageResult
+from ..results import PageResult
 from . import peers
 from .components import Components
 from .exchange import OnAll

@@ -20,9 +20,11 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
+from ..decision import Decision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..partials import sum_partials
-from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
+from ..protocol import Capabilities, Notifier, OpenPlan
+from ..results import OnComplete, PageResult, StepResult
 from ..state import OnPage, State, Values
 from ..step import StepByParts
 from . import staging

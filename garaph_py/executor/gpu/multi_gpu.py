@@ -32,8 +32,10 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
+from ..decision import Decision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Decision, Notifier, OnComplete, OpenPlan, PageResult, StepResult
+from ..protocol import Capabilities, Notifier, OpenPlan
+from ..results import OnComplete, PageResult, StepResult
 from ..state import State, Values
 from ..step import StepByParts
 from . import exchange_trees, speeds

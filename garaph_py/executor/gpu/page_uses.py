@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..protocol import PageResult
+from ..results import PageResult
 from .edges import Sizes, page_bytes
 from .requests import SECTOR
 from .residency import Residency

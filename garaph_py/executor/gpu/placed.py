@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from ...codec.arrays import RAW
 from ...pages.layout import Page
+from ..decision import Decision
 from ..modes import PUSH
-from ..protocol import Decision, PageResult
+from ..results import PageResult
 from .choice import Choice
 from .edge_lists import EdgeLists
 from .listed_edges import ListedEdges

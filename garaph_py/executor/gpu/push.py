@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from ...graph.vertex_set import VertexSet
 from ...pages.layout import Page
+from ..decision import PageDecision
 from ..modes import COMPACTED, GPU, PUSH, RESIDENT, ZERO_COPY
-from ..protocol import PageDecision, PageResult
+from ..results import PageResult
 from ..state import State
 from .edges import page_bytes
 from .launch import decoding

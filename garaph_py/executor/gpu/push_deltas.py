@@ -9,7 +9,7 @@ to the sums along the lists of active vertices (push.py), and then applies the v
 
 from __future__ import annotations
 
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .launches import Launches
 from .push import push_along, result_of

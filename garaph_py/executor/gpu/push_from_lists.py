@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..modes import ZERO_COPY
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .device import failing
 from .header import THREADS

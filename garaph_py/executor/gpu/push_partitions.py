@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native.threads import ThreadPool
+from ..decision import PageDecision
 from ..modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT
 from ..partitions import INDEX_BYTES, MULTIPLE, PartitionCounts, TransferTask
-from ..protocol import PageDecision, PageResult
+from ..results import PageResult
 from ..state import State
 from .compaction import compact
 from .edge_lists import EdgeLists

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol import PageResult
+from ..results import PageResult
 from ..state import State
 from .launches import Launches
 from .push import push_values

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ...graph.vertex_set import VertexSet
 from ...pages.layout import Page
+from ..decision import PageDecision
 from ..modes import GPU, PULL
-from ..protocol import OnComplete, PageDecision, PageResult
+from ..results import OnComplete, PageResult
 from ..state import OnPage, State
 from ..step import tell
 from .buffers import Buffer

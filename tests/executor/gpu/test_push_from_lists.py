@@ -6,12 +6,12 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import push_from_lists
 from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
 from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
 from garaph_py.executor.partitions import TransferTask
-from garaph_py.executor.protocol import Decision
 from tests.support import numpy_lists, twins
 from tests.support.numpy_deltas import Peeled, Weighed
 from tests.support.numpy_gpu import Lengths, Quiet, failing_once, held_after, when_iterations_begin

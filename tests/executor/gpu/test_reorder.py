@@ -12,11 +12,11 @@ import pytest
 from garaph_py import events
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import device, order
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
-from garaph_py.executor.protocol import Decision
 from garaph_py.program import bind
 from garaph_py.runtime import runner
 from tests.support import twins

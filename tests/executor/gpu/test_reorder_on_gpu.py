@@ -5,12 +5,12 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import ParameterError
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu import order
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.modes import PULL
-from garaph_py.executor.protocol import Decision
 from garaph_py.program import bind
 from tests.support import twins
 from tests.support.cases import numbers
