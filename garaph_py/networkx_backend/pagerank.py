@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..apps import PageRank
+from ..apps.checks import require_edges
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
@@ -49,8 +50,10 @@ def pagerank(
             raise NotImplementedError("numbers are below 0, infinite or NaN, or all 0")
     if max_iter < 1 or not tol > 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
+    graph = G.weighted(weight)
+    require_edges("pagerank", graph, "edge values of 0 or more", 0, np.inf)
     program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump, nstart=first)
-    result = run_on(G.weighted(weight), program, iterations=max_iter)
+    result = run_on(graph, program, iterations=max_iter)
     if not result.stats.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return G.keyed(result.values)

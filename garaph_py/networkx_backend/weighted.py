@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..algorithms.multi_source_dijkstra_path_length import NearestSSSP
 from ..algorithms.shortest_path_tree import parents_of
 from ..apps import SSSP
-from ..apps.checks import require_no_negative_edges
+from ..apps.checks import require_edges
 from ..apps.sssp import has_distance
 from ..graph import Graph
 from ..system.garbage import uncollected
@@ -39,7 +39,7 @@ def callable_weight(weight: Any, **others: Any) -> str | None:
 def graph_of(G: BackendGraph, weight: str | None) -> Graph:
     """The graph with a weight as edge values; raise `GraphError` if one is below 0."""
     graph = G.weighted(weight)
-    require_no_negative_edges(SSSP(None), graph)
+    require_edges("a distance", graph, "edge values of 0 or more", 0, np.inf)
     return graph
 
 

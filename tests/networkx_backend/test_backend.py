@@ -139,6 +139,16 @@ def test_a_directed_graph_is_refused_by_the_function_itself(name):
         getattr(nx, name)(gp.from_edges([1], [2]))
 
 
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [("dijkstra_path_length", "a distance"), ("wiener_index", "a distance"), ("pagerank", "pagerank")],
+)
+def test_a_weight_below_0_is_not_refused_in_a_program_s_name(name, subject):
+    graph = gp.from_edges([1, 2, 3], [2, 3, 1], weights=[1, -2, 3])
+    with pytest.raises(GraphError, match=f"^{subject} needs edge values of 0 or more, .* such edges$"):
+        getattr(nx, name)(graph, **({"weight": "weight"} | ({"source": 1, "target": 2} if "path" in name else {})))
+
+
 def test_falls_back_for_a_reason(caplog, monkeypatch):
     graph = random_graph(nx.Graph)
     first, second, *_ = graph
