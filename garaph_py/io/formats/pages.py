@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -81,19 +80,25 @@ def largest_pages(path: Path, names: Sequence[str]) -> int:
         return max((sum(chunk_bytes(file, chunk) for chunk in chunks) for chunks in groups), default=0)
 
 
-def check_pages(path: Path, names: Sequence[str]) -> None:
-    """Raise `FormatError` if a page of the columns `names` is longer than the file, or if the footer is damaged.
+def checked_chunks(path: Path, names: Sequence[str]) -> list[list[Chunk]]:
+    """The columns `names` of each row group, as the footer says.
 
     The footer must name these columns, because pyarrow finds them by their places, whatever they are called there.
+
+    Raises
+    ------
+    FormatError
+        If a page of these columns is longer than the file, or if the footer is damaged.
     """
     with malformed(path, "not readable"), open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        for chunks in chunks_of(file, names):
+        size, groups = file.seek(0, os.SEEK_END), list(chunks_of(file, names))
+        for chunks in groups:
             if missing := [name for name in names if not any(chunk.is_of(name) for chunk in chunks)]:
                 raise ValueError(f"a row group lacks the column {missing[0]!r}; fetch or make it again")
             for chunk in chunks:
                 if any(page.place + page.stored > size for page in chunk_pages(file, chunk)):
                     raise ValueError(f"a page of {chunk.name!r} is longer than the file; fetch or make it again")
+    return groups
 
 
 def chunks_of(file: IO[bytes], names: Sequence[str]) -> Iterator[list[Chunk]]:
@@ -167,8 +172,8 @@ class Names:
     Parameters
     ----------
     path : Path
-    name : str
-        The column's.
+    chunks : iterable of Chunk
+        The column's, of each row group.
     coded : bool
         Its names stay in dictionaries when it is read.
 
@@ -178,11 +183,11 @@ class Names:
         Bytes of the longest name in a dictionary; 0 if names stay there.
     """
 
-    def __init__(self, path: Path, name: str, *, coded: bool) -> None:
+    def __init__(self, path: Path, chunks: Iterable[Chunk], *, coded: bool) -> None:
         self.longest = 0
         self._pages: list[Page] = []
         with malformed(path, "not readable"), open(path, "rb") as file:
-            for chunk in chain.from_iterable(chunks_of(file, [name])):
+            for chunk in chunks:
                 pages = list(chunk_pages(file, chunk))
                 self._pages += (page for page in pages if page.kind != DICTIONARY_PAGE)
                 dictionaries = (page for page in pages if page.kind == DICTIONARY_PAGE and not coded)

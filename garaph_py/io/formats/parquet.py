@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +29,7 @@ from .format import (
     malformed,
     narrowed,
 )
-from .pages import Names, check_pages, largest_batch, largest_pages
+from .pages import Chunk, Names, checked_chunks, largest_batch, largest_pages
 
 ROWS, NAME_ROWS = 1 << 18, 1 << 14
 """Rows of a batch, and most of one with names, which may be long."""
@@ -73,8 +74,8 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
-            check_pages(path, names)
-            rows_read = rows_at_a_time(path, file.schema_arrow, names[:2], options)
+            chunks = list(chain.from_iterable(checked_chunks(path, names)))
+            rows_read = rows_at_a_time(path, file.schema_arrow, names[:2], chunks, options)
             batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0
         for part in checked(path, problem, batches, names):
@@ -86,8 +87,8 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     listener(events.Step("reading", rows, rows, "edges"))
 
 
-def rows_at_a_time(path: Path, schema: Any, names: list[str], options: ReadOptions) -> int:
-    """How many rows of the columns `names` may be decoded at a time.
+def rows_at_a_time(path: Path, schema: Any, names: list[str], chunks: list[Chunk], options: ReadOptions) -> int:
+    """How many rows of the columns `names` may be decoded at a time; `chunks` are those of all row groups.
 
     Raises
     ------
@@ -100,7 +101,9 @@ def rows_at_a_time(path: Path, schema: Any, names: list[str], options: ReadOptio
     if all(map(pa.types.is_integer, kinds.values())):
         return ROWS
     columns = [
-        Names(path, name, coded=pa.types.is_dictionary(kind)) for name, kind in kinds.items() if not is_numeric(kind)
+        Names(path, [chunk for chunk in chunks if chunk.is_of(name)], coded=pa.types.is_dictionary(kind))
+        for name, kind in kinds.items()
+        if not is_numeric(kind)
     ]
     rows = NAME_ROWS
     while (nbytes := sum(column.decoded_bytes(rows) for column in columns)) > DECODED_BYTES and rows > 1:

@@ -2,6 +2,7 @@
 
 import io
 import random
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,16 @@ import pytest
 from garaph_py.errors import FormatError
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
-from garaph_py.io.formats.pages import Chunk, Names, chunk_bytes, chunks_of, largest_batch, largest_pages, page_header
+from garaph_py.io.formats.pages import (
+    Chunk,
+    Names,
+    checked_chunks,
+    chunk_bytes,
+    chunks_of,
+    largest_batch,
+    largest_pages,
+    page_header,
+)
 from garaph_py.io.load import LoadOptions, load
 
 MIB = 1 << 20
@@ -127,7 +137,7 @@ def test_a_damaged_footer_is_an_error_or_counts(tmp_path):
         path.write_bytes(damaged)
         try:
             outcomes.add(largest_pages(path, ["source", "target"]) >= 0)
-            Names(path, "source", coded=False)
+            names_of(path)
         except FormatError as error:
             outcomes.add(str(error).partition("fetch or make")[1])
     assert outcomes == {True, "fetch or make"}
@@ -179,7 +189,7 @@ PLAIN = {"store_schema": False, "use_dictionary": False}
 
 
 def names_of(path, name="source", coded=False):
-    return Names(path, name, coded=coded)
+    return Names(path, chain.from_iterable(checked_chunks(path, [name])), coded=coded)
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
