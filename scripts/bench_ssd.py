@@ -200,7 +200,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
             made.append(super().into(*given, **named))  # type: ignore[arg-type]
             return made[-1]
 
-    from garaph_py.runtime import run as runtime
+    from garaph_py.runtime import carry_out as runtime
 
     runtime.SourceFactory = Seen  # type: ignore[misc]
     graph = opened(path, memory)

@@ -30,10 +30,10 @@ from ..program.converged import has_converged
 from ..program.functions import partial_dtype
 from ..program.monoids import largest
 from ..program.part import bind_on_part
+from ..runtime.carry_out import encoded
 from ..runtime.machine import Machine
 from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import Chosen, RunPlan, executor_of, plan
-from ..runtime.run import encoded
 from .finite import Found, Watch
 from .gather import gather
 from .part_executor import MODES, PartExecutor

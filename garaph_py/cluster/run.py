@@ -24,9 +24,9 @@ from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.part import by_numbers, columns_of, with_columns
+from ..runtime.carry_out import open_saver
 from ..runtime.options import ANY, FINITE, RunOptions, check_run_options
 from ..runtime.result import facts_of, result_of
-from ..runtime.run import open_saver
 from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts

@@ -22,11 +22,11 @@ from ..output.stats import Stats
 from ..program import BoundProgram, VertexProgram
 from ..program.directions import BothBound, bind_directions, directions
 from ..program.elsewhere import Elsewhere
+from .carry_out import carry_out, encoded
 from .debug import interpret
 from .finite import FiniteCheck
 from .options import OFF, RunOptions, check_run_options
 from .result import result_of
-from .run import carry_out, encoded
 from .verify import verifier_of
 
 Array = npt.NDArray[Any]

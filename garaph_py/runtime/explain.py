@@ -21,6 +21,7 @@ from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
 from ..system.arguments import explained
 from ..system.sizes import show_bytes, show_seconds
+from .carry_out import encoded, planned
 from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
 from .past import Past
@@ -34,7 +35,7 @@ from .reckoning import (
     gpu_seconds,
     preparing_seconds,
 )
-from .run import OF_OPTIONS, check_arguments, encoded, ends_by_itself, joined, planned
+from .run import OF_OPTIONS, check_arguments, ends_by_itself, joined
 from .several import several_seconds
 
 ON = {CPU: "the CPU", GPU: "the GPU", HYBRID: "CPU and GPU"}

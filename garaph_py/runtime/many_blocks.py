@@ -22,9 +22,10 @@ from ..program.dtypes import scalars
 from ..program.orientation import gathers_both_ways
 from ..program.vertex_data import Made
 from ..system.memory import available_memory
+from .carry_out import carry_out, encoded
 from .options import RunOptions, check_run_options
 from .result import result_of
-from .run import carry_out, encoded, execute
+from .run import execute
 from .searches import run_searches, without_parents
 from .verify import verifier_of
 

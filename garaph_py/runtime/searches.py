@@ -20,9 +20,9 @@ from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..output.result import Result
 from ..program import BoundProgram, VertexProgram, bind
+from .carry_out import carry_out, encoded
 from .options import RunOptions, check_run_options
 from .result import result_of
-from .run import carry_out, encoded
 
 Array = npt.NDArray[Any]
 

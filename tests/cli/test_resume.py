@@ -108,7 +108,7 @@ def test_a_wrong_answer_is_not_offered_again(shell, stored, monkeypatch, tmp_pat
     def wrong(*_):
         raise gp.errors.VerificationError("wrong")
 
-    monkeypatch.setattr("garaph_py.runtime.run.verifier_of", lambda program: wrong)
+    monkeypatch.setattr("garaph_py.runtime.carry_out.verifier_of", lambda program: wrong)
     status, _, said = shell(*RUN, "--verify")
     assert status == 1
     assert "to write what is missing" not in said

@@ -15,7 +15,7 @@ from garaph_py.executor.modes import PULL, PULL_TILED
 from garaph_py.graph import tiles as tiling
 from garaph_py.pages.memory import PASS_VERTEX_BYTES
 from garaph_py.program import bind
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime import carry_out as runtime
 from garaph_py.storage import directory as store
 from garaph_py.storage.fit import bytes_held
 from garaph_py.system.sizes import show_bytes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.program import bind, carry
-from garaph_py.runtime import run as running
+from garaph_py.runtime import carry_out as running
 from tests.support import twins
 from tests.support.cases import mostly_full
 

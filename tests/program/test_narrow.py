@@ -9,6 +9,7 @@ import garaph_py as gp
 from garaph_py.program import bind, narrow
 from garaph_py.program.dtypes import record_class
 from garaph_py.program.functions import functions
+from garaph_py.runtime import carry_out as carrying_out
 from garaph_py.runtime import plan as planning
 from garaph_py.runtime import run as running
 from garaph_py.runtime.machine import Machine
@@ -138,11 +139,11 @@ def test_what_begins_the_run_is_chosen_once(monkeypatch):
         asked.append(bound.is_narrowed)
         return choose(bound, *others)
 
-    for module in running, planning:
+    for module in carrying_out, planning:
         monkeypatch.setattr(module, "executor_of", noted)
     for mode, is_narrow in ("pull", False), ("auto", True):
         given = narrow.narrowed(bind(gp.apps.SSSP(0), edges())), edges(), RunOptions(mode=mode)
-        bound, chosen = running.planned(*given, Machine.here())
+        bound, chosen = carrying_out.planned(*given, Machine.here())
         assert (bound.is_narrowed, chosen.executor) == (is_narrow, "cpu")
         assert asked == [True]
         asked.clear()
@@ -164,14 +165,14 @@ def test_runs_that_others_continue_or_end_keep_64_bits(tmp_path, tries):
     ],
 )  # fmt: skip
 def test_a_cpu_that_only_pulls_keeps_64_bits(engine, mode, narrows, monkeypatch):
-    planned, used = running.planned, []
+    planned, used = carrying_out.planned, []
 
     def noted(*given):
         bound, plan = planned(*given)
         used.append(bound.is_narrowed)
         return bound, plan
 
-    monkeypatch.setattr(running, "planned", noted)
+    monkeypatch.setattr(carrying_out, "planned", noted)
     result = gp.run(gp.apps.SSSP(0), edges(), device="cpu", options=gp.Options(mode=mode, engine=engine))
     assert result.values.tolist() == [0, 1, 3, 4, narrow.MOST]
     assert used == [narrows]
@@ -188,7 +189,7 @@ def test_the_widest_paths_begin_with_an_extreme(tries):
 @pytest.mark.parametrize("mode", mostly_full(["pull", "push", "notify-pull"], "pull", "push"))
 @pytest.mark.parametrize("sync", [True, False])
 def test_all_modes_agree(mode, sync, monkeypatch):
-    monkeypatch.setattr(running, "may_push", lambda *_: True)  # a CPU that only pulls would keep 64 bits
+    monkeypatch.setattr(carrying_out, "may_push", lambda *_: True)  # a CPU that only pulls would keep 64 bits
     given = twins.skewed(4, 300, 2000)
     weights = np.random.default_rng(1).integers(0, 1 << 33, len(given.sources))
     for top in (1 << 10, 1 << 33):

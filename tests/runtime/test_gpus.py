@@ -100,7 +100,7 @@ def test_the_command(graph_of, devices_for, monkeypatch, tmp_path, capsys):
 def test_a_run_that_loses_a_gpu_is_no_example_of_several(devices_for, graph_of, monkeypatch, fails):
     program, graph, remembered = Hops(HUB), graph_of(GRAPH), []
     devices_for(program, graph, 2)
-    monkeypatch.setattr("garaph_py.runtime.run.remember", lambda *told: remembered.append(told))
+    monkeypatch.setattr("garaph_py.runtime.carry_out.remember", lambda *told: remembered.append(told))
     commit = GpuExecutor.commit_pages
 
     def failing(gpu, *how):

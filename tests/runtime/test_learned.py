@@ -12,8 +12,8 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.program import bind
+from garaph_py.runtime import carry_out as carry_out_
 from garaph_py.runtime import learned
-from garaph_py.runtime import run as run_
 from garaph_py.runtime.learned import DAYS, MOST_KINDS, History, Learned, kind, teach
 from garaph_py.runtime.lessons import Measured
 from garaph_py.runtime.options import RunOptions
@@ -386,7 +386,7 @@ def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
     gp.run(program, graph, iterations=2, options=gp.Options(deterministic=True))
     gp.run(program, graph, iterations=2, report=tmp_path / "report.html")
     assert ways == [ON_CPU]
-    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(carry_out_, "LEAST_GPU_EDGES", 1)
     gp.run(program, graph, iterations=2, device="cpu")
     assert ways == [ON_CPU] * 2
     gp.run(program, graph, iterations=2, options=gp.Options(fetch=False))  # the CPU's answer is on the host
@@ -396,7 +396,7 @@ def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
 def test_a_run_that_leaves_its_answer_on_the_gpu_is_no_example(monkeypatch, folder, large, device_for, graph_of):
     graph, program, ways = graph_of(GRAPH), Hops(HUB), list[object]()
     device_for(program, graph)
-    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(carry_out_, "LEAST_GPU_EDGES", 1)
     monkeypatch.setattr(History, "add", lambda self, called, way, *more: ways.append(way))
     for fetch in (False, True):
         gp.run(program, graph, device="gpu", options=gp.Options(fetch=fetch))
@@ -409,7 +409,7 @@ def test_what_was_measured_on_one_device_counts_whoever_chose_it(monkeypatch, fo
     graph, program = graph_of(GRAPH), Hops(HUB)
     device_for(program, graph)
     large(cpu_frontier=1e12, start=0.0, compile=0.0)
-    monkeypatch.setattr(run_, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(carry_out_, "LEAST_GPU_EDGES", 1)
     assert gp.run(program, graph).stats.device == "cpu"
     for _ in range(3):
         gp.run(program, graph, device="gpu")

@@ -6,9 +6,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.program import bind
+from garaph_py.runtime import carry_out as carry_out_
 from garaph_py.runtime import learned, settled
 from garaph_py.runtime import plan as plan_
-from garaph_py.runtime import run as run_
 from garaph_py.runtime.lessons import Measured
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
@@ -82,7 +82,7 @@ def test_runs_repeat_a_choice_and_learn_nothing_from_it(monkeypatch, device_for,
     graph, program, asked = graph_of(GRAPH), Hops(HUB), []
     device_for(program, graph)
     monkeypatch.setattr("garaph_py.executor.gpu.device.has_driver", lambda: True)
-    for module in plan_, run_:
+    for module in plan_, carry_out_:
         monkeypatch.setattr(module, "LEAST_GPU_EDGES", 1)
     monkeypatch.setattr(learned, "rates", lambda: asked.append("rates") or SLOW_CPU)
     monkeypatch.setattr(learned, "teach", lambda *_: asked.append("lesson"))

@@ -13,4 +13,4 @@ def verdict(on_gpu):
 def auto_takes(monkeypatch, on_gpu=True):
     """Have ``device="auto"`` take the GPU, or the CPU; nobody learns from it."""
     monkeypatch.setattr(TARGET, lambda *_: verdict(on_gpu))
-    monkeypatch.setattr("garaph_py.runtime.run.remember", lambda *_: None)
+    monkeypatch.setattr("garaph_py.runtime.carry_out.remember", lambda *_: None)

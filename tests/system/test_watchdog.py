@@ -13,7 +13,7 @@ import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.native import Kernel, atomic_load, atomic_store, compiler
 from garaph_py.native.threads import ThreadPool
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime import carry_out as runtime
 from garaph_py.system.watchdog import Heartbeat, Watchdog
 from tests.support.compiled import python
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, held_after, memory_for, when_iterations_begin
