@@ -134,7 +134,7 @@ result = gp.run(gp.apps.PageRank(), gp.rmat(4), device="cpu", checkpoint=sys.arg
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("end", "left"),
     [

@@ -287,7 +287,7 @@ WAYS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -338,7 +338,7 @@ def test_a_run_goes_on_from_the_pages_that_it_has_written(monkeypatch, graph, di
         assert (active[page.words] & bits == bits).all()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("after", [1, 4, 9, 17])
 @pytest.mark.parametrize("second", ["cpu", "gpu", "hybrid"])

@@ -64,7 +64,7 @@ def resumed(program, graph, directory, **how):
 # Answers
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("first", ["cpu", "gpu", "hybrid"])
@@ -96,7 +96,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, directory, name):
     program, how = PROGRAMS[name], {"device": "cpu", "sync": True, "iterations": 30}
@@ -143,7 +143,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
     assert differences(nobody, nobody) == f"{DIRECTORY}: not the same"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", mostly_full(["pull", "notify-pull", "push"], "push"))
 def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
@@ -165,7 +165,7 @@ def test_limits_count_all_iterations(graph, directory):
     assert result.values.tobytes() == expected.values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_packed_or_raw_is_the_same_graph(graph, directory):
     program = gp.apps.SSSP(HUB)
     stopped(program, graph, directory, 2, sync=True)
@@ -199,7 +199,7 @@ def test_a_checkpoint_of_something_else_is_refused_by_name(graph, graph_of, dire
         gp.run(gp.apps.PageRank(), graph, checkpoint=directory)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_edge_and_value_counts(directory):
     sources, targets = np.random.default_rng(1).integers(50, size=(2, 300))
     weights = np.arange(300, dtype=np.int32)

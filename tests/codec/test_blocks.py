@@ -54,7 +54,7 @@ def stored_block(path, name, block):
 # Round trips
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("saved", ENCODINGS)
 @pytest.mark.parametrize("opened", ENCODINGS)
@@ -79,7 +79,7 @@ def test_what_does_not_fit_stays_raw(tmp_path):
         assert equal(graph, store.open(path, encoding="packed"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=40, deadline=None)
 @given(
     edges=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(-9, 2**31)), max_size=300),

@@ -94,7 +94,7 @@ def sample(draw, pool):
     return kind, dtype, length, *unpadded(pack(array, kind, pool, offsets)), masks
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=200)
 @given(st.data())
 def test_any_damage_that_is_found_by_number_is_found(pool, data):

@@ -30,7 +30,7 @@ def use_all(graph):
     assert graph.in_degrees.sum() == graph.out_degrees.sum() == graph.m
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_is_made_once_and_counted():
     graph = made()
     before = graph.nbytes

@@ -160,7 +160,7 @@ def test_dictionaries_that_have_changed_are_for_python(change):
     assert Reader(rows, 3, False).numbers(3 + change, "w", 1) is None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(rows=ROWS)
 def test_all_values_are_read(rows):
     data = [each for row in rows for each in row.values()]

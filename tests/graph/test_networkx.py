@@ -76,7 +76,7 @@ def outcome(make, graph, **options):
     return rows, sorted(made.ids.array().tolist()), made.directed, made.m, made.edge_dtype
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(deadline=None)
 @given(graph=graphs(), weight=st.sampled_from(["weight", None]), options=st.sampled_from([{}, {"drop_parallel": True}]))
 def test_the_edges_are_those_that_networkx_lists(graph, weight, options):

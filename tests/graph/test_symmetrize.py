@@ -31,7 +31,7 @@ def counts_of(graph):
     return Counter((u, v, value) for (u, v), found in lists.items() if u <= v for value in found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(deadline=None)
 @given(st.lists(st.tuples(VERTICES, VERTICES, st.integers(0, 2)), min_size=1), st.sampled_from(list(VALUES)))
 def test_equal_edges_in_both_directions_become_one(edges, kind):

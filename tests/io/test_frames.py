@@ -31,7 +31,7 @@ def test_integers_of_every_type_of_pandas(build, kind):
     assert equal(graph, gp.from_edges([1, 2], [2, 9], [3, 4], directed=False))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3)), min_size=1))
 @settings(max_examples=30, deadline=None)
 def test_edges_survive_the_way_through_frames(rows):

@@ -190,7 +190,7 @@ def test_bytes_are_read_from_disks_alone(factory, graph, place):
         assert 0 < read[1] <= read[2] <= 2 * read[1]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @places
 def test_two_threads_read_side_by_side(factory, graph, place):
     own, failed = factory(place).into(PAGE_EDGES), []

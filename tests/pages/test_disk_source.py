@@ -56,7 +56,7 @@ def test_answers_are_those_of_memory(saved, room):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_is_read_is_what_is_needed(saved):
     graph, path, encoding = saved
     stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
@@ -95,7 +95,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
         data.write_bytes(whole)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
@@ -181,7 +181,7 @@ def shape_of(edges):
     return edges.sources.data if edges.sources.codec == "raw" else edges.sources.records[["base", "widths"]]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_threads_share_the_pages_that_stay(source):
     """Each thread has its own order and buffers, and gets the pages that it asked for."""
     whole, buffers = [], []
@@ -323,7 +323,7 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
     pages.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_small_blocks_apart_from_each_other(tmp_path):
     """Every other list is needed: read block by block, they take more room than all lists together."""
     n = 1025
@@ -368,7 +368,7 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
     assert not begins_where(offsets, first, last, masks)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_too_little_memory_says_how_much_is_needed(saved):
     _, path, _ = saved
     run_with(

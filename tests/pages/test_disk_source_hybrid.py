@@ -20,7 +20,7 @@ from tests.support.verdicts import auto_takes
 from ..support.runs import run_with
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])

@@ -20,7 +20,7 @@ from tests.support.stored_graphs import forge, hub, opened
 from ..support.runs import run_with
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("room", [150_000, 500_000])
@@ -41,7 +41,7 @@ def test_push_follows_out_edges_from_disk(saved, room, sync):
                 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_auto_pushes_from_disk_and_takes_no_turns(saved):
     graph, path, _ = saved
     stored = opened(path, 300_000)
@@ -126,7 +126,7 @@ def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
         run_with(sssp, loaded, mode="push")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_no_memory_between_two_that_do_is_refused(saved):
     """A push reads edge values, with amounts of memory from the least that opens the graph to enough for all values."""

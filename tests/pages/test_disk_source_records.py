@@ -55,7 +55,7 @@ def elements_of(offsets, vertices):
     return np.concatenate([np.arange(offsets[v], offsets[v + 1]) for v in vertices])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @PACKED
 def test_every_run_can_be_read_alone(saved, pages):
     check_that_runs_are_read_alone(saved[0], pages)
@@ -251,7 +251,7 @@ def test_of_raw_edges_the_sectors_of_the_lists_are_read(tmp_path, read_like_larg
         assert 0 < found.stats.iterations[0].from_disk <= 1.02 * need
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["push", "notify-pull", "auto"])
 def test_answers_are_those_of_a_run_in_memory(large, mode):
     graph, path = large
@@ -260,7 +260,7 @@ def test_answers_are_those_of_a_run_in_memory(large, mode):
         np.testing.assert_array_equal(in_little(path, program, mode=mode).values, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_runs_at_once_have_the_right_answers(large):
     graph, path = large
     expected, stored, found = run_with(gp.apps.SSSP(hub(graph)), graph, device="cpu").values, opened(path, 300_000), []
@@ -281,7 +281,7 @@ def test_two_runs_at_once_have_the_right_answers(large):
         np.testing.assert_array_equal(values, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_gpu_and_the_cpu_read_records_by_sectors(device_for, graph_of, monkeypatch, tmp_path, directed):
     graph, program = graph_of(GRAPH, weighted=False, directed=directed), Quiet(HUB)

@@ -112,7 +112,7 @@ def test_a_read_under_way_keeps_what_it_needs(saved, pages):
     assert decoded(pages.edges(pages.pages[0]), into.offsets, 3 * RUN) == into.neighbours[3 * RUN]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @PACKED
 def test_parts_are_kept_where_they_leave_room(saved):
     """Not where memory is so short that a page would have none, nor where all edges fit."""
@@ -197,7 +197,7 @@ def test_what_parts_take_may_leave_just_enough_for_pages(tmp_path, monkeypatch, 
     assert bool(memory.EdgeMemory(arrays, False, needs).parts) == kept
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [False, True])
 def test_few_vertices_read_few_sectors(tmp_path, monkeypatch, directed):
     graph = gp.rmat(15, 16, directed=directed, weights=(1, 255))

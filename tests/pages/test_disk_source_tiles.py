@@ -104,7 +104,7 @@ def test_tiles_are_for_one_run(saved, monkeypatch):
     assert PULL_TILED not in {step.mode for step in gp.run(program, stored, device="cpu").stats.iterations}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_room_for_tiles_is_named_before_the_run(saved):
     graph, path = saved["float64"]
     program = gp.apps.SSSP(hub(graph))

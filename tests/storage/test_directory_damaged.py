@@ -37,7 +37,7 @@ def test_flipped_bytes_are_detected(either, step):
     assert outcome(either, graph) == "equal"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @every
 @pytest.mark.parametrize("either", mostly_full(["raw", "packed"], "packed"), indirect=True)
 def test_truncation_is_detected(either, step):

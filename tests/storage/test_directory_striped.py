@@ -51,7 +51,7 @@ def names(*directories):
 # Round trips
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=12, deadline=None)
 @given(
     edges=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(-9, 9)), max_size=300),

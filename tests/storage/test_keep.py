@@ -63,7 +63,7 @@ print(graph.nbytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_raw_edges_are_packed_within_the_memory(tmp_path):
     """There are three arrays of 8 MB. All fit if packed; raw, not even two would fit."""
     m = 2_000_000

@@ -131,7 +131,7 @@ def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, 
         assert os.listdir("/proc/self/fd") == handles
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_next_opening_removes_what_is_left_in_the_graph_directory(tmp_path, monkeypatch):
     stored_on(tmp_path / "whole", ".")
     points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "."))

@@ -385,7 +385,7 @@ LARGE = {
 """Files of `MANY` edges. Compressed, equal edges take a few kilobytes."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", mostly_full(LARGE, "edges.npy", "edges.tsv.zst", "edges.parquet"))
 def test_memory_stays_within_what_is_allowed(tmp_path, name):
     memory = 112 << 20
@@ -423,7 +423,7 @@ def test_different_names_stay_within_what_is_allowed(tmp_path, memory, stored):
     assert peak < 1.1 * memory
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_long_names_stay_within_what_is_allowed(tmp_path):
     """A name of a megabyte in 500 rows, of a Parquet file of a few kilobytes that does not say it is a dictionary."""
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(500, np.int32)), pa.array(["a" * (1 << 20)]))

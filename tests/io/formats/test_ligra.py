@@ -102,7 +102,7 @@ def test_cut_off_files(tmp_path, name):
     cut_everywhere(tmp_path / name, SAMPLES[name], lambda graph: edges_of(graph) == edges_of(whole), b"30")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(contents=NOISE)

@@ -96,7 +96,7 @@ def test_cut_off_files(tmp_path):
     cut_everywhere(tmp_path / "g.graph", METIS, lambda graph: edges_of(graph) == edges_of(whole), b"30")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @HOSTILE
 @given(contents=NOISE)
 def test_random_files(tmp_path, contents):

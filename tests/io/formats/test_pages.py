@@ -69,7 +69,7 @@ def pyarrows(column):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dictionary", [False, True, ["target"]])
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
 def test_chunks_are_those_that_pyarrow_tells(tmp_path, compression, dictionary):
@@ -124,7 +124,7 @@ def test_a_footer_that_pyarrow_does_not_survive(tmp_path):
         import_file(path, tmp_path / "graph", ImportOptions(), memory=100 * MIB)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_damaged_footer_is_an_error_or_counts(tmp_path):
     rng, path = random.Random(1), tmp_path / "edges"
     pq.write_table(CODED, path, row_group_size=50)

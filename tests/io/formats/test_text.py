@@ -168,7 +168,7 @@ def test_a_first_edge_that_looks_like_a_header_is_not_dropped(tmp_path):
         read(path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_lines_without_edges_take_little_time(tmp_path):
     path = tmp_path / "edges.txt"
     path.write_bytes(b"1 2\n" + b"\n" * (16 << 20) + b"2 3\n")
