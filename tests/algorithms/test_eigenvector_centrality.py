@@ -59,7 +59,7 @@ def test_bad_arguments():
             gp.algorithms.eigenvector_centrality(gp.from_edges([0], [1]), tol=tol)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["raw", "packed", "disk"])
 def test_an_undirected_path_takes_few_iterations(tmp_path, encoding):
     n = 40

@@ -30,7 +30,7 @@ def test_networkx_has_the_same(seed):
     np.testing.assert_allclose(found.column("authority"), [authorities[k] for k in range(40)], atol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("weight", [True, False])
 def test_they_are_singular_vectors(tmp_path, weight):
     u, v, w = random_edges(9, 50, 400)

@@ -73,7 +73,7 @@ def network():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_heat_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)
@@ -239,7 +239,7 @@ def test_weighted_ranks_are_the_same_everywhere(graph_of, flows, tmp_path, place
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
     edges = twins.skewed(9, 2000, 9000)
     result = gp.run(gp.apps.PageRank(dtype=np.float32), graph_of(edges), verify=True)
@@ -375,7 +375,7 @@ def test_a_program_in_the_wrong_place_or_misspelt(module, name, advice):
         getattr(module, name)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("weights", [None, (1, 9)])
 def test_jumps_to_one_vertex_need_no_number_for_each(weights):
     """A mapping with one vertex runs another program than one with two, of which one has 0; the bits are the same."""

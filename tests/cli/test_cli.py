@@ -100,7 +100,7 @@ def test_output_files(garaph: Shell, edges: Path, tmp_path: Path, suffix: str) -
         assert np.load(target)["level"].tolist() == [1, 2, 3, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_program_from_a_file(garaph: Shell, edges: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PROGRAM)
     status, out, _ = garaph(
@@ -243,7 +243,7 @@ def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatc
     assert err.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
     script = """
 import sys

@@ -89,7 +89,7 @@ def test_an_output_that_fails_does_not_lose_the_answer(shell, stored, full, tmp_
     assert (tmp_path / "again.csv").read_text() == ranks
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_kill_between_two_outputs_does_not_either(stored, tmp_path):
     text = (
         "import os, signal, sys; from garaph_py import cli; from garaph_py.output.result import Result\n"
@@ -114,7 +114,7 @@ def test_a_wrong_answer_is_not_offered_again(shell, stored, monkeypatch, tmp_pat
     assert "to write what is missing" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_standard_output_is_an_output_too(stored, tmp_path):
     with open("/dev/full", "w") as full:
         command = [*GARAPH, *RUN]
@@ -125,7 +125,7 @@ def test_standard_output_is_an_output_too(stored, tmp_path):
     assert (tmp_path / "checkpoints").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_reader_that_has_seen_enough_does_not_keep_them(stored, tmp_path):
     text = f"{shlex.join([*GARAPH, *RUN])} --top 60 | head -0"
     subprocess.run(["bash", "-c", text], cwd=tmp_path, check=True)

@@ -43,7 +43,7 @@ def test_errors_print_as_one_line() -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_command_escapes_names(garaph: Shell, tmp_path: Path) -> None:
     folder = tmp_path / EVIL.replace("/", "")
     folder.mkdir()
@@ -86,7 +86,7 @@ def test_log_messages_are_one_line() -> None:
     assert OneLine("%(name)s: %(message)s").format(record) == f"garaph_py: {printable(EVIL)}: slow"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_letters_that_the_terminal_lacks(tmp_path: Path, encoding: str) -> None:
     edges = os.fsencode(tmp_path / "zoë") + b"\xff.tsv"

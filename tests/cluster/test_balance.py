@@ -240,7 +240,7 @@ def test_a_move_changes_no_bit(name, slow_workers):
     assert edges[first] > 0.6 * edges[second]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_run_on_one_worker_spreads_to_one_that_joins(slow_workers, dies):
     """A run whose only worker dies goes on from the state that the client has."""
@@ -296,7 +296,7 @@ def test_a_worker_dies_while_parts_move(when, slow_workers):
     assert "worker 1" not in conductor.addresses
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_parts_of_a_partition_move_whole(slow_workers, tmp_path, monkeypatch):
     graph, program = rmat(), gp.apps.PageRank(stop="never")
     gp.save(graph, tmp_path / "g")

@@ -67,7 +67,7 @@ def test_what_a_program_has_at_the_start_it_may_have(kind, number):
     assert np.isnan(values[20_006]) if np.isnan(number) else np.isinf(values[20_006])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_infinite_identity_allows_infinity():
     assert np.isinf(run(Nearest())[0]).any()
 

@@ -73,7 +73,7 @@ def test_every_mode(mode):
     assert_same(gp.apps.BFS(int(edges.out_degrees.argmax())), graph, mode)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_packed_and_from_disk(tmp_path):
     graph, edges = rmat()
     program = gp.apps.BFS(int(edges.out_degrees.argmax()))

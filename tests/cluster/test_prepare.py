@@ -45,7 +45,7 @@ def test_bytes_sent_are_at_most_a_tenth_more_than_those_of_the_mirrors():
         assert nbytes <= one.sent <= 1.1 * nbytes
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_workers_change_no_bit(graph, seed, free_copies, monkeypatch):
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)

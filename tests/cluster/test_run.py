@@ -133,6 +133,7 @@ def test_the_command(client, graph, monkeypatch, capsys, tmp_path):
     assert "--explain is about a run on this machine; leave --cluster out" in capsys.readouterr().err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_divided", [False, pytest.param(True, marks=pytest.mark.full)], ids=["graph", "partition"])
 def test_a_killed_client_resumes(client, graph, monkeypatch, tmp_path, is_divided):
     """The command is killed (SIGKILL) once it has a checkpoint, and resumed on the cluster and on this machine; a
@@ -198,6 +199,7 @@ gp.run(Endless(start=5), gp.rmat(10, 16, seed=3), cluster={address!r}, iteration
 """
 
 
+@pytest.mark.full
 def test_a_killed_client_leaves_no_memory_taken(client, graph):
     """The next run gets it. `test_runs` shows that workers need no next run for that."""
     script = ENDLESS.format(address=client.scheduler.address)

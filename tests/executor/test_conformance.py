@@ -48,7 +48,7 @@ def graph(graph_of):
     return graph_of(GRAPH, weighted=False)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @kinds
 @programs
@@ -118,7 +118,7 @@ def test_an_order_of_pages_changes_no_bit(device_for, graph, kind, monkeypatch):
     assert all(any(pages == [v for v in order if v in pages] for order in ordered) for pages in found)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @kinds
 @pytest.mark.parametrize("first", KINDS)
@@ -196,7 +196,7 @@ def test_it_gives_everything_back(device_for, graph, kind):
         assert at_work("") == before
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @kinds
 def test_reported_values_are_one_a_vertex(device_for, graph, kind):
     with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:

@@ -41,7 +41,7 @@ def run(program, graph, **how):
     return run_with(program, graph, **given)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
@@ -83,7 +83,7 @@ def divided(monkeypatch):
     monkeypatch.setattr(Rates, "share", lambda self, waiting: int(rng.integers(waiting + 1)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -179,7 +179,7 @@ class InTurns(Quiet):
         return value
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
@@ -322,7 +322,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
     assert result.stats.iterations[-1].device == "cpu"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("at", range(12))
 @pytest.mark.parametrize("helps", [True, False])

@@ -148,7 +148,7 @@ def half_done(monkeypatch):
     return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 1, 9, 40])
 @pytest.mark.parametrize(

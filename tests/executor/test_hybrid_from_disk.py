@@ -121,7 +121,7 @@ def searched(request, tmp_path_factory):
     return opened(path, 1 << 20), [2, 3] if directed else [4, 8]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [Quiet, pytest.param(Lengths, marks=pytest.mark.slow)])
 def test_a_search_on_a_gpu_reads_no_more(searched, device_for, kind):
     """Although buffers for the lists along which the GPU pushes take memory, which a run on the CPU has for edges."""

@@ -202,7 +202,7 @@ def test_a_wrong_spec_is_one_error_that_names_the_key(spec_of: Any, tmp_path: Pa
         experiment.read(tmp_path / "other.toml")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_end_to_end(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     out, spec = tmp_path / "out", spec_of(SWEEP + PLOTS)
     heard: list[Any] = []
@@ -275,7 +275,7 @@ def test_combinations_do_not_share_derived_arrays(spec_of: Any, no_machine: None
     assert modes == {("auto", "pull"), ("pull-tiled", "pull-tiled"), ("pull", "pull")}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_programs_of_ones_own_and_graphs_beside_the_spec(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PROGRAM)
     (tmp_path / "edges.tsv").write_text("1\t2\n2\t3\n")

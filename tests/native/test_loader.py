@@ -55,7 +55,7 @@ print(y[0] == expected)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(os.sysconf("SC_PAGE_SIZE") != 4096, reason="the holes are made for pages of 4 KiB")
 def test_sections_are_adjacent_in_fragmented_memory():
     """Free pages are 4 GiB apart, as after a GPU's driver has reserved address space; MCJIT would abort."""
@@ -83,7 +83,7 @@ except MemoryError:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/statm")
 def test_llvm_does_not_end_a_process_with_too_little_memory(tmp_path):
     """LLVM calls abort() if it gets no memory, and 2000 kernels take more than the megabyte that is left."""

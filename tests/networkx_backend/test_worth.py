@@ -43,7 +43,7 @@ def test_a_function_that_may_end_early_is_not_worth_a_conversion(name):
     assert "sooner than" in worth.should_run(name, (path(worth.PASS_EDGES).to_directed(),), {})
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_pass_is_worth_it_even_if_nothing_is_cached(monkeypatch):
     monkeypatch.setattr(nx.config, "cache_converted_graphs", False)
     assert worth.should_run("connected_components", (path(worth.PASS_EDGES),), {}) is True

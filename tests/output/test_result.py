@@ -156,7 +156,7 @@ def test_top_of_distances_ends_with_unreached_vertices(dtype):
     assert answer.top(6, smallest=True) == [("s", 0), ("b", 1), ("c", 2), ("a", 3)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("program", [gp.apps.BFS, gp.apps.SSWP])
 def test_unreached_vertices_are_not_among_the_smallest(program):
     answer = gp.run(program("s"), gp.from_edges(["s", "x"], ["a", "y"]))

@@ -153,7 +153,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("body", ALLOWED)
 def test_what_can_be_compiled_is_not_refused(body):
     check(program(body)())
@@ -177,7 +177,7 @@ MEANING = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("value", ["np.float32", "np.float64"])
 def test_compiled_programs_compute_what_python_does(value):
     """One program has all bodies of the table, because compiling takes most of the time."""

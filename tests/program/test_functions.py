@@ -26,7 +26,7 @@ class Boosted(gp.apps.PageRank):
         return rank / max(out_degree, float(1))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_program_may_extend_another():
     result = gp.run(Boosted(damping=0.5, boost=4, dtype=np.float32), RING, iterations=1)
     np.testing.assert_allclose(result.values, [0.5 * 4 / 3 + 0.5 / 3] * 3, rtol=1e-6)
@@ -90,7 +90,7 @@ def test_a_program_typed_into_a_session_runs():
     assert gp.run(kind(), RING, iterations=1).values.tolist() == [6, 2, 4]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_threads_may_compile_programs_at_once():
     def run(factor):
         text = textwrap.dedent(f"""

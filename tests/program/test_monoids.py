@@ -31,7 +31,7 @@ def test_unified_operations(monoid, wanted):
     assert add(add(add(identity, 1), 2), 3) == add(1, add(2, 3)) == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_vertices_without_in_edges_have_the_identity():
     star = gp.from_edges([0, 1, 2], [3, 3, 3])
     kind = derived(sum=OPERATIONS["own with a name"][0], init=lambda self, id: id + 1)
@@ -85,7 +85,7 @@ def add_both(left, right):
     return left.mass + right.mass * float(1), left.count + right.count
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("monoid", [gp.add, gp.Monoid(add_both, (0, 0))])
 def test_fields_are_summed_one_by_one_or_by_the_users_function(monoid):
     graph = gp.from_edges([0, 1, 2, 3, 4], [5, 5, 5, 6, 6])

@@ -225,7 +225,7 @@ def test_another_gpu_starts_anew():
     assert (other.rates, other.doubts, other.architecture) == ({"cpu_all": 1e8}, {}, "sm_90")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_processes_that_learn_at_once_leave_a_whole_file(folder):
     script = (
         "from garaph_py.runtime.learned import teach\nfor k in range(40): teach({'call': 0.01 + 0.002 * k}, 'sm_90')"
@@ -375,7 +375,7 @@ def large(monkeypatch):
     return lambda **known: monkeypatch.setattr(learned, "rates", lambda: Rates(**known))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
     large(cpu_all=1e12)
     graph, program, ways = gp.rmat(8), gp.apps.PageRank(), list[object]()

@@ -149,7 +149,7 @@ def test_programs_that_are_compiled_to_different_code(graph):
     assert_same(table, programs, graph, iterations=3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_numbers_for_each_vertex(graph):
     """Personalizations of several vertices, which are columns of the vertices' data."""
     programs = [apps.PageRank(personalization={source: 1, 5: 2}) for source in SOURCES]
@@ -219,7 +219,7 @@ def test_levels_beyond_a_byte(graph_of):
     np.testing.assert_array_equal(table[150].column("level"), np.where(np.arange(n) < 150, -1, np.arange(n) - 150))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_blocks_that_fit_memory(graph, monkeypatch):
     widths, run_block = [], many_blocks.run_block
 

@@ -58,7 +58,7 @@ def graphs(tmp_path_factory):
     return [graph, graph.packed(), *(opened(folder / encoding, 8 << 20) for encoding in ("raw", "packed"))]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_out_neighbours_are_gathered(graphs):
     sums, degrees = np.zeros(300, np.int64), np.bincount(EDGES.sources, minlength=300)
     np.add.at(sums, EDGES.sources, (EDGES.targets + 1) * VALUES)
@@ -92,7 +92,7 @@ def test_only_programs_that_read_edge_values_need_them(graphs):
             call(Ahead(), without, iterations=1, device="cpu")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_undirected_graphs_are_their_own_reverse():
     graph = gp.from_edges([0, 1], [1, 2], directed=False)
     assert list(gp.run(Ahead(), graph, iterations=1, device="cpu").values) == [2001, 4002, 2001]

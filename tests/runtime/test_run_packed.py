@@ -101,7 +101,7 @@ def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
     assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_integers_that_do_not_fit_stay_raw(graph_of):
     assert_exact(gp.run(gp.apps.SSSP(hub(edges)), packed, threads=2), twins.sssp(edges, hub(edges)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @modes
 @pytest.mark.parametrize("engine", ["auto", "garaph"])

@@ -66,7 +66,7 @@ def test_done_is_not_used_asynchronously(graph_of):
     assert {i.edges for i in result.stats.iterations} == {30000}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", mostly_full(MODES, "notify-pull"))
 def test_aggregate_and_converged(graph_of, mode):
     rng = np.random.default_rng(43)
@@ -239,7 +239,7 @@ class Balance(gp.VertexProgram):
         return acc + id * in_degree + out_degree / n - old
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", mostly_full(MODES, "notify-pull"))
 def test_every_argument(graph_of, mode):
     edges = twins.skewed(47, 300, 2000, "float64")

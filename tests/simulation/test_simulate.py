@@ -357,7 +357,7 @@ def test_both_together_nearly_reach_the_sum_of_their_rates():
     assert ideal * 0.99 <= both <= ideal * 1.1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_paper_is_met_where_it_was_calibrated():
     """The paper's results that follow from the calibration are met too; scripts/simulations/README.md lists them."""
     spec = read_spec(SPECS / "table2.toml")

@@ -175,6 +175,7 @@ def run_on_three(everybody_works):
     return run
 
 
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("case", mostly_kept(EXACT))
 @ways

@@ -151,7 +151,7 @@ def test_a_listener_hears_of_the_supersteps_of_a_call(calls):
     assert 0 < len(calls) < 50
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_stops_after_a_while(calls, no_hurry, monkeypatch):
     """So that an interrupt is heard; the next call goes on."""
     graph, program = graph_of("path"), gp.apps.BFS(0)
@@ -177,7 +177,7 @@ def test_nobody_looks_for_waiting_vertices_after_the_last_bucket(calls, no_hurry
     assert "open_bucket" not in launched
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("called", ["SSSP", "SSWP"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_buckets_of_any_kind_of_numbers_have_many_vertices(calls, dtype, called):

@@ -57,7 +57,7 @@ def test_exact_answers_are_one_and_the_same(example, case, mode, sync):
             assert run.stats.converged
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("mode", MODES)
 @floating
@@ -97,7 +97,7 @@ def test_the_papers_engine_gives_the_same_answers(example, case):
         assert_close(run, case.twin(edges, ITERATIONS))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_papers_engine_switches_at_one_half(graph_of):
     edges = twins.skewed(21, 2000, 40000)
     run = run_with(EXACT[0].program(edges), graph_of(edges), engine="garaph")
@@ -120,7 +120,7 @@ def test_asynchronous_runs_need_no_more_iterations(graph_of):
     assert len(at_once.stats.iterations) == 2  # in the order of the path; and one that changes nothing
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_pages_nobody_notified_are_skipped(graph_of):
     path = twins.Edges(500, np.arange(499), np.arange(1, 500))
     run = run_with(EXACT[0].program(path), graph_of(path), mode="notify-pull", page_edges=50, threads=2)

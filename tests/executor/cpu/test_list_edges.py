@@ -46,7 +46,7 @@ def stored(request, tmp_path_factory, graph_of):
     return graph, opened(path, 1 << 18)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [Quiet, Lengths])
 @pytest.mark.parametrize("room", [64, 1 << 20])
 @pytest.mark.parametrize("share", [0.01, 1.0])

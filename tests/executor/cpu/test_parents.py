@@ -41,7 +41,7 @@ def expected(graph, steps, lengths=None):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("packed", mostly_full([False, True], "False"))
 @pytest.mark.parametrize("weighted", mostly_full([False, True], "True"))  # other tests here have neither

@@ -65,7 +65,7 @@ def test_sums_begin_with_a_cache_line(n, kind):
     assert not n or address_of(sums) % 64 == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_order_does_not_change_the_sums(graph_of, monkeypatch):
     """A sum has the same terms in the same order however destinations are divided."""
     graph = graph_of(twins.skewed(67, N, 120_000), directed=False)
@@ -175,7 +175,7 @@ def test_floats_equal_their_twin_and_themselves(graph_of, case):
         assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", mostly_kept(case for case in EXACT if case.name != "BFS"))
 def test_exact_answers_are_the_same(graph_of, case):
     edges, graph = example_of(graph_of, case, m=400_000)
@@ -183,7 +183,7 @@ def test_exact_answers_are_the_same(graph_of, case):
     assert_exact(run, case.twin(edges))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     chain = twins.Edges(65540, np.array([0, 5]), np.array([5, 65537])).both_ways()
     graph = graph_of(chain, directed=False)

@@ -36,7 +36,7 @@ def example(case, seed=41, n=9000, m=30000):
     return (edges.both_ways(), graph_of(edges, directed=False)) if case.symmetric else (edges, graph_of(edges))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -216,7 +216,7 @@ ROWS += [pytest.param(*more, marks=pytest.mark.full) for more in (
 )]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("program", "weights", "packed"), ROWS)
 def test_rows_are_pushed_column_by_column(program, weights, packed):
     """Half of all edges lead to one vertex, whose row the threads change at the same time."""

@@ -124,7 +124,7 @@ def graph():
     return graph_of(edges_of())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_forced_push_follows_one_pull_and_agrees_with_pulls(graph):
     pull, push = (run_with(Core(), graph, mode=mode, threads=3) for mode in (PULL, PUSH))
     assert pull.values.tobytes() == push.values.tobytes()
@@ -151,7 +151,7 @@ def test_integers_are_the_same_after_every_iteration(program, directed, encoding
             assert frontiers(pull) == frontiers(push)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize(
     ("program", "rounding"),
@@ -195,7 +195,7 @@ def test_graphs_of_all_shapes(shape):
         assert frontiers(pull) == frontiers(push)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_auto_pushes_once_a_pull_has_made_the_sums(graph):
     rows = run_with(Core(), graph).stats.iterations
     few = [row.number for row in rows if row.f <= DELTAS_THRESHOLD]
@@ -204,7 +204,7 @@ def test_auto_pushes_once_a_pull_has_made_the_sums(graph):
     assert run_with(Core(), graph).values.tobytes() == run_with(Core(), graph, engine="garaph").values.tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_tiles_make_sums_too():
     graph = graph_of(edges_of())
     expected = run_with(Core(), graph, mode=PULL_TILED)
@@ -289,7 +289,7 @@ def test_an_asynchronous_run_does_not_push(graph):
     np.testing.assert_array_equal(run.values, run_with(Core(), graph).values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_total_needs_all_vertices(graph):
     class Counting(Core):
         total = int

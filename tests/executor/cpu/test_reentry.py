@@ -70,7 +70,7 @@ def test_answers_are_those_of_runs_in_memory(tmp_path, program, directed, encodi
     assert sum(i.from_disk for i in reentered(run)) < sum(i.from_disk for i in run.stats.iterations)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_search_along_long_paths_reads_each_page_a_few_times(tmp_path):
     graph = stored(grid(False), tmp_path / "g")
     run = run_with(gp.apps.BFS(0), graph, device="cpu", page_edges=3000)

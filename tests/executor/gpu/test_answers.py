@@ -79,7 +79,7 @@ def order(request):
     return request.param
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_phases_copy_no_values(device_for, graph_of, order):
     """Each phase takes the answer of the one before; only the last answer comes to the host."""
     graph = graph_of(WEIGHTED)
@@ -279,7 +279,7 @@ def test_if_the_gpu_fails_the_cpu_gets_the_parameter(device_for, graph_of, monke
     np.testing.assert_array_equal(second.values, expected.values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("how", [{"device": "cpu"}, {"device": "hybrid"}, {"debug": True}, {"checkpoint": "points"}])
 def test_other_runs_have_their_answer_on_the_host(device_for, graph_of, tmp_path, how):
     """They take a parameter from the GPU as well."""

@@ -56,7 +56,7 @@ def assert_on_gpu(found, expected):
     np.testing.assert_array_equal(found.values, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_cpu_does_it_where_it_is_faster(device_for, graph, expected, monkeypatch):
     device_for(Labels(), graph)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e-3))

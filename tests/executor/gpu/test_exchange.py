@@ -336,7 +336,7 @@ def run_late(devices_for, graph, monkeypatch):
     return begin
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("count", [2, 5])
 @processors

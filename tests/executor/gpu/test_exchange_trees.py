@@ -89,7 +89,7 @@ def test_all_leave_out_the_edges_of_the_same_tree(devices_for, monkeypatch):
     assert len(np.unique(found.values)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @counts
 def test_the_mode_may_be_asked_for(devices_for, graph, expected, count):
     devices_for(Labels(), graph, count)
@@ -163,7 +163,7 @@ def run_late(devices_for, graph, expected):
     return begin
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @counts
 @processors

@@ -144,7 +144,7 @@ def mainland(n=20000, island=700):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
 @pytest.mark.parametrize("edges", [twins.Edges(20000, *path(20000)), mainland()], ids=["most", "few"])

@@ -113,6 +113,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     return begin
 
 
+@pytest.mark.full
 @pytest.mark.spread
 def test_answers_do_not_depend_on_timing(run):
     run()

@@ -155,7 +155,7 @@ def test_sums_of_any_graph_in_any_pages(as_warps, degrees, page_edges):
     assert_sums(degrees, page_edges, 1, as_warps)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @WAYS
 @given(st.lists(st.integers(0, 40), min_size=60, max_size=300), st.integers(1, 3000))
 def test_sums_of_pages_of_whole_words(as_warps, degrees, page_edges):

@@ -111,7 +111,7 @@ def graph(request):
     return gp.from_edges(edges.sources, edges.targets, lengths, vertices=range(edges.n), directed=request.param)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("transfers", ["hybrid", "copied", "compacted", "zero-copy"])
 @pytest.mark.parametrize("program", [Quiet(0), Lengths(0), Weighed(9), Peeled(4)], ids=lambda it: type(it).__name__)
 def test_the_answer_is_the_cpus_however_much_stays(device_with_lists, graph, program, transfers):
@@ -142,7 +142,7 @@ def test_what_fits_is_copied_once_and_later_runs_find_it(device_with_lists, grap
     assert moved(second) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_with_less_room_some_partitions_are_copied_again(device_with_lists, graph):
     device_with_lists(Quiet(0), graph)
     engine, how = f"{SMALL},transfers=copied,combine=no", {"sync": True, "gpu_memory": "170KiB"}
@@ -152,7 +152,7 @@ def test_with_less_room_some_partitions_are_copied_again(device_with_lists, grap
     assert 0 < moved(found) < moved(run_with(Quiet(0), graph, engine=engine, **how))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_of_another_engine_takes_the_memory(device_with_lists, graph):
     driver, wanted = device_with_lists(Quiet(0), graph), run_with(Quiet(0), graph, device="cpu").values
     for engine in f"{SMALL},keep=yes", "emogi", f"{SMALL},keep=yes", "auto", f"{SMALL},keep=yes":

@@ -96,7 +96,7 @@ def test_otherwise_edges_are_copied(run, graph, options):
     assert sum(row.to_device for row in rows) >= graph._arrays.in_edges.edge_bytes
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("share", [0.2, 0.5])
 @pytest.mark.parametrize("iterations", [None, 100])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

@@ -109,7 +109,7 @@ def test_pages_are_copied_and_lists_are_read_packed(run, graph, name, share):
     assert held_after(driver, graph) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_lists_of_pages_that_stay_are_read_there(run, undirected):
     """The larger the share, the less a push reads in host memory."""
     read, graph = [], undirected

@@ -409,7 +409,7 @@ def test_another_graph_gives_way_to_out_edges(device_for):
 # Failures.
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "memcpy_htod", "mem_alloc", "array"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, call, device):

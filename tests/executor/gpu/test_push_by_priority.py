@@ -96,7 +96,7 @@ def test_synchronous_supersteps_take_all_vertices(device_for, graph):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [pytest.param(Flat, marks=pytest.mark.full), Farthest])
 def test_any_order_leads_to_the_answer(device_for, kind):
     graph = grid(SIDE // 2)  # in the worst order, the work grows much faster than the grid
@@ -114,7 +114,7 @@ def test_vertices_that_wait_stay_active_when_a_launch_ends(device_for, graph, mo
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("left", [1, 6, 60, 200])
 def test_a_failing_device_costs_no_answer(device_for, graph, monkeypatch, device, left):

@@ -174,7 +174,7 @@ def test_auto_makes_the_order_once_it_pays(device_for, case, monkeypatch):
     assert driver.launched[-1][0] != "collect"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_programs_in_turns(device_for, graph_of):
     """With edge values and without; in hub order and in the given one."""
     graph = graph_of(WEIGHTED)

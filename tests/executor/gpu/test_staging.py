@@ -107,7 +107,7 @@ def test_an_error_ends_all_threads(device_for, graph_of):
 ANSWERS = {"values": (Hops(HUB), "given"), "report": (Trails(HUB), "given"), "renumbered": (Blend(3), "hub")}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", ANSWERS)
 def test_new_memory_of_answers_is_not_pinned(device_for, graph_of, monkeypatch, case):
     """It is when it is used again, so there are no more such copies then."""
