@@ -90,6 +90,7 @@ LEAST = {
 """What finding the least priority takes."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", mostly_full(TYPES, "f"))
 def test_the_least_priority_is_found_without_a_loop(name):
     space = {}
