@@ -41,6 +41,7 @@ def attacked(*arguments):
     return fresh(few, *arguments)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "seed", "counted"), [
     ("kills", RUN, "kills"), ("faults", UPGRADE, "typed errors"),
     pytest.param("kills", RESTRIPE, "kills", marks=pytest.mark.full),

@@ -26,7 +26,10 @@ GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page",  # one page compiles thirty kernels for programs of its own, which takes as long as all other pages
+    [pytest.param(page, marks=pytest.mark.full if page.stem == "programs" else (), id=page.stem) for page in PAGES],
+)
 def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""
     if "pyplot" in page.read_text():

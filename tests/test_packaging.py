@@ -134,7 +134,8 @@ def test_wheel_runs_in_an_empty_environment(built: Path, tmp_path: Path, version
     use(python, tmp_path)
 
 
-@pytest.mark.parametrize("suffix", [".whl", pytest.param(".tar.gz", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
 def test_wheel_and_sdist_hold_the_cuda_sources(built: Path, tmp_path: Path, suffix: str) -> None:
     (archive,) = built.glob(f"*{suffix}")
     python = environment(tmp_path / "venv")
