@@ -38,6 +38,7 @@ from .files import Files
 Array = npt.NDArray[Any]
 
 MAGIC, VERSION, READABLE = b"GARAPHCP", 2, (1, 2)
+"""First bytes of a file with a state, the version that is written, and those that are read."""
 PREFIX = struct.Struct("<8sIIQ")
 CHECKSUM = struct.Struct("<Q")
 BEGIN = PREFIX.size + CHECKSUM.size

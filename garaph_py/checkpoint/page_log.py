@@ -42,6 +42,7 @@ from .format import check_trust, octets, write_all
 Array = npt.NDArray[Any]
 
 MAGIC, VERSION = b"GARAPHPL", 1
+"""First bytes of a log, and its version."""
 PREFIX = struct.Struct("<8sIIQ")
 CHECKSUM = struct.Struct("<Q")
 PAGE = struct.Struct("<QQ")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
+"""Exit status after Ctrl-C, 128 plus the number of SIGINT as shells have it, and what is said if it comes early."""
 
 
 def main() -> None:

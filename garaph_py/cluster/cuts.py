@@ -13,11 +13,9 @@ from ..executor.cpu.runs import VERTEX_EDGES, piece_count, pieces_of
 from ..graph import Graph
 from ..graph.part import Cuts
 from ..pages.memory_source import memory_layout
+from ..storage.partition import MOST_PARTS
 
 Array = npt.NDArray[Any]
-
-MOST_PARTS = 1 << 16
-"""Most parts of a graph: more than the machines of any cluster, few enough for tables with a row for each."""
 
 
 def cut(graph: Graph, parts: int, shares: Sequence[float] | Array | None = None) -> Cuts:

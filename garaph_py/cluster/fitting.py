@@ -12,8 +12,9 @@ from ..errors import ClusterError
 from ..graph import Graph
 from ..graph.part import Cuts
 from ..program import BoundProgram
+from ..storage.partition import MOST_PARTS
 from ..system.sizes import show_bytes
-from .cuts import MOST_PARTS, cut, most_parts, part_costs
+from .cuts import cut, most_parts, part_costs
 from .memory import PROCESS, bytes_at_most, most_mirrors, part_bytes, part_needs, rooms
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,9 @@ from .pack import unpack_run, views
 Array = npt.NDArray[Any]
 
 BASE, RANGE, STRAY = 1, 2, 3
+"""What compiled code finds wrong with a run; `PROBLEMS` has the words."""
 TOP, LOW = 2**63 - 1, 0xFFFFFFFF
+"""The largest int64, and the 32 low bits of one."""
 PROBLEMS = {
     BASE: "a run's base is not the element before it",
     RANGE: "an element does not fit its type",

@@ -11,18 +11,22 @@ from ..executor.modes import NOTIFY_PULL, PULL
 from ..pages.layout import Page
 
 WEIGHT = 0.5
-"""Weight of the latest measurement in an estimate."""
+"""Weight of the latest measurement in an estimate. A guess: of two measurements in a row, the first then counts a
+quarter."""
 MOST_TIMES = 4.0
 """One measurement may raise the estimated cost of an out-edge at most 4x: other processes may have delayed threads."""
 LEAST_SECONDS = 5e-4
-"""Smallest piece of work (s of CPU time) that is worth handing to the CPU."""
+"""Smallest piece of work (s of CPU time) that is worth handing to the CPU: ten times what a page costs the GPU's thread
+(docs/results/gpu.md, `bench_dispatch.py overhead`)."""
 HANDING_SECONDS = 2e-3
-"""Cost (s) per iteration of giving the CPU its own pages: two threads then share one Python interpreter."""
+"""Cost (s) per iteration of giving the CPU its own pages: two threads then share one Python interpreter, and the pool
+once took 2 ms to wake up (docs/results/gpu.md, "CPU and GPU on one job")."""
 SHARING_SECONDS = 5e-3
 """The CPU must save at least this many seconds of an iteration's copies to be worth its overhead: the host hands out
 pieces while the GPU's new values arrive (docs/results/gpu.md: below, sharing was no faster than the GPU alone)."""
 FIRST_SECONDS = 1e-3
-"""Size (s of CPU time) of a piece for the CPU until the speeds of the CPU and of copies have been measured."""
+"""Size (s of CPU time) of a piece for the CPU until the speeds of the CPU and of copies have been measured. A
+guess: small enough that an error of a few times delays nothing much."""
 LEAST_NOTIFYING = 1 << 14
 """Minimum number of active out-edges for dividing the pages of a notify-pull iteration, and for an iteration of the CPU
 alone to update the cost of an out-edge."""

@@ -16,6 +16,7 @@ UNKNOWN = "-"
 INCHES_A_LETTER, ROW_INCHES = 0.085, 0.24
 """Width of a letter and height of a row, in the font of `put`."""
 FONT = 8
+"""Size of that font in points."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ SUFFIXES = "png", "svg"
 DPI = 120
 """Dots per inch of a PNG: 660 across a panel."""
 PANEL_INCHES = 5.5, 4.0
+"""Width and height of a panel."""
 LINE_INCHES, LABEL = 0.16, 30
 """Height of a line below a plot, and characters in a line of a legend."""
 SHARE = "share"

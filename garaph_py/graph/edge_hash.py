@@ -24,6 +24,7 @@ SOURCE, TARGET, VALUE, ADDED = map(
 )
 """The factors of sources, targets and values, and what `mix` adds: the first four 64-bit primes of XXH64."""
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+"""The number of bits in half a word, and the lower half of a word."""
 STEP = 1024
 """Edges that are mixed at a time: their running sums, 8 KiB, stay in the first-level cache."""
 

@@ -55,6 +55,8 @@ FLAGS = {"sync", "fetch", "deterministic", "verify", "debug", "resume"}
 WITHOUT_LISTS = ("gather", "replication", "page_edges", "streams", "gpu_order")
 """Options that say how a GPU gathers, which engines that push along lists do not."""
 MAX_STREAMS = 64
+"""Most streams that a user may ask for. A guard against mistakes, not measured: 4 are the default, and a buffer
+each."""
 
 
 @dataclass(frozen=True, kw_only=True)

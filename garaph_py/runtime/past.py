@@ -12,6 +12,7 @@ from .options import HYBRID
 Way = tuple[str, int]
 """What computed: ``"cpu"``, ``"gpu"`` or ``"hybrid"``, and the number of GPUs."""
 ON_CPU: Way = (CPU, 0)
+"""The CPU without a GPU."""
 EVEN_F = EXPECTED.push / EXPECTED.gpu
 """The share of edges that leave active vertices from which on a GPU is expected to pull, if it may push."""
 

@@ -63,7 +63,8 @@ deltas are pushed to (`memory_plan.array_sizes`)."""
 OFFSET_BYTES = 8
 """Bytes of a vertex's offset, which the GPU keeps beside the edges."""
 THERE = 0.9
-"""If at least this share of a graph's estimated bytes is on the GPU, the whole graph counts as being there."""
+"""If at least this share of a graph's estimated bytes is on the GPU, the whole graph counts as being there: estimates
+are no better than that."""
 IN_PLACE = 0.27
 """The share of the edges in host memory that a search or union-find reads there, if it does not copy them: BFS over
 R-MAT 24 took 10.7 ms without any edge on the GPU, and components 11.9, where all edges would take 39 over the link."""

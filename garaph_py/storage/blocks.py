@@ -31,6 +31,7 @@ BLOCK_BYTES = 1 << 20
 MIN_BLOCK_BYTES = 1 << 9
 """Every block size is a multiple of this many bytes: direct I/O requires that, and it keeps the index small."""
 MAX_BLOCK_BYTES = 1 << 30
+"""Most raw bytes of a block: its length, also packed, fits the 32 bits of `INDEX_DTYPE`."""
 AGAIN = "restore the file, or import the graph again"
 MISMATCH = f"the block that begins there does not match its checksum; {AGAIN}"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
@@ -93,6 +94,7 @@ class Raw:
 
 
 RAW_1, PACKED_1 = ("raw", 1), ("packed", 1)
+"""Names and versions of the encodings that are written."""
 BLOCK_ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
 """Encodings by name and version. Call one with the name and the dtype of an array."""
 

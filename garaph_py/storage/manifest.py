@@ -35,9 +35,11 @@ has no sums and records of edges."""
 MAX_BYTES = 1 << 20
 """Maximal bytes of a manifest."""
 MAX_VERTICES = 1 << 32
+"""Most vertices: their numbers have 32 bits."""
 MAX_COUNT = 1 << 48
 """Upper bound on every other count: edges, elements, generations."""
 MAX_DISKS = 64
+"""Most disks of a graph: more than machines have, and few enough for their names to fit `MAX_BYTES`."""
 MAX_DISK_BYTES = 1024
 """Maximal bytes of a directory's name. `MAX_DISKS` such names fit in a manifest, even if JSON escapes every byte."""
 

@@ -45,9 +45,11 @@ Array = npt.NDArray[Any]
 NAME = "partition.json"
 FORMAT = "garaph partition"
 VERSION = 1
+"""The version of the manifest that is written and read."""
 VERTICES = "vertices"
 """The graph directory with the ids of the vertices; it has no edges."""
 MOST_PARTS = 1 << 16
+"""Most parts of a graph: more than the machines of any cluster, few enough for tables with a row for each."""
 PART_BYTES = 512
 """The most bytes of a manifest for each part; as many again for what all parts share."""
 KEYS = ("format", "version", "id", "vertices", "edges", "directed", "edge_dtype", "limits", "vertices_id", "cuts",

@@ -17,6 +17,7 @@ SECTOR = ALIGNMENT
 REQUEST_BYTES = 1 << 13
 """Fixed cost of a part: 4 us of Python, given as the bytes that a disk reads in that time at 2 GB/s."""
 LOW = 0xFFFFFFFF
+"""The 32 low bits of an int64."""
 
 
 def access_bytes(k: float) -> int:

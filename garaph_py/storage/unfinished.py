@@ -26,6 +26,7 @@ log = logging.getLogger("garaph_py")
 TOKEN_BYTES = 8
 """Random bytes in a temporary name."""
 SUFFIX = rf"\.partial-[0-9a-f]{{{2 * TOKEN_BYTES}}}"
+"""The end of a temporary name (`new_suffix`), as a regular expression."""
 
 
 def new_suffix() -> str:

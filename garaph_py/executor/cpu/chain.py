@@ -38,9 +38,10 @@ a grid of 1200 x 1200), as long as it takes Python to open a bucket and to begin
 MOST_SUPERSTEPS = 1 << 12
 """Supersteps of one call; the log has 40 bytes for each."""
 LONGEST = 50_000_000
-"""Nanoseconds after which no superstep begins."""
+"""Nanoseconds after which no superstep begins, so that Ctrl-C is noticed in time: 50 ms, which nobody feels."""
 MOST_WAITING = 1 << 13
-"""Most waiting vertices with which the compiled call opens buckets itself."""
+"""Most waiting vertices with which the compiled call opens buckets itself: half as many as `MOST_EDGES`, because one
+thread looks at each. Other numbers were not measured."""
 ENOUGH_EDGES = 1 << 11
 """Edges that make a bucket large enough for one thread: opening a bucket costs as much as some hundred edges."""
 FASTEST = 2

@@ -34,7 +34,7 @@ from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each
 Array = npt.NDArray[Any]
 
 STREAM = 256
-"""Prefetch distance for sources that are read in order, in edges (1 KB)."""
+"""Prefetch distance for sources that are read in order, in edges (1 KB). Not measured by itself."""
 
 CONTEXT = (
     "n", "in_offsets", "degree_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",

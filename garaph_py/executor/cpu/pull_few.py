@@ -34,7 +34,8 @@ Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
 MOST_ITERATIONS = 32
-"""Iterations of one call: with one partition's 8,192 edges at most, they take less than a millisecond."""
+"""Iterations of one call. What Python takes to begin it, 150 microseconds (docs/decisions/cpu.md), is then 5 for each;
+and with one partition's 8,192 edges at most, they take less than a millisecond, so that Ctrl-C is noticed soon."""
 EDGES, ACTIVE, ACTIVE_EDGES, CHANGEABLE, BEGAN = range(5)
 """Columns of the log: the counts of an iteration, and the time at which it began."""
 WIDTH = BEGAN + 1

@@ -32,8 +32,10 @@ from .walk import NOTHING, insert_word
 Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
+"""The bits of an edge's word that have the place of one of its ends."""
 CACHED = 1 << 20
-"""Vertices whose values the last-level cache holds: with more, a tile prefetches the values of the next one."""
+"""Vertices whose values the last-level cache holds, as at scale 20 (docs/results/cpu.md, "PageRank"): with more, a tile
+prefetches the values of the next one."""
 UNROLLED = 4
 """Number of edges between two prefetches, visited by a loop that the compiler unrolls."""
 LINE_BYTES = 64

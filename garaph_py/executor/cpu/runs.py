@@ -29,7 +29,8 @@ VERTEX_EDGES = 4
 """Cost of a vertex in a pass over all edges, apart from its edges, in units of an edge: 2.9 ns and 0.67 ns (PageRank,
 R-MAT of scale 21 in degree order; docs/results/cpu.md)."""
 RANDOM_ACCESS_EDGES = 8
-"""Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access."""
+"""Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access. A guess: it
+only says into how many runs work is divided."""
 MAX_KEPT_CUTS = 1 << 12
 """Number of pages, or parts of pages, whose runs are kept for the next iteration."""
 CUTS = "runs of pages"

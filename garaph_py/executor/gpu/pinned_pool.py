@@ -20,8 +20,7 @@ from .pinned import Pinned
 
 Array = npt.NDArray[Any]
 
-IDLE_BYTES = 1 << 30
-IDLE_SHARE = 1 / 16
+IDLE_BYTES, IDLE_SHARE = 1 << 30, 1 / 16
 """Unused bytes that the pool keeps, or share of the machine's memory if that is more; beyond that, it frees the
 oldest."""
 WASTE = 2

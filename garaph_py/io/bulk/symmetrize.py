@@ -19,6 +19,7 @@ Piece = tuple[Array, "Array | None"]
 MERGED = 1 << 19
 """Keys of each side that are merged at a time: the result, at most 16 MiB, takes half of `build.READER_BYTES`."""
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+"""The number of bits in half a word, and the lower half of a word."""
 
 
 def make_union_keys(has_values: bool):

@@ -192,8 +192,8 @@ class Format:
             )
 
 
-MAX_VERTICES = 1 << 32
-MAX_EDGES = 1 << 48
+MAX_VERTICES, MAX_EDGES = 1 << 32, 1 << 48
+"""Most vertices and edges of a file, as of a graph directory (`storage.manifest`): vertices have numbers of 32 bits."""
 SPARE_VERTICES, VERTICES_PER_EDGE = 1 << 20, 64
 """A file may declare this many vertices, plus so many per edge; more are taken for damage (see `check_vertices`)."""
 MIXED_SIGNS = "ids below 0 and above 2^63 - 1 in one file; no integer type holds both: renumber them, or use names"

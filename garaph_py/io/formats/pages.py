@@ -34,7 +34,9 @@ VALUES_OF = {0: 5, 2: 7, 3: 8}
 PAGE = {PAGE_TYPE: int, UNCOMPRESSED: int, COMPRESSED: int} | {field: {1: int} for field in VALUES_OF.values()}
 """What is read of the header of a page, a shape of `thrift`."""
 DICTIONARY_PAGE = 2
+"""The type of a page with a dictionary."""
 NOT_COMPRESSED = 0
+"""The number of the codec that leaves data as they are."""
 CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 """By number of a codec in Parquet, that of Arrow. Of one that is not here, a dictionary is taken for one name."""
 CONTINUATION = b"\xff\xff\xff\xff"

@@ -26,6 +26,7 @@ COMMENT = -1
 """Count of a comment line; see `Numbers`."""
 NEWLINE, BLANK, TAB, MARK, MINUS, ZERO = b"\n \t%-0"
 LEAST = -(2**63)
+"""The least int64. Numbers are read as negative ones, of which there is one more."""
 TENTH = -(2**63 // 10)
 """`LEAST` / 10, rounded towards zero. One more digit fits below it only if it is at most 8, the last digit of 2^63."""
 
