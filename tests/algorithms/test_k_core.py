@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from tests.support.networkx_graphs import pairs
+from tests.support.networkx_graphs import assert_same_edges, pairs
 
 
 @given(pairs(), st.none() | st.integers(0, 4))
@@ -15,8 +15,7 @@ def test_networkx_has_the_same(both, k):
     if both.ours.n:  # NetworkX finds no largest number among none
         theirs = nx.k_core(both.theirs, k)
         assert list(ours.ids) == list(theirs)
-        found = {(u, v) for u, v in zip(*ours.edges().to_pydict().values(), strict=True) if u != v}
-        assert found | {pair[::-1] for pair in found if not ours.directed} == set(theirs.to_directed().edges)
+        assert_same_edges(ours, theirs)
     assert ours.directed == both.ours.directed
 
 

@@ -7,15 +7,14 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import k_shell
-from tests.support.networkx_graphs import on_disk, pairs, random_pair
+from tests.support.networkx_graphs import assert_same_edges, on_disk, pairs, random_pair
 
 
 @given(pairs(least=1), st.none() | st.integers(0, 4))
 def test_networkx_has_the_same(both, k):
     ours, theirs = k_shell(both.ours, k=k), nx.k_shell(both.theirs, k)
     assert list(ours.ids) == sorted(theirs)
-    found = {(u, v) for u, v in zip(*ours.edges().to_pydict().values(), strict=True) if u != v}
-    assert found | {pair[::-1] for pair in found if not ours.directed} == set(theirs.to_directed().edges)
+    assert_same_edges(ours, theirs)
     assert ours.directed == both.ours.directed
 
 

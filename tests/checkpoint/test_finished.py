@@ -25,11 +25,6 @@ def graph():
     return gp.rmat(6)
 
 
-@pytest.fixture
-def directory(tmp_path):
-    return tmp_path / "checkpoints"
-
-
 def iterations_in(directory):
     """The iterations done in the newest checkpoint."""
     store = Store(directory, Files())

@@ -33,11 +33,6 @@ class Stop(Exception):
     pass
 
 
-@pytest.fixture
-def directory(tmp_path):
-    return tmp_path / "checkpoints"
-
-
 @pytest.fixture(scope="module")
 def graph(graph_of):
     return graph_of(GRAPH)

@@ -32,11 +32,6 @@ def loaded(store):
     return found.iterations
 
 
-@pytest.fixture
-def directory(tmp_path):
-    return tmp_path / "checkpoints"
-
-
 def job(directory, files, acknowledged):
     """A run of nine iterations, which continues from a checkpoint if there is one, up to its end."""
     store = Store(directory, files)

@@ -7,6 +7,7 @@ from garaph_py.errors import DamagedGraphError
 from garaph_py.pages.disk_layout import BUFFERS
 from garaph_py.pages.layout import cut
 from garaph_py.pages.part_source import PartSource
+from tests.support.stored_graphs import flipped
 
 ROOM = 200_000
 
@@ -87,16 +88,12 @@ def test_a_page_that_fails_its_check_is_not_held(source, saved):
     array = one._arrays[0]
     block = array.span(page.first_edge, page.last_edge)[0]
     entry = array.reader.index[block]
-    data, at = array.reader.paths[entry["disk"]], int(entry["offset"])
-    whole = data.read_bytes()
-    try:
-        data.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    data = array.reader.paths[entry["disk"]]
+    with flipped(data, int(entry["offset"])):
         for _ in range(2):
             with pytest.raises(DamagedGraphError, match=rf"{data.name}: block {block}, at byte .*checksum"):
                 one_pass(one)
             assert page.number not in held(one)
-    finally:
-        data.write_bytes(whole)
     for each, edges in one_pass(one)[2].items():
         np.testing.assert_array_equal(edges, expected[each])
 

@@ -14,7 +14,7 @@ from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet, memory_for
-from tests.support.stored_graphs import alone, as_version_1, hub, opened, with_memory
+from tests.support.stored_graphs import alone, as_version_1, flipped, hub, opened, with_memory
 
 from ..support.runs import run_with
 from .test_disk_source_runs import check_that_runs_are_read_alone, read
@@ -97,15 +97,11 @@ def test_damage_is_found_where_it_is_read(saved, pages, part):
     block = stored.array.blocks // 2
     start = int({"records": stored._starts, "words": stored._words}[part][block])
     data = stored.reader.paths[stored._disks[block]]
-    whole, element = data.read_bytes(), block * stored.block_elements
-    try:
-        data.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+    with flipped(data, start):
         read(pages, offsets, [0, graph.m - 1])
         for _ in range(2):
             with pytest.raises(DamagedGraphError, match=rf"{data.name}: block {block}, at byte .*checksum"):
-                read(pages, offsets, [element])
-    finally:
-        data.write_bytes(whole)
+                read(pages, offsets, [block * stored.block_elements])
 
 
 @PACKED

@@ -13,7 +13,7 @@ from garaph_py.pages.layout import layout
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
-from tests.support.stored_graphs import alone, hub, opened, with_memory
+from tests.support.stored_graphs import alone, flipped, hub, opened, with_memory
 
 from ..support.runs import run_with
 
@@ -92,14 +92,10 @@ def test_damage_in_a_run_is_found_where_it_is_read(saved, pages):
     held = min(frame.holds.first_edge for frame in pages._frames if frame.holds is not None)
     block = held // stored.block_elements // 2  # of a page that is read again
     data, start = stored.reader.paths[stored._disks[block]], int(stored._words[block])
-    whole, element = data.read_bytes(), block * stored.block_elements
-    try:
-        data.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+    with flipped(data, start):
         read(pages, offsets, [0, graph.m - 1])
         with pytest.raises(DamagedGraphError, match=rf"{data.name}: block {block}, at byte .*checksum"):
-            read(pages, offsets, [element])
-    finally:
-        data.write_bytes(whole)
+            read(pages, offsets, [block * stored.block_elements])
 
 
 @PACKED

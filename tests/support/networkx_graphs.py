@@ -57,6 +57,12 @@ def random_pair(seed, n, m, directed):
     return pair(n, ends.astype(np.int64), directed)
 
 
+def assert_same_edges(ours, theirs):
+    """Both have the same edges, but for loops of ours."""
+    found = {(u, v) for u, v in zip(*ours.edges().to_pydict().values(), strict=True) if u != v}
+    assert found | {pair[::-1] for pair in found if not ours.directed} == set(theirs.to_directed().edges)
+
+
 def valued(n, edges, directed, kind=np.int64):
     """A graph of ours, and NetworkX's, with the least length of parallel edges."""
     sources, targets, lengths = np.array(edges, np.int64).reshape(-1, 3).T

@@ -1,5 +1,6 @@
 """Graphs in directories: open with little room for their edges, or changed so that their checksums are right again."""
 
+import contextlib
 import json
 import os
 
@@ -74,6 +75,17 @@ def outcome(directory, graph):
 def is_unread(file):
     """Whether a graph in memory is opened without this file."""
     return file == "out_values.data" or file.endswith((".sums", ".records"))
+
+
+@contextlib.contextmanager
+def flipped(file, place):
+    """A bit of the byte at `place` is another one meanwhile."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    try:
+        yield
+    finally:
+        file.write_bytes(whole)
 
 
 def rewrite(directory, change):

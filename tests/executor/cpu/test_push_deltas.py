@@ -15,6 +15,7 @@ from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from tests.support import twins
 from tests.support.cases import mostly_full
+from tests.support.numpy_deltas import Peeled
 
 from ...support.runs import run_with
 from ...support.stored_graphs import opened, with_memory
@@ -22,26 +23,12 @@ from ...support.stored_graphs import opened, with_memory
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
-class Core(gp.VertexProgram):
-    """The vertices that are left when those with fewer than `k` in-edges from such vertices are taken away."""
+class Core(Peeled):
+    """The same with another `k`, and sums of another type than the values."""
 
     k: int = 3
 
-    value = np.int64
     accumulator = np.int32
-    sum = gp.add
-
-    def init(self):
-        return 1
-
-    def gather(self, src):
-        return src
-
-    def delta(self, new, old):
-        return new - old
-
-    def apply(self, old, acc):
-        return old if acc >= self.k else 0
 
 
 class Votes(gp.VertexProgram):
