@@ -1,4 +1,4 @@
-"""The structure of the package: imports run downwards, modules and functions stay small, tests mirror modules.
+"""The structure of the project: imports run downwards, files and functions stay small, tests mirror modules.
 
 Everything here reads source text. Only the test of the scripts' names imports the package.
 """
@@ -156,8 +156,15 @@ def functions_of(path: Path) -> Iterator[Function]:
 
 
 @cache
+def sources() -> tuple[Path, ...]:
+    """The files that the rules about sizes hold for: the package's, the scripts, and what tests share."""
+    others = (path for folder in ("scripts", "tests/support") for path in sorted((ROOT / folder).rglob("*.py")))
+    return (*modules().values(), *others)
+
+
+@cache
 def functions() -> tuple[Function, ...]:
-    return tuple(function for path in modules().values() for function in functions_of(path))
+    return tuple(function for path in sources() for function in functions_of(path))
 
 
 def says_why(function: Function, word: str) -> bool:
@@ -171,7 +178,7 @@ def upwards() -> set[str]:
 
 
 def large_files() -> set[str]:
-    lengths = {path: len(path.read_text().splitlines()) for path in modules().values()}
+    lengths = {path: len(path.read_text().splitlines()) for path in sources()}
     return {str(path.relative_to(ROOT)) for path, length in lengths.items() if length > LINES_OF_A_FILE}
 
 
