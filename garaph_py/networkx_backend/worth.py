@@ -43,6 +43,12 @@ LOOKED_UP = frozenset({
 })  # fmt: skip
 """Functions for which NetworkX often looks at few of the edges. No conversion pays for them: of a graph that is not
 strongly connected, the first component that it finds is often small."""
+LIMITED = {
+    "average_clustering": ("nodes",), "clustering": ("nodes",), "shortest_path": ("source", "target"),
+    "shortest_path_length": ("source", "target"), "triangles": ("nodes",),
+}  # fmt: skip
+"""Functions for which it does so too if all of these arguments are given, the first after the graph. A path between two
+nodes of 101,900 edges takes it 0.05 ms, and their conversion 12 ms (2026-11-29)."""
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
@@ -51,7 +57,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     edges = graph.number_of_edges()
     if is_cached(graph):
         least = CACHED_EDGES
-    elif name in LOOKED_UP:
+    elif name in LOOKED_UP or is_limited(name, args, kwargs):
         return "it is done sooner than the graph is converted"
     elif name in SWEEPS:
         least = SWEPT_EDGES
@@ -62,6 +68,13 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     if edges >= least:
         return True
     return f"the graph has {edges:,} edges, and garaph is worth its conversion from {least:,} on"
+
+
+def is_limited(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the arguments limit the function to few of the edges, as `LIMITED` says."""
+    limits = LIMITED.get(name, ())
+    given = dict(zip(("G", *limits), args, strict=False)) | kwargs
+    return bool(limits) and all(given.get(limit) is not None for limit in limits)
 
 
 def is_cached(graph: Any) -> bool:

@@ -1,5 +1,7 @@
 """Which calls are worth a conversion."""
 
+import inspect
+
 import networkx as nx
 import pytest
 
@@ -18,7 +20,7 @@ def path(edges):
 
 
 def test_names_are_functions():
-    assert set(FUNCTIONS) >= worth.SWEEPS | worth.ITERATED | worth.LOOKED_UP
+    assert set(FUNCTIONS) >= worth.SWEEPS | worth.ITERATED | worth.LOOKED_UP | set(worth.LIMITED)
 
 
 @pytest.mark.slow
@@ -41,6 +43,20 @@ def test_a_look_at_few_edges_is_not_unless_the_graph_is_cached():
 @pytest.mark.parametrize("name", ["has_path", "is_strongly_connected"])
 def test_a_function_that_may_end_early_is_not_worth_a_conversion(name):
     assert "sooner than" in worth.should_run(name, (path(worth.PASS_EDGES).to_directed(),), {})
+
+
+@pytest.mark.parametrize("name", worth.LIMITED)
+def test_arguments_that_limit_a_function_to_few_edges(name, monkeypatch):
+    """All of them must be there, by place or by name."""
+    monkeypatch.setattr(worth, "ITERATED_EDGES", 10)
+    monkeypatch.setattr(worth, "PASS_EDGES", 10)
+    graph, limits = path(10), worth.LIMITED[name]
+    assert list(inspect.signature(getattr(nx, name)).parameters)[1 : len(limits) + 1] == list(limits)
+    named = dict.fromkeys(limits, 0)
+    for args, kwargs in (((graph, *named.values()), {}), ((graph,), named), ((), {"G": graph} | named)):
+        assert "sooner than" in worth.should_run(name, args, kwargs)
+    for given in ({}, {"weight": "weight"}, {limits[0]: None} | dict.fromkeys(limits[1:], 0)):
+        assert worth.should_run(name, (graph,), given) is True
 
 
 @pytest.mark.full
