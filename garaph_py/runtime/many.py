@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -132,13 +133,13 @@ def programs_of(program: Any, sources: Iterable[Any] | None) -> tuple[list[Verte
         check_program(program, "run_many")
     if sources is None or isinstance(sources, (str, bytes)) or not isinstance(sources, Iterable):
         raise ParameterError(f"run_many(sources={sources!r}): give a list of vertices, or a list of programs instead")
-    names = [item.item() if hasattr(item, "item") else item for item in sources]
+    names = [item.item() if getattr(item, "ndim", None) == 0 else item for item in sources]
     try:
-        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
-    except ValueError:  # an array of arrays
+        counts = Counter(names)
+    except TypeError:  # a list or an array is among them
         raise ParameterError("run_many(sources=...): give a flat list of vertices") from None
-    if twice is not None:
-        raise ParameterError(f"run_many(sources=...): {twice!r} comes twice")
+    if len(counts) < len(names):
+        raise ParameterError(f"run_many(sources=...): {counts.most_common(1)[0][0]!r} comes twice")
     name = source_parameter(program if is_class else type(program))
     return [started_at(program, name, source) for source in names], names
 

@@ -290,6 +290,8 @@ def test_verify_checks_each_column(graph, monkeypatch):
     ("arguments", "message"),
     [
         ((apps.SSSP, [0, 3, 0]), "0 comes twice"),
+        ((apps.SSSP, np.zeros((2, 2), int)), "give a flat list of vertices"),
+        ((apps.SSSP, [0, [3]]), "give a flat list of vertices"),
         ((apps.SSSP, None), "give a list of vertices"),
         ((apps.SSSP, "abc"), "give a list of vertices"),
         ((apps.SSSP, 5), "give a list of vertices"),
