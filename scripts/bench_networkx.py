@@ -21,7 +21,7 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, ValuesView
 from itertools import chain, compress, cycle, repeat
 from typing import Any
 
@@ -70,14 +70,14 @@ def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[st
     """A call for each of these functions of NetworkX."""
     for name in functions:
         plain, _, length = name.partition(":")
-        function = getattr(nx, plain)
+        function = getattr(nx, plain) if hasattr(nx, plain) else getattr(nx.community, plain)
         starts = next((key for key in STARTS if key in inspect.signature(function.orig_func).parameters), None)
         given = ARGUMENTS.get(plain, {}) | ({starts: hub if starts == "source" else [hub]} if starts else {})
         given |= {length: "weight"} if length else {}
 
         def call(backend: str, function: Any = function, given: dict[str, Any] = given) -> Any:
             answer = function(graph, backend=backend, **given)
-            return list(answer) if isinstance(answer, Iterator) else answer
+            return list(answer) if isinstance(answer, (Iterator, ValuesView)) else answer
 
         yield name, call
 

@@ -33,9 +33,9 @@ MODULES = [
         "shortest_paths", "link_analysis", "components", "centrality.tests.test_degree_centrality",
         "centrality.tests.test_closeness_centrality", "centrality.tests.test_harmonic_centrality",
         "centrality.tests.test_betweenness_centrality", "centrality.tests.test_eigenvector_centrality",
-        "centrality.tests.test_katz_centrality", "tests.test_cluster", "tests.test_core", "tests.test_dag",
-        "tests.test_distance_measures", "tests.test_efficiency", "tests.test_isolate", "tests.test_wiener",
-        "traversal.tests.test_bfs",
+        "centrality.tests.test_katz_centrality", "community.tests.test_label_propagation", "tests.test_cluster",
+        "tests.test_core", "tests.test_dag", "tests.test_distance_measures", "tests.test_efficiency",
+        "tests.test_isolate", "tests.test_mis", "tests.test_wiener", "traversal.tests.test_bfs",
     )
 ]  # fmt: skip
 """The packages and modules of NetworkX that test the functions of the backend."""

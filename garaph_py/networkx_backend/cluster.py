@@ -1,4 +1,4 @@
-"""Core numbers, triangles and clustering."""
+"""Triangles and clustering."""
 
 from __future__ import annotations
 
@@ -30,18 +30,6 @@ def of_nodes(G: BackendGraph, nodes: Any, function: Callable[..., Any], graph: G
 def refuse_multigraph(G: BackendGraph) -> None:
     if G.is_multigraph():
         raise nx.NetworkXNotImplemented("not implemented for multigraph type")
-
-
-@implements()
-def core_number(G: BackendGraph) -> dict[Any, int]:
-    """The largest k for which a k-core has the node, for each node."""
-    found = algorithms.core_number(G.graph)
-    if G.graph._arrays.self_loops:
-        raise nx.NetworkXNotImplemented(
-            "Input graph has self loops which is not permitted; Consider using "
-            "G.remove_edges_from(nx.selfloop_edges(G))."
-        )
-    return G.keyed(found.values)
 
 
 @implements()

@@ -1,4 +1,4 @@
-"""Core numbers, triangles and clustering with NetworkX's arguments and exceptions."""
+"""Triangles and clustering with NetworkX's arguments and exceptions."""
 
 import networkx as nx
 import pytest
@@ -33,15 +33,6 @@ def test_mean(count_zeros):
     graph = simple()
     found, expected = (nx.average_clustering(graph, count_zeros=count_zeros, backend=b) for b in ("garaph", "networkx"))
     assert found == expected
-
-
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
-def test_core_numbers(kind):
-    graph = random_graph(kind, n=20, m=60)
-    assert outcome(nx.core_number, graph, backend="garaph") == outcome(nx.core_number, graph)
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    assert nx.core_number(graph, backend="garaph") == nx.core_number(graph)
-    assert list(nx.core_number(graph, backend="garaph")) == list(nx.core_number(graph))
 
 
 @pytest.mark.parametrize("whole", [True, False])
