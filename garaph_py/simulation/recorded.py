@@ -225,7 +225,9 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     options = replace(asked, device=device_of(result["device"], rows), deterministic=False)
     n, m = result["vertices"], result["graph_edges"]
     traits = Traits.of(bound, synchronous)
-    width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)
+    directed = result.get("graph_directed")  # earlier versions did not write it
+    directed = SYMMETRIC not in result["graph"] if directed is None else directed
+    width = device_bytes(bound, n, m, directed, synchronous)
     memory = result.get("gpu_memory_used") or result["gpu_memory"]  # the second may be a share of the edges
     workload = Workload(
         traits,

@@ -63,3 +63,11 @@ def test_the_shape_of_the_graph_is_in_the_table(result):
 def test_whether_sources_are_nearby_is_in_the_table(result):
     found = [recorded_of(result | {"graph_nearby": one}, []).workload.nearby for one in (True, False, None)]
     assert found == [True, False, True]  # the graph has 100 vertices
+
+
+def test_whether_the_graph_is_directed_is_in_the_table(result):
+    """A GPU has more for a directed graph. A graph in a file may be undirected, though its name does not say so."""
+    directed, undirected = (recorded_of(result | {"graph_directed": one}, []).workload for one in (True, False))
+    assert directed.vertex_bytes > undirected.vertex_bytes
+    assert recorded_of(result, []).workload == directed  # a table of an earlier version
+    assert recorded_of(result | {"graph": "rmat:8:symmetric"}, []).workload == undirected
