@@ -15,7 +15,7 @@ from .calibrate import calibrate
 from .demand import CHAIN, PULL_ACTIVE
 from .executor import costs_of, engine_costs
 from .gpu_pushes import GPU_PUSHES
-from .machine import ANY, GARAPH, Machine, WorkCost
+from .machine import ANY, GARAPH, UNPINNED_SHARE, Machine, WorkCost
 from .recorded import RecordedRun, room_of
 from .simulate import Simulation, simulate
 from .workload import Traits, Workload
@@ -110,6 +110,9 @@ def extrapolations(machine: Machine, workload: Workload, done: Simulation, polic
             unlike = list(other_costs(work, workload.traits, ways, work.engine))
         what = f"{workload.traits.name} on the {processor.upper()}, {mode}: "
         found += [what + one for one in itertools.chain(unlike, beyond(work, workload))]
+    link, later = machine.link, (row for row in done.iterations[1:] if row.mode == PULL and row.to_device)
+    if link is not None and link.unpinned is None and not workload.is_pinned and any(later):
+        found.append(f"copies from memory that is not pinned: not measured; {UNPINNED_SHARE:.0%} of the link's rate")
     return found
 
 

@@ -24,9 +24,10 @@ from ..program import VertexProgram, bind
 from ..program.sources import vertices_of
 from ..runtime.options import RunOptions
 from ..runtime.run import execute
-from .calibrate import Sample, fit, samples
+from .calibrate import Sample, samples
 from .demand import CHAIN
 from .executor import costs_of
+from .fitting import fit
 from .graphs import cube, maze, world
 from .machine import AMOUNTS, Machine, UnitCost, WorkCost
 from .recorded import RecordedRun, fastest

@@ -296,7 +296,7 @@ class SimulatedGpu:
         if decision.mode == PUSH:
             return self.push(activities, decision)
         if decision.mode == PULL:
-            return [self.pull(self.pages, self.costs(), order=decision.order).step]
+            return [self.pull(self.pages, self.costs_alone(), order=decision.order).step]
         pages = expected_pages(self.pages, activity.active_edges)
         chosen = set(pages)
         skipped = [page for page in self.pages if page not in chosen]
@@ -343,7 +343,12 @@ class SimulatedGpu:
             self.cpu.costs(cpu),
             gpu=lambda page: work.seconds(self.workload.gpu_edges(page), 0, size) + work.page,
             link_beside_cpu=self.link.beside_cpu,
+            launch=work.launch if self._residency.elsewhere else 0.0,
         )
+
+    def costs_alone(self) -> PageCosts:
+        """The costs of pages in a pull of the GPU alone: new values stay there."""
+        return replace(self.costs(), back_bytes=0.0)
 
     @property
     def work(self) -> WorkCost:
@@ -358,7 +363,8 @@ class SimulatedGpu:
         workload, work = self.workload, self.work
         if take is not None:
             self._forget_prefetched()
-        to_device, from_device = Channel(self.link.to_device, self.link.copy), Channel(self.link.from_device)
+        to_device = Channel(self.link.rate(workload.is_pinned), self.link.copy)
+        from_device = Channel(self.link.from_device)
         places = GpuPlaces(self._resident, self._free, to_device, from_device)
         queue = self._queue(device_order(pages, take is not None, order))
         model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
@@ -425,7 +431,7 @@ class SimulatedHybrid:
             pushed = [replace(step, sharing=(sharing,)) for step in self.gpu.push(activities, decision)]
             return [replace(pushed[0], seconds=before + pushed[0].seconds), *pushed[1:]]
         if decision.device == GPU:
-            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs(), order=decision.order)
+            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs_alone(), order=decision.order)
         else:
             pulled, sharing, overhead = self._work_together(activity, decision, sharing)
             self._gpu_has_values = decision.mode == PULL  # else it lacks those of the CPU's pages

@@ -23,7 +23,7 @@ ANY = "any"
 CACHE_BYTES = 1 << 20
 """Size (bytes) of a core's own cache: smaller vertex data does not make an edge cheaper."""
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "speeds", "disks", "work")
-LINK_KEYS = ("to_device", "from_device", "beside_cpu", "copy")
+LINK_KEYS = ("to_device", "from_device", "beside_cpu", "copy", "unpinned")
 SPEED_KEYS = ("cpu", "gpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
@@ -31,6 +31,9 @@ WORK_KEYS = (
     "fetched", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "page", "iteration", "first",
     "call", "launch", "measured", "locality", "like", "beside_gpu",
 )  # fmt: skip
+UNPINNED_SHARE = 0.15
+"""Share of `Link.to_device` that copies reach from memory that is not pinned, if that was not measured: 16 MiB in 2 ms,
+and 55 GB/s, on a host with an H200 (`executor.gpu.staging`)."""
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED)
 AMOUNTS = (
     "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "first",
@@ -76,7 +79,8 @@ class WorkCost:
     ----------
     processor : {"cpu", "gpu", "both"}
         The costs of ``"both"`` are added if CPU and GPU share an iteration: `iteration` once, `page` for each page, or
-        part of one, that the CPU steals, and `launch` for each that the GPU's thread launches.
+        part of one, that the CPU steals, and `launch` for each that the GPU's thread launches. In a pull of a GPU that
+        works alone, `launch` counts for each page if some are not resident.
     program, mode : str
     edge : UnitCost
         Per visited edge; seconds of one core, or of the GPU.
@@ -169,12 +173,19 @@ class Link:
         Share of `to_device` that remains while the CPU pulls, since both read the host's memory.
     copy : float
         Seconds that each copy to the GPU takes beside its bytes.
+    unpinned : float or None
+        Bytes per second to the GPU from memory that is not pinned; None if that was not measured.
     """
 
     to_device: float
     from_device: float
     beside_cpu: float = 1.0
     copy: float = 0.0
+    unpinned: float | None = None
+
+    def rate(self, pinned: bool) -> float:
+        """Bytes per second to the GPU, from memory that is pinned or not."""
+        return self.to_device if pinned else self.unpinned or UNPINNED_SHARE * self.to_device
 
 
 @dataclass(frozen=True)
@@ -315,6 +326,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
             toml.positive(link, "from_device", "link: "),
             toml.share(link, "beside_cpu", 1.0, "link: "),
             toml.amount(link, "copy", "link: "),
+            toml.positive(link, "unpinned", "link: ") if "unpinned" in link else None,
         ) if link else None,
         Disks(
             toml.count(disks, "count", 1, "disks: "),
@@ -373,7 +385,8 @@ def machine_text(machine: Machine, comment: str = "") -> str:
     ]
     for name in ("link", "disks"):
         if (part := getattr(machine, name)) is not None:
-            lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in vars(part).items())]
+            known = {key: value for key, value in vars(part).items() if value is not None}
+            lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in known.items())]
     if machine.speeds is not None:
         lines += ["", "[speeds]", *(f"{key} = {getattr(machine.speeds, key)!r}" for key in SPEED_KEYS)]
     for work in machine.work:

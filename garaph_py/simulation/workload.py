@@ -14,17 +14,22 @@ import numpy.typing as npt
 
 from ..codec.arrays import RAW
 from ..executor.cpu.nearby import NEARBY, SHARE, has_nearby_sources
-from ..executor.gpu.memory_plan import array_sizes
+from ..executor.gpu.memory_plan import array_sizes, reported_bytes, tally_bytes
+from ..executor.gpu.pinned import OWN_PAGES
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
+from ..executor.gpu.task import TALLY
+from ..executor.gpu.task import layout as struct
 from ..executor.modes import NOTIFY_PULL, PULL, PUSH
-from ..executor.partitions import PartitionCounts
+from ..executor.partitions import EDGE_BYTES, PartitionCounts
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
 from ..graph.shape import Shape
 from ..pages.layout import Page, cut
 from ..pages.layout import layout as lay_out
 from ..program import BoundProgram, VertexProgram, bind
+from ..program.functions import partial_dtype
+from ..program.narrow import may_narrow, narrowed
 
 Array = npt.NDArray[Any]
 
@@ -192,6 +197,11 @@ class Workload:
         return self.traits.value_bytes + ACTIVE_BITS / 8
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether the GPU copies edges from pinned memory (`executor.gpu.pinned`)."""
+        return self.on_disks or self.edges * min(EDGE_BYTES, self.traits.edge_value_bytes or EDGE_BYTES) >= OWN_PAGES
+
+    @property
     def fixed(self) -> int:
         """Bytes of the GPU's memory for everything but edges."""
         return int(self.vertices * self.vertex_bytes)
@@ -305,10 +315,16 @@ def bind_for_types(program: VertexProgram, weighted: bool) -> BoundProgram:
 def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
     """Bytes per vertex in the GPU's memory for everything but edges, as `executor.gpu.memory_plan` counts them.
 
-    Assumes that every vertex has in-edges.
+    Assumes that every vertex has in-edges, that no thread block has copies of sums, and that values of 64 bits that
+    may be stored in 32 are.
     """
-    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed, on_disk=False, encoding=RAW))
-    return sum(array_sizes(bound, graph, vertices, synchronous).values()) / max(vertices, 1)
+    unknown = SimpleNamespace(derived=())
+    given = SimpleNamespace(n=vertices, m=edges, directed=directed, on_disk=False, encoding=RAW, _arrays=unknown)
+    graph = cast(Any, given)
+    bound = narrowed(bound) if may_narrow(bound, graph) else bound
+    arrays = array_sizes(bound, graph, vertices, synchronous)
+    others = reported_bytes(bound, vertices) + tally_bytes(vertices, struct(TALLY, Partial=partial_dtype(bound.total)))
+    return (sum(arrays.values()) + others) / max(vertices, 1)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from garaph_py.simulation.assess import assess, extrapolations, spread
 from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.machine import UnitCost, WorkCost
 from tests.support.command import Shell
-from tests.support.simulated import KNOWN, MACHINE, SPEC, SUMS, how, recorded, workload
+from tests.support.simulated import EVERYBODY, KNOWN, MACHINE, SMALL, SPEC, SUMS, how, recorded, workload
 
 SIZES = (22, 23, 24)
 
@@ -82,6 +82,22 @@ def test_extrapolations_are_noticed() -> None:
         "PageRank on the CPU, pull: not measured; it has the costs of BFS, adapted to a comparison here"
     ]
     assert beyond(KNOWN, far) == []  # nothing of it was measured
+
+
+def test_a_rate_that_was_not_measured_is_noticed() -> None:
+    """Small arrays of edges are not pinned; it matters if iterations copy some of them."""
+    link = replace(SMALL.link, unpinned=None)
+    costs = replace(SMALL.work[1], program="PageRank", measured=(500.0, 5000.0))
+    machine = replace(SMALL, link=link, work=(SMALL.work[0], costs))
+
+    def beyond(machine: Machine, room: int) -> list[str]:
+        work = workload(activities=[EVERYBODY] * 2)
+        return extrapolations(machine, work, simulate(work, machine, how(GPU), room), how(GPU).policy)
+
+    said = ["copies from memory that is not pinned: not measured; 15% of the link's rate"]
+    assert beyond(machine, 2048) == said
+    assert beyond(machine, 4096) == []  # all edges stay on the GPU
+    assert beyond(replace(machine, link=replace(link, unpinned=512.0)), 2048) == []
 
 
 def test_the_costs_of_the_engine_are_those_that_count() -> None:

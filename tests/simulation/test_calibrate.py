@@ -14,7 +14,7 @@ from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
-from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fit, fitted
+from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost
 from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace, speeds_of
@@ -102,42 +102,6 @@ def test_iterations_beside_a_gpu_have_costs_of_their_own_if_they_are_large_enoug
         run.workload, activities=run.workload.activities[-1:])) for run in slow]  # fmt: skip
     assert few[0].rows[0]["mode"] == PUSH
     assert not any(one.beside_gpu for one in cpu_costs([*alone, *few]) if one.mode == PUSH)
-
-
-def test_copies_and_the_first_iteration_have_costs_of_their_own():
-    work = tuple(replace(one, first=2e-3) if one.processor == GPU else one for one in KNOWN.work)
-    known = replace(KNOWN, work=work, link=replace(KNOWN.link, copy=3e-4))
-    runs = [recorded(scale, SUMS, GPU, share, known) for scale in (17, 18, 19) for share in (0.25, 2.0)]
-    speeds = Speeds(4e9, 1e11, 5e10)
-    machine = calibrate([replace(run, copy_rate=5e10, speeds=speeds) for run in runs])
-    assert machine.speeds == speeds
-    found = machine.work_of(GPU, "PageRank", PULL)
-    assert machine.link.copy == pytest.approx(3e-4, rel=0.1)
-    assert found.first == pytest.approx(2e-3, rel=0.1)
-    assert found.iteration == pytest.approx(1e-3, rel=0.1)
-    for share in 0.5, 2.0:
-        run = recorded(20, SUMS, GPU, share, known)
-        assert simulate(run.workload, machine, run.options, run.room).seconds == pytest.approx(run.seconds, rel=0.05)
-
-
-def test_fitted_seconds_add_up_to_those_measured():
-    rng = np.random.default_rng(3)
-    edges = rng.uniform(1, 100, 50)
-    seconds = (edges * 2 + 5) * rng.uniform(0.7, 1.5, 50)
-    slope, constant = fit([edges, np.ones(50)], seconds)
-    assert slope >= 0
-    assert constant >= 0
-    assert (slope * edges + constant).sum() == pytest.approx(seconds.sum(), rel=1e-3)
-
-
-def test_what_columns_do_not_tell_apart_stays_as_expected():
-    edges = np.arange(1.0, 50.0)
-    first, second = fit([edges, edges], 9 * edges, expected=[6.0, 3.0])
-    assert (first, second) == (pytest.approx(6), pytest.approx(3))
-    first, second = fit([edges, edges], 12 * edges, expected=[6.0, 3.0])
-    assert first + second == pytest.approx(12, rel=0.02)
-    assert first - second == pytest.approx(3, rel=0.02)
-    assert fit([edges], 8 * edges, expected=[0.0]) == [pytest.approx(8, rel=0.05)]
 
 
 def test_calibration_needs_what_it_fits():
@@ -290,6 +254,7 @@ engine = ["auto", "garaph"]
         assert [row.mode for row in again.iterations] == [row["mode"] for row in run.rows]
     assert "left out" not in caplog.text
     table = parquet.read_table(folder / "results.parquet")
+    assert table["graph_directed"].to_pylist() == [False] * 12
     encodings = table.schema.get_field_index("encoding_used"), "encoding_used", [["packed"] + ["raw"] * 11]
     parquet.write_table(table.set_column(*encodings), folder / "results.parquet")
     assert len(read_results(folder)) == 11

@@ -16,8 +16,9 @@ from garaph_py.graph.shape import Shape
 from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
-from garaph_py.simulation.calibrate import calibrate, fit
+from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, supersteps
+from garaph_py.simulation.fitting import fit
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, activities_of, even_offsets, in_order, workload_of

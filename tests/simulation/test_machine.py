@@ -20,6 +20,7 @@ from tests.support.simulated import KNOWN, MACHINE, SMALL, how, workload
     ('gpu_memory = "1GiB"', "", "needs both"), ("to_device = 1e9", "to_device = -1", "link: to_device=-1"),
     ("to_device = 1e9", "to_device = nan", "to_device=nan"), ('"gpu"', '"tpu"', "work 2: processor='tpu'"),
     ("edge = 1e-9", "edge = [1, 2, 3]", "work 1: edge="), ("edge = 1e-9", "", "work 1: takes no time"),
+    ("to_device = 1e9", "to_device = 1e9\nunpinned = 0", "link: unpinned=0"),
     ("[link]", "link = 3\n[other]", "'other'"), ("[link]", "[speeds]\ncpu = 1\n[link]", "speeds: gpu is"),
     ("[link]", "[speeds]\nlink = 1\n[link]", "there is no 'link'"),
     ("cores = 2", "cores = 2\nhost_copy = 0", "host_copy=0"), ("[[work]]", "[work]", "TOML"),
@@ -55,6 +56,9 @@ def test_machines_are_written_as_they_are_read(tmp_path):
     )
     write_machine(machine, tmp_path / "machine.toml", "two\nlines")
     assert read_machine(tmp_path / "machine.toml") == machine
+    measured = replace(machine, link=replace(KNOWN.link, unpinned=8e9))
+    write_machine(measured, tmp_path / "machine.toml")
+    assert read_machine(tmp_path / "machine.toml") == measured
     with pytest.raises(FormatError, match="no such file"):
         read_machine(tmp_path / "other.toml")
 

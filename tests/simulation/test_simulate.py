@@ -23,7 +23,7 @@ from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.demand import expected_pages, notified_vertices
-from garaph_py.simulation.machine import Disks, Link, UnitCost, WorkCost
+from garaph_py.simulation.machine import UNPINNED_SHARE, Disks, Link, UnitCost, WorkCost
 from garaph_py.simulation.spec import read_spec
 from garaph_py.simulation.workload import (
     even_offsets,
@@ -47,10 +47,10 @@ def test_the_cpu_alone_by_hand():
 
 def test_two_streams_by_hand():
     done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how(GPU), room=2048)
-    # copies of 0 and 1 end at 1 and 2, their kernels half a second later; values are back at 2.5 and 3.5, which makes
-    # room for 2 and 3: there at 3.5 and 4.5, back at 5 and 6
-    # then 2 and 3 are held: kernels end at 0.5 and 1, values are back at 1.5 and 2.5; the others' at 4 and 5
-    assert [row.seconds for row in done.iterations] == [6.0, 5.0]
+    # copies of 0 and 1 end at 1 and 2, their kernels half a second later, which makes room for 2 and 3: copied at 3 and
+    # 4, done at 3.5 and 4.5; then 2 and 3 are held: kernels end at 0.5 and 1; the others are there at 1.5 and 2.5
+    assert [row.seconds for row in done.iterations] == [4.5, 3.0]
+    assert [row.from_device for row in done.iterations] == [0, 0]  # new values stay on the GPU
     assert [row.to_device for row in done.iterations] == [4096, 2048]
 
 
@@ -83,7 +83,24 @@ def test_a_policy_orders_the_pages(device, monkeypatch):
 def test_what_stays_is_copied_once():
     done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how(GPU), room=4096)
     assert [row.to_device for row in done.iterations] == [4096, 0]
-    assert done.iterations[1].seconds == 4.5  # kernels 0.5 s each, the last values 1 s after one another
+    assert done.iterations[1].seconds == 2.0  # kernels 0.5 s each
+
+
+def test_the_gpu_s_thread_launches_each_page_unless_all_stay():
+    launching = replace(SMALL.work[1], launch=2.0)
+    machine = replace(SMALL, work=(SMALL.work[0], launching))
+    stay, most = (simulate(workload(activities=[EVERYBODY] * 2), machine, how(GPU), room=room) for room in (4096, 3072))
+    assert stay.iterations[1].seconds == 2.0  # as without launches
+    assert most.iterations[1].seconds == 4 * 2.0 + 0.5  # the last launch, and its kernel
+
+
+def test_copies_from_memory_that_is_not_pinned_are_slower():
+    done = [
+        simulate(workload(activities=[EVERYBODY] * 2), replace(SMALL, link=link), how(GPU), room=2048).iterations[1]
+        for link in (SMALL.link, replace(SMALL.link, unpinned=512.0), replace(SMALL.link, unpinned=None))
+    ]
+    # the first copy begins when a kernel of 0.5 s ends, the second one follows, and then the last kernel
+    assert [row.seconds for row in done] == [3.0, 5.0, pytest.approx(0.5 + 2 / UNPINNED_SHARE + 0.5)]
 
 
 def test_without_keep_every_iteration_copies_all_pages():
@@ -234,7 +251,7 @@ def test_disks_by_hand():
 
 
 def test_a_slowed_link_by_hand():
-    machine = replace(SMALL, link=Link(1024.0, 264.0, beside_cpu=0.5))
+    machine = replace(SMALL, link=Link(1024.0, 264.0, beside_cpu=0.5, unpinned=1024.0))
     done = simulate(workload(), machine, how("hybrid", "garaph"), room=2048)
     # the copy of page 0 takes until 2, so the CPU has page 2 as well, until 4, and so long page 1
     # is copied; it is done at 4.5 and back at 5.5
@@ -338,7 +355,7 @@ def test_more_cores_are_never_slower(work, engine, cores):
 
 @given(WORKLOADS, ROOMS, st.floats(1, 8))
 def test_a_faster_link_is_never_slower(work, share, factor):
-    faster = replace(SMALL, link=Link(1024.0 * factor, 264.0 * factor))
+    faster = replace(SMALL, link=Link(1024.0 * factor, 264.0 * factor, unpinned=1024.0 * factor))
     slow, fast = (played(work, machine, how(GPU, "garaph"), share)[0] for machine in (SMALL, faster))
     if slow is not None:
         assert fast.seconds <= slow.seconds * (1 + 1e-9)
@@ -350,7 +367,7 @@ def test_both_together_nearly_reach_the_sum_of_their_rates():
     work = Workload(SUMS, n, m, even_offsets(n, m), (Activity(n, m),) * 8, 4.0, 8.0, keep=False, page_edges=m // 64)
     machine = Machine(
         8, (WorkCost(CPU, "any", PULL, UnitCost(8e-9)), WorkCost(GPU, "any", PULL, UnitCost(1e-10))),
-        gpu_memory=1 << 40, link=Link(4e9, 4e9),
+        gpu_memory=1 << 40, link=Link(4e9, 4e9, unpinned=4e9),
     )  # fmt: skip
     cpu, gpu, both = (simulate(work, machine, how(device, "garaph")).seconds for device in (CPU, GPU, "hybrid"))
     ideal = 1 / (6 / 8 / cpu + 1 / gpu)  # two cores serve the GPU

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
+from garaph_py.program.narrow import narrowed
 from garaph_py.simulation import Activity, Workload
 from garaph_py.simulation.workload import (
     Layout,
@@ -87,7 +89,25 @@ def test_what_waited_is_as_recorded():
 def test_device_bytes_are_those_of_the_arrays():
     bound = bind_for_types(gp.apps.PageRank(dtype=np.float32), False)
     each = device_bytes(bound, 1 << 20, 1 << 24, True, True)
-    assert 20 < each < 25  # offsets both ways, two values, a sum, 16 bits of starts, other bits
+    assert 27 < each < 29  # offsets both ways, two values, a sum, one reported, 16 bits of starts, other bits
+
+
+def test_device_bytes_of_values_that_may_be_stored_in_32_bits():
+    wide = bind_for_types(gp.apps.SSSP(source=0), True)
+    narrow = narrowed(wide)
+    assert (wide.value.itemsize, narrow.value.itemsize) == (8, 4)
+    both = [device_bytes(bound, 1 << 20, 1 << 24, False, True) for bound in (wide, narrow)]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(("edges", "value_bytes", "on_disks", "pinned"), [
+    (1 << 23, 0, False, True), ((1 << 23) - 1, 0, False, False), ((1 << 23) - 1, 8, False, False),
+    (1 << 23, 2, False, False), (1 << 24, 2, False, True), (1, 0, True, True),
+])  # fmt: skip
+def test_arrays_of_32_mib_are_pinned(edges, value_bytes, on_disks, pinned):
+    """The least of the arrays counts: those of 4 bytes an edge, and of the edges' values."""
+    work = workload(replace(SUMS, edge_value_bytes=value_bytes), n=256, m=edges, on_disks=on_disks)
+    assert work.is_pinned == pinned
 
 
 def test_device_bytes_of_a_search_over_a_directed_graph():

@@ -38,7 +38,7 @@ SMALL = Machine(
     1,
     (WorkCost(CPU, "any", PULL, UnitCost(1 / 128)), WorkCost(GPU, "any", PULL, UnitCost(1 / 512))),
     gpu_memory=1 << 20,
-    link=Link(1024.0, 264.0),
+    link=Link(1024.0, 264.0, unpinned=1024.0),
 )
 """A page of 256 edges takes the CPU 2 s, the GPU 0.5 s, the link 1 s, and its 64 values take 1 s back."""
 

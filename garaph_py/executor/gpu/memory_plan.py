@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from ...codec.arrays import RAW
@@ -235,11 +236,20 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     items = 2 * (32 * (counted or 0) // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
     each = launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
     needed = (items + n // WORD // 64 + 64) * each if launcher.share and counted is not None else 0
-    reported = max(bound.reports.itemsize, bound.value.itemsize)
-    needed += (min(n, REPORT_VERTICES) + 2 * WORD) * reported + len(ranks.hubs) * launcher.layouts.hub.itemsize
+    needed += reported_bytes(bound, n) + len(ranks.hubs) * launcher.layouts.hub.itemsize
     needed += 4 * n if bound.place is not None and reads_numbers(bound) else 0
+    return needed + tally_bytes(n, tally) + SMALL_BYTES
+
+
+def reported_bytes(bound: BoundProgram, n: int) -> int:
+    """Bytes for reported values: of so many of `n` vertices as the GPU computes at a time."""
+    return (min(n, REPORT_VERTICES) + 2 * WORD) * max(bound.reports.itemsize, bound.value.itemsize)
+
+
+def tally_bytes(n: int, tally: np.dtype[Any]) -> int:
+    """Bytes for the tallies of the most pages that `n` vertices may have, and for their blocks' partial totals."""
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
-    return needed + (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES
+    return (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize
 
 
 class ExchangePlan(NamedTuple):
