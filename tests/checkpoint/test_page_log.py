@@ -27,12 +27,11 @@ from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
 from tests.support import twins
-from tests.support.checkpoint_files import Disk, Failing, Watched
+from tests.support.checkpoint_files import Disk, Failing, Watched, ticking
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, failing_once, memory_for
 from tests.support.programs import DataDriven
 
 from ..support.runs import run_with
-from .test_store import ticking
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 

@@ -10,7 +10,7 @@ from garaph_py.checkpoint.files import Files
 from garaph_py.checkpoint.format import MOST_HEADER
 from garaph_py.checkpoint.store import NAMES, Store
 from garaph_py.errors import DamagedCheckpointError, FormatError, ParameterError
-from tests.support.checkpoint_files import CALLS, Crash, Crashing, Disk, Watched, forge
+from tests.support.checkpoint_files import CALLS, Crash, Crashing, Disk, Watched, forge, ticking
 
 IDENTITY = {"program": "None", "synchronous": True}
 
@@ -118,14 +118,6 @@ def test_a_disk_that_tears_and_loses_writes(seed):
             pass
         disk = disk.crash(rng)
     assert loaded(Store(Path("/checkpoints"), disk)) in (last, last + 1)
-
-
-def ticking(call, tick):
-    def method(*arguments):
-        tick()
-        return call(*arguments)
-
-    return method
 
 
 @pytest.fixture

@@ -10,15 +10,13 @@ import garaph_py as gp
 from garaph_py.errors import GraphError
 from garaph_py.networkx_backend import backend
 from garaph_py.networkx_backend.info import FUNCTIONS
-from tests.support.networkx_calls import KINDS, outcome, random_graph
+from tests.support.networkx_calls import KINDS, SUBGRAPHS, outcome, random_graph
 from tests.support.stored_graphs import opened
 
 CONNECTED = ("average_shortest_path_length", "center", "diameter", "eccentricity", "periphery", "radius")
 """Functions that raise an exception for a graph that is not connected."""
 UNDIRECTED = ("average_clustering", "clustering", "transitivity")
 """Functions that NetworkX has for directed graphs too, and the backend has not."""
-SUBGRAPHS = ("k_core", "k_corona", "k_crust", "k_shell", "k_truss")
-"""Functions that take only a graph of garaph_py."""
 IN_MEMORY = (
     "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "core_number",
     "global_efficiency", "harmonic_centrality", "is_directed_acyclic_graph", "is_strongly_connected",

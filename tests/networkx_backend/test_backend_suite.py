@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from garaph_py.networkx_backend.info import FUNCTIONS
-
-from .test_backend import SUBGRAPHS
+from tests.support.networkx_calls import SUBGRAPHS
 
 ROOT = Path(__file__).parent.parent.parent
 FEW = "Core or Connected or Triangles or GenericPath or BFS or Isolate or Wiener"

@@ -13,12 +13,11 @@ from garaph_py.pages import memory
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
+from tests.support.disk_reads import check_that_runs_are_read_alone, found_in, read, resident_in_the_middle
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet, memory_for
 from tests.support.stored_graphs import alone, as_version_1, flipped, hub, opened, with_memory
 
 from ..support.runs import run_with
-from .test_disk_source_runs import check_that_runs_are_read_alone, read
-from .test_disk_source_sectors import found_in, resident_in_the_middle
 
 PACKED = pytest.mark.parametrize("saved", [(False, "packed"), (True, "packed")], indirect=True, ids=str)
 SEARCHING = memory.MemoryNeeds(0, searches=True)

@@ -6,49 +6,19 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.codec.format import GROUP, LISTS, RUN, Packed, decode
+from garaph_py.codec.format import RUN
 from garaph_py.errors import DamagedGraphError, GraphError
 from garaph_py.pages import memory
 from garaph_py.pages.layout import layout
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.storage.sectors import SECTOR
+from tests.support.disk_reads import check_that_runs_are_read_alone, decoded, read
 from tests.support.stored_graphs import alone, flipped, hub, opened, with_memory
 
 from ..support.runs import run_with
 
 PACKED = pytest.mark.parametrize("saved", [(False, "packed"), (True, "packed")], indirect=True, ids=str)
-
-
-def decoded(edges, offsets, element):
-    """One of the packed `edges` of a page."""
-    run = element // RUN
-    own = edges.sources.runs(run - edges.first_edge // RUN, run - edges.first_edge // RUN + 1)
-    place = int(own.records["first_word"][0])
-    words = edges.sources.words[place : place + int(own.records["widths"].sum()) + GROUP]
-    begins = np.isin(np.arange(run * RUN, (run + 1) * RUN), offsets)
-    return decode(Packed(own.records, words, own.length, own.dtype), begins, LISTS)[element % RUN]
-
-
-def read(source, offsets, elements):
-    """The wanted elements of all pages, and how many bytes were read for them."""
-    before, found = source.bytes_read, {}
-    source.prefetch(source.pages, alone(*elements))
-    for page in source.pages:
-        edges = source.edges(page)
-        found |= {e: decoded(edges, offsets, e) for e in elements if page.first_edge <= e < page.last_edge}
-        source.release(page)
-    return found, source.bytes_read - before
-
-
-def check_that_runs_are_read_alone(graph, pages):
-    """Read a few edges of `graph`, drawn at random, thirty times."""
-    into = graph._arrays.in_edges
-    rng = np.random.default_rng(2)
-    for _ in range(30):
-        elements = np.unique(rng.integers(0, graph.m, rng.integers(1, 40))).tolist()
-        found, _ = read(pages, into.offsets, elements)
-        assert found == {e: int(into.neighbours[e]) for e in elements}
 
 
 @pytest.fixture

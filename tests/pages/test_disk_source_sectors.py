@@ -8,24 +8,13 @@ from garaph_py.codec.format import LISTS, RUN, decode
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
+from tests.support.disk_reads import found_in, read_pages, resident_in_the_middle
 from tests.support.stored_graphs import alone, hub, opened
 
 from ..support.runs import run_with
 
 SECTOR = sectors.SECTOR
 WIDTH = SECTOR // 4
-
-
-def read(source, pages, wanted):
-    """The edges of pages of which some are wanted, a copy each, and how many bytes were read for them."""
-    before = source.bytes_read
-    source.prefetch(pages, wanted)
-    found = []
-    for page in pages:
-        edges = source.edges(page)
-        found.append((edges.first_edge, np.array(edges.sources.data) if edges.sources.codec == "raw" else None))
-        source.release(page)
-    return found, source.bytes_read - before
 
 
 @pytest.mark.parametrize("saved", [(False, "raw")], indirect=True, ids=str)
@@ -35,17 +24,17 @@ def test_of_blocks_that_have_been_checked_sectors_are_read(saved, source):
     pages.stays = [False] * len(pages.pages)
     (first, *_), all_of_it = pages.pages, store.info(path).arrays["in_sources"].stored_bytes
     places = 5, 5 * WIDTH, first.last_edge - 1
-    nobody_knows_them = read(pages, [first], alone(*places))[1]
+    nobody_knows_them = read_pages(pages, [first], alone(*places))[1]
     assert nobody_knows_them <= 3 * 8192 + SECTOR
-    _, everything = read(pages, pages.pages, None)
+    _, everything = read_pages(pages, pages.pages, None)
     assert everything < all_of_it + 2 * SECTOR
-    ((begin, sources_),), some = read(pages, [first], alone(*places))
+    ((begin, sources_),), some = read_pages(pages, [first], alone(*places))
     assert some == 3 * SECTOR
     np.testing.assert_array_equal(sources_[np.array(places) - begin], graph._arrays.in_edges.neighbours[list(places)])
     within = [e for page in pages.pages for e in range(page.first_edge, page.last_edge, WIDTH // 2)]
-    _, dense = read(pages, pages.pages, alone(*within))
+    _, dense = read_pages(pages, pages.pages, alone(*within))
     assert dense == everything  # a page at once, and a block that two share once
-    assert read(pages, [first], lambda page: np.empty((0, 2), np.int64))[1] == 0
+    assert read_pages(pages, [first], lambda page: np.empty((0, 2), np.int64))[1] == 0
 
 
 @pytest.mark.parametrize("saved", [(False, "raw"), (False, "packed")], indirect=True, ids=str)
@@ -55,20 +44,20 @@ def test_a_page_that_stays_is_read_once_its_parts_have_cost_as_much(saved, sourc
     assert all(pages.stays)
     array, page = pages._arrays[0], pages.pages[1]
     array.keep_parts(True)
-    assert read(pages, [page], lambda page: np.empty((0, 2), np.int64))[1] == 0
+    assert read_pages(pages, [page], lambda page: np.empty((0, 2), np.int64))[1] == 0
     whole, costs = sum(map(sum, [pages._room_of[1]])), []
     for element in range(page.first_edge, page.last_edge, RUN):
-        ((begin, _),), cost = read(pages, [page], alone(element))
+        ((begin, _),), cost = read_pages(pages, [page], alone(element))
         assert begin <= page.first_edge
         costs.append(cost)
         if cost > 2 * SECTOR:
             break
     assert len(costs) > 3
     assert sum(costs[:-1]) <= whole
-    assert read(pages, [page], alone(page.first_edge))[1] == read(pages, [page], None)[1] == 0
+    assert read_pages(pages, [page], alone(page.first_edge))[1] == read_pages(pages, [page], None)[1] == 0
     begin = page.first_edge // RUN * RUN
     if array.codec == "raw":
-        ((_, found),), _ = read(pages, [page], None)
+        ((_, found),), _ = read_pages(pages, [page], None)
         np.testing.assert_array_equal(found, graph._arrays.in_edges.neighbours[begin : page.last_edge])
 
 
@@ -98,26 +87,6 @@ def test_pages_of_which_little_is_wanted_are_read_as_one(saved, source):
     assert list(pages.pages_for(every)) == list(pages.pages)
 
 
-def resident_in_the_middle(source, count):
-    """A source of which `count` pages in the middle stay, and have been read."""
-    pages = source(300_000, page_edges=30_000)
-    first = len(pages.pages) // 2
-    stay = pages.pages[first : first + count]
-    pages.stays = [page in stay for page in pages.pages]
-    pages._arrays[0].keep_parts(True)
-    ranges = np.array([[stay[0].first_edge, stay[0].first_edge + 1]])
-    assert stay[0] in pages.pages_for(ranges)
-    read(pages, stay, None)
-    return pages, stay
-
-
-def found_in(edges, graph, places):
-    """The neighbours at these places of the graph's edges."""
-    elements = np.arange(edges.first_edge, edges.first_edge + len(edges.sources))
-    found = np.array(decode(edges.sources, np.isin(elements, graph._arrays.in_edges.offsets), LISTS))
-    return found[np.array(places) - edges.first_edge]
-
-
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_merged_page_copies_what_is_in_memory(saved, source, count):
@@ -131,9 +100,9 @@ def test_a_merged_page_copies_what_is_in_memory(saved, source, count):
     assert own.first_edge < joints[0]
     inside = [place for place in (*joints, *places) if place < min(stay[-1].last_edge, own.last_edge)]
     outside = [place for place in places if stay[-1].last_edge <= place < own.last_edge]
-    assert read(pages, [own], alone(*sorted(set(inside))))[1] == 0
+    assert read_pages(pages, [own], alone(*sorted(set(inside))))[1] == 0
     if outside:
-        assert read(pages, [own], alone(*outside))[1] > 0
+        assert read_pages(pages, [own], alone(*outside))[1] > 0
     pages.prefetch([own], alone(*sorted({*inside, *outside})))
     both = [*inside, *outside]
     np.testing.assert_array_equal(found_in(pages.edges(own), graph, both), graph._arrays.in_edges.neighbours[both])
@@ -148,7 +117,7 @@ def test_a_merged_page_is_never_read_whole(saved, source):
     places = [5, pages.pages[-1].last_edge - 1]
     pages._access = places[1] * 2 // 3
     (own,) = pages.pages_for(np.array([[place, place + 1] for place in places]))
-    assert 0 < read(pages, [own], alone(*places))[1] <= 4 * SECTOR * len(places)
+    assert 0 < read_pages(pages, [own], alone(*places))[1] <= 4 * SECTOR * len(places)
 
 
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
@@ -216,18 +185,18 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
     _, path, _ = saved
     pages = source(300_000, page_edges=30_000)
     pages.stays = [False] * len(pages.pages)
-    read(pages, pages.pages, None)
+    read_pages(pages, pages.pages, None)
     data = path / store.info(path).disks[0] / "in_sources.data"
     whole, place = data.read_bytes(), 5 * SECTOR + 123
     try:
         with data.open("r+b") as file:
             file.seek(place)
             file.write(bytes([whole[place] ^ 1]))
-        read(pages, pages.pages[:1], alone(4 * WIDTH, 8 * WIDTH))  # on either side of it
+        read_pages(pages, pages.pages[:1], alone(4 * WIDTH, 8 * WIDTH))  # on either side of it
         with pytest.raises(
             DamagedGraphError, match=rf"in_sources.data: block 2, at byte {5 * SECTOR} of the file: the block"
         ):
-            read(pages, pages.pages[:1], alone(5 * WIDTH))
+            read_pages(pages, pages.pages[:1], alone(5 * WIDTH))
     finally:
         data.write_bytes(whole)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from tests.support.directions import CASES, EDGES, VALUES, N
 
 from ..support.runs import run_with
-from .test_directions import CASES, EDGES, VALUES, N
 
 pytestmark = pytest.mark.gpu
 

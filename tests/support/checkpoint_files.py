@@ -191,3 +191,13 @@ def forge(path, change, version=2):
     size = len(data) - length + len(header)
     begin = data[:8] + struct.pack("<IIQ", version, len(header), size)
     path.write_bytes(begin + struct.pack("<Q", xxhash.xxh3_64_intdigest(begin + header)) + header + data[32 + length :])
+
+
+def ticking(call, tick):
+    """`call`, which calls `tick` first."""
+
+    def method(*arguments):
+        tick()
+        return call(*arguments)
+
+    return method

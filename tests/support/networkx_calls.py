@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import networkx as nx
 
 KINDS = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+SUBGRAPHS = ("k_core", "k_corona", "k_crust", "k_shell", "k_truss")
+"""Functions of the backend that take only a graph of garaph_py."""
 
 
 def random_graph(kind, n=12, m=30, seed=1, whole=True, connected=False):

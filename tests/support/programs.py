@@ -245,3 +245,38 @@ class Sees(gp.VertexProgram):
 
     def result(self, value, id, out_degree):
         return value * 2 + id + out_degree
+
+
+class Widest(gp.VertexProgram):
+    """The narrowest edge of the widest path from a vertex, in 32-bit floats."""
+
+    start: gp.VertexId
+
+    value = np.float32
+    sum = gp.max
+    monotone = True
+
+    def init(self, id):
+        return float(np.inf) if id == self.start else self.identity
+
+    def frontier(self, id):
+        return id == self.start
+
+    def gather(self, src, edge):
+        return min(src, edge)
+
+
+class Seeds(gp.VertexProgram):
+    """The seeds within a few steps, a bit each: a user's own relaxation that is not monotone."""
+
+    value = np.uint32
+    sum = gp.bitwise_or
+
+    def init(self, id):
+        return 1 << id if id < 32 else 0
+
+    def frontier(self, id):
+        return id < 32
+
+    def gather(self, src, edge):
+        return src if edge > 2 else 0

@@ -7,25 +7,10 @@ import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support import twins
 from tests.support.cases import mostly_full
-from tests.support.numpy_gpu import Lengths, Quiet
+from tests.support.parent_programs import Paths, Steps
 
 FAR = np.iinfo(np.int64).max
 """Steps to a vertex that is not reached."""
-
-
-class Steps(Quiet):
-    """Least number of edges from vertex 0, and the in-neighbour before."""
-
-    reports = {"steps": np.int64, "before": np.int64}  # noqa: RUF012
-
-    def result(self, value, parent):
-        return value, parent
-
-
-class Paths(Steps):
-    """The same with edges of any length."""
-
-    gather = Lengths.gather
 
 
 def expected(graph, steps, lengths=None):

@@ -10,10 +10,10 @@ from garaph_py.executor import edge_list
 from garaph_py.executor.modes import COMPACTED, COPIED, PULL, PUSH, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
+from tests.support.delta_programs import Core, Votes
 from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
 
 from ...support.runs import run_with
-from ..cpu.test_push_deltas import Core, Votes
 
 pytestmark = pytest.mark.gpu
 

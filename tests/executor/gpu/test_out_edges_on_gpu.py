@@ -17,26 +17,13 @@ from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from tests.support import twins
 from tests.support.cases import EXACT, hub
+from tests.support.programs import Seeds, Widest
 from tests.support.real_gpu import Allocated
+from tests.support.shapes import path, star, web
 
 from ...support.runs import run_with
-from .test_push_on_gpu import Seeds, Widest, path
 
 pytestmark = pytest.mark.gpu
-
-
-def star(out):
-    """Edges from vertex 0 to all others, with lengths, or to it from them."""
-    ends, lengths = (np.zeros(5000, np.int64), np.arange(1, 5001)), np.arange(5000, dtype=np.int32) % 90
-    return twins.Edges(5001, *(ends if out else ends[::-1]), lengths)
-
-
-def web():
-    """Hubs of many out-edges, others of many in-edges, chains between them, and vertices that nobody reaches."""
-    n, rng = 30_000, np.random.default_rng(8)
-    hubs = np.concatenate([np.zeros(4000, np.int64), np.full(3000, 1), rng.integers(0, n, 4000), np.arange(4000)])
-    ends = np.concatenate([rng.integers(0, n, 7000), np.full(4000, 1), np.arange(1, 4001)])
-    return twins.Edges(n + 500, hubs, ends, rng.integers(0, 50, len(hubs)).astype(np.int32))
 
 
 GRAPHS = {

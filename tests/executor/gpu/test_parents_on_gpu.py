@@ -7,10 +7,10 @@ import garaph_py as gp
 from garaph_py.executor.modes import PULL
 from garaph_py.program import narrow
 from tests.support import twins
+from tests.support.parent_programs import Paths, Steps
 from tests.support.real_gpu import memory_for
 
 from ...support.runs import run_with
-from ..cpu.test_parents import Paths, Steps
 
 pytestmark = pytest.mark.gpu
 

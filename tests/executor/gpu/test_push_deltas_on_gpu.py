@@ -11,12 +11,11 @@ from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.cases import numbers
+from tests.support.delta_programs import Core, Influence, Single, Steps, Votes, edges_of, frontiers, graph_of, modes
 from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
+from tests.support.shapes import path, star, web
 
 from ...support.runs import run_with, ways_of
-from ..cpu.test_push_deltas import Core, Influence, Single, Steps, Votes, edges_of, frontiers, graph_of, modes
-from .test_out_edges_on_gpu import star, web
-from .test_push_on_gpu import path
 
 pytestmark = pytest.mark.gpu
 

@@ -8,51 +8,13 @@ from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.storage import directory as store
 from tests.support import twins
 from tests.support.cases import EXACT, hub
+from tests.support.programs import Seeds, Widest
 from tests.support.real_gpu import memory_for
+from tests.support.shapes import path
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.gpu
-
-
-class Widest(gp.VertexProgram):
-    """The narrowest edge of the widest path from a vertex, in 32-bit floats."""
-
-    start: gp.VertexId
-
-    value = np.float32
-    sum = gp.max
-    monotone = True
-
-    def init(self, id):
-        return float(np.inf) if id == self.start else self.identity
-
-    def frontier(self, id):
-        return id == self.start
-
-    def gather(self, src, edge):
-        return min(src, edge)
-
-
-class Seeds(gp.VertexProgram):
-    """The seeds within a few steps, a bit each: a user's own relaxation that is not monotone."""
-
-    value = np.uint32
-    sum = gp.bitwise_or
-
-    def init(self, id):
-        return 1 << id if id < 32 else 0
-
-    def frontier(self, id):
-        return id < 32
-
-    def gather(self, src, edge):
-        return src if edge > 2 else 0
-
-
-def path(n):
-    order = np.random.default_rng(5).permutation(n)
-    return twins.Edges(n, order[:-1], order[1:], np.arange(n - 1, dtype=np.int32) % 7)
 
 
 GRAPHS = {
