@@ -49,6 +49,11 @@ class PageGroup(NamedTuple):
     pages: int
     edges: int
 
+    @property
+    def way(self) -> str:
+        """How the edges reached a GPU, or otherwise the processor."""
+        return self.transfer or self.device
+
 
 class Iteration(NamedTuple):
     """A finished iteration, which is one pass over all pages (Garaph, section 2.2).

@@ -11,7 +11,7 @@ import typer
 from ..errors import ParameterError
 from ..events import Iteration
 from ..output import Progress
-from ..output.table import table
+from ..output.table import table, ways
 from ..system.files import check_place
 from ..system.sizes import counted, show_bytes, show_number, show_seconds
 from .options import AsJson, Quiet
@@ -198,7 +198,7 @@ def show_ways(iterations: Iterable[Iteration]) -> None:
     if rows:
         say("iteration  partitions")
     for one in rows:
-        say(f"{one.number:>9}  {', '.join(f'{group.pages} {group.transfer}' for group in one.groups)}")
+        say(f"{one.number:>9}  {ways(one)}")
 
 
 def show_run(run: dict[str, Any], quiet: bool) -> None:

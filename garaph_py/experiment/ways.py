@@ -19,7 +19,7 @@ def pages_by_way(iteration: events.Iteration) -> dict[str, int]:
     """The pages that an iteration processed in each way, by column."""
     counts = dict.fromkeys(COLUMNS, 0)
     for group in iteration.groups:
-        counts[WAYS.get(group.transfer or group.device, UNKNOWN)] += group.pages
+        counts[WAYS.get(group.way, UNKNOWN)] += group.pages
     return counts
 
 

@@ -17,6 +17,7 @@ from ..system.sizes import counted, show_bytes, show_number, show_seconds
 from . import draw
 from .recording import PAUSES, Recording
 from .stats import Stats
+from .table import ways
 
 STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; color: #202124; background: #fff; max-width: 1200px; margin: 24px auto;
@@ -53,6 +54,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("edges", "edges visited", lambda row: f"{row.edges:,}"),
     ("pages", "pages processed", lambda row: f"{row.pages:,}"),
     ("skipped", "pages with nobody to update", lambda row: f"{row.pages_skipped:,}"),
+    ("ways", "pages by the way in which their edges reached the GPU, or by processor", ways),
     ("start, ms", "when it began, after the first one did", lambda row: show_number(row.started * 1e3)),
     ("ms", "how long it took", lambda row: show_number(row.seconds * 1e3)),
     ("M edges/s", "edges visited in a second", lambda row: show_number(row.edges_per_second / 1e6)),
@@ -62,7 +64,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("sent", "bytes that the workers of a cluster sent to one another", lambda row: show_bytes(row.sent)),
 )
 """The columns of the table: heading, explanation, and the text for an iteration."""
-TEXTS = ("mode", "why", "device")
+TEXTS = ("mode", "why", "device", "ways")
 """Headings of the columns with text, which are aligned to the left."""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FormatError
-from ..events import Iteration, Span
+from ..events import Iteration, PageGroup, Span
 from ..system.files import no_such_file
 from .history import History
 from .stats import Stats
@@ -159,7 +159,17 @@ def iteration(event: Mapping[str, Any]) -> Iteration:
         max(number(event["dur"]) * 1e-6 - compiling, 0.0),
         str(details["device"]), int(details["to device"]), int(details["from device"]), number(event["ts"]) * 1e-6,
         str(details["why"]), None if alpha is None else number(alpha), int(details["from disk"]),
-        compile_seconds=compiling, sent=int(details.get("sent", 0)),  # not in traces of earlier versions
+        tuple(map(pages_of, details.get("groups", ()))),  # neither is in traces of earlier versions
+        compile_seconds=compiling, sent=int(details.get("sent", 0)),
+    )  # fmt: skip
+
+
+def pages_of(group: Mapping[str, Any]) -> PageGroup:
+    """The pages of an iteration that were processed in the same way."""
+    way = group["transfer"]
+    return PageGroup(
+        str(group["mode"]), str(group["device"]), None if way is None else str(way), int(group["pages"]),
+        int(group["edges"]),
     )  # fmt: skip
 
 

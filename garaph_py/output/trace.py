@@ -60,6 +60,7 @@ def trace_events(
             "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
             "device": row.device, "to device": row.to_device, "from device": row.from_device,
             "from disk": row.from_disk, "sent": row.sent, "compiling": row.compile_seconds,
+            "groups": [group._asdict() for group in row.groups],
         }  # fmt: skip
         if row.partitions is not None:
             details["partitions"] = counts_of(row.partitions)

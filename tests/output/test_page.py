@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import garaph_py as gp
-from garaph_py.events import Iteration, Span
+from garaph_py.events import Iteration, PageGroup, Span
 from garaph_py.output.history import History
 from garaph_py.output.page import beside, page, write_report
 from garaph_py.output.recording import Recording, read_recording
@@ -44,6 +44,17 @@ def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:
     assert read.tags["svg"] == 3  # active vertices, f, and who worked when
     assert read.tags["circle"] == 2 * len(stats.iterations)
     assert "BFS on 3,000 vertices, 40,000 directed edges" in target.read_text()
+
+
+def test_a_report_says_which_way_pages_took() -> None:
+    groups = (
+        PageGroup("pull", "gpu", "copied", 1200, 7), PageGroup("pull", "cpu", None, 2, 7),
+        PageGroup("notify-pull", "gpu", "copied", 34, 7),
+    )  # fmt: skip
+    rows = [Iteration(k, "pull", 1.0, 9, 9, 1, 0, 1.0, why="all", groups=each) for k, each in enumerate((groups, ()))]
+    text = "\n".join(page("Test", Stats(History(rows), True, 1.0, 2), [], 0.0))
+    heading, *lines = Reader(text).cells
+    assert [line[heading.index("ways")] for line in lines] == ["1,234 copied, 2 cpu", "-"]
 
 
 def test_text_from_users_is_escaped() -> None:

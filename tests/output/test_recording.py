@@ -31,6 +31,7 @@ def test_a_report_from_a_trace_is_that_of_the_run(trace: Path, tmp_path: Path) -
     """Times in a trace have a resolution of a nanosecond, which moves nothing that one sees."""
     run = read_recording(trace)
     assert len(run.stats.iterations) == 3
+    assert {(group.way, group.pages) for row in run.stats.iterations for group in row.groups} == {("cpu", 9)}
     assert list(run.totals) == [0, 1, 2]
     write_report(tmp_path / "again.html", run)
     first, again = ((tmp_path / name).read_text() for name in ("run.html", "again.html"))
@@ -68,6 +69,15 @@ def damaged(document: Any, place: tuple[Any, ...], value: Any) -> str:
 ])  # fmt: skip
 def test_a_damaged_trace_is_a_typed_error(trace: Path, place: tuple[Any, ...], value: Any) -> None:
     trace.write_text(damaged(json.loads(trace.read_text()), place, value))
+    with pytest.raises(FormatError, match=r"is not a trace of garaph; write one"):
+        read_recording(trace)
+
+
+@pytest.mark.parametrize("groups", [3, [3], [{}], [{"mode": "pull", "device": "gpu", "transfer": None, "pages": "x"}]])
+def test_damaged_groups_of_pages_are_a_typed_error(trace: Path, groups: Any) -> None:
+    document = json.loads(trace.read_text())
+    next(event for event in document["traceEvents"] if event["ph"] == "X")["args"]["groups"] = groups
+    trace.write_text(json.dumps(document))
     with pytest.raises(FormatError, match=r"is not a trace of garaph; write one"):
         read_recording(trace)
 
