@@ -37,6 +37,11 @@ def test_hubs_come_first_and_the_others_stay(pairs: list[tuple[int, int]]) -> No
     assert old[:count] == sorted(range(len(out)), key=lambda v: -h[v])[:count]
 
 
+def test_eight_vertices_of_a_hundred_are_hubs() -> None:
+    degrees = np.arange(100)
+    assert vertex_order("hub", degrees, degrees).tolist() == [*range(99, 91, -1), *range(92)]
+
+
 @pytest.mark.parametrize("kind", ["range", "integer", "string"])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("order", ["degree", "hub"])

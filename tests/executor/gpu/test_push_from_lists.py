@@ -1,5 +1,7 @@
 """The engines that push along edge lists, on a device simulated with NumPy: the answers of the CPU, in every way."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,14 @@ from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import push_from_lists
 from garaph_py.executor.gpu.device import FALLBACK, NoDriverError
 from garaph_py.executor.gpu.settings import ACCESSED_BY, READ_MOSTLY
-from garaph_py.executor.modes import COPIED, PULL, PUSH, ZERO_COPY
+from garaph_py.executor.modes import COMPACTED, COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.executor.partitions import TransferTask
+from garaph_py.output.recording import read_recording
 from tests.support import numpy_lists, twins
 from tests.support.numpy_deltas import Peeled, Weighed
-from tests.support.numpy_gpu import Lengths, Quiet, failing_once, held_after, when_iterations_begin
+from tests.support.numpy_gpu import FakeFunction, Lengths, Quiet, failing_once, held_after, when_iterations_begin
 from tests.support.numpy_lists import FakeManaged
+from tests.support.reports import Reader
 
 from ...support.runs import run_with, ways_of
 
@@ -98,6 +102,17 @@ def test_the_record_says_how_edges_came(device_with_lists, graph):
         for engine in ("emogi", "emogi:unified=yes", "etagraph:um=no")
     }
     assert ways == {"emogi": {"zero-copy"}, "emogi:unified=yes": {"unified"}, "etagraph:um=no": {"resident"}}
+
+
+def test_the_trace_and_the_report_say_how_edges_came(device_with_lists, graph, tmp_path):
+    program, engine = Quiet(0), "hytgraph:partition_bytes=2048,transfers=copied,keep=yes"
+    device_with_lists(program, graph)
+    rows = run_with(program, graph, engine=engine, trace=tmp_path / "t", report=tmp_path / "r").stats.iterations
+    assert ways_of(rows) == {COPIED, RESIDENT}
+    assert [row.groups for row in read_recording(tmp_path / "t").stats.iterations] == [row.groups for row in rows]
+    heading, *lines = Reader((tmp_path / "r").read_text()).cells
+    shown = [line[heading.index("ways")] for line in lines]
+    assert shown == [", ".join(f"{group.pages} {group.transfer}" for group in row.groups) for row in rows]
 
 
 def test_an_engine_may_be_an_object(device_with_lists, graph):
@@ -289,6 +304,65 @@ def test_what_an_engine_cannot_do_is_refused(graph, given, problem):
 def test_packed_graphs_are_refused(graph):
     with pytest.raises(ParameterError, match="encoding='raw'"):
         run_with(Quiet(0), graph.packed(), engine="grus")
+
+
+def launched_with(driver, monkeypatch, program, graph, switches, **how):
+    """How often a run of hytgraph launches each kernel, and the streams of its copies and kernels."""
+    streams, launches, copies = set(), FakeFunction.prepared_async_call, driver.memcpy_htod_async
+
+    def launch(function, grid, block, stream, *told, **how):
+        if function.name == "push_vertices":
+            streams.add(("kernels", id(stream)))
+        launches(function, grid, block, stream, *told, **how)
+
+    def copy(place, array, stream=None):
+        streams.add(("copies", id(stream)))
+        copies(place, array, stream)
+
+    monkeypatch.setattr(FakeFunction, "prepared_async_call", launch)
+    monkeypatch.setattr(driver, "memcpy_htod_async", copy)
+    driver.launched.clear()
+    run_with(program, graph, engine=f"hytgraph:partition_bytes=2048,transfers=copied{switches}", **how)
+    return Counter(name for name, _ in driver.launched), streams
+
+
+def test_each_technique_of_hytgraph_has_its_switch(device_with_lists, graph, monkeypatch):
+    program = Weighed(9)
+    driver = device_with_lists(program, graph)
+
+    def launched(switches="", program=program, **how):
+        return launched_with(driver, monkeypatch, program, graph, switches, **how)
+
+    usual, streams = launched()
+    assert {"push_vertices", "push_pieces", "take_frontier", "apply_in_turn"} <= set(usual)
+    assert "push_listed" not in usual
+    assert len({stream for _, stream in streams}) == 2
+    assert len({stream for _, stream in launched(",overlap=no")[1]}) == 1
+    assert launched(",topology=no")[0]["push_listed"]
+    assert not {"take_frontier", "apply_in_turn"} & set(launched(",recompute=no")[0])
+    assert "push_pieces" not in launched(",split=no")[0]
+    assert launched(",combine=no")[0]["push_vertices"] > usual["push_vertices"]
+    driver = device_with_lists(Quiet(0), graph)
+    again = [launched(switches, Quiet(0), sync=sync)[0]["take_frontier"] > 0
+             for switches, sync in (("", False), (",recompute=no", False), ("", True))]  # fmt: skip
+    assert again == [True, False, False]
+
+
+@pytest.mark.parametrize("program", [Quiet(0), Weighed(9)], ids=lambda program: type(program).__name__)
+@pytest.mark.parametrize("transfers", [COPIED, COMPACTED, ZERO_COPY])
+def test_bytes_of_each_way_of_hytgraph_are_counted(device_with_lists, graph, program, transfers):
+    device_with_lists(program, graph)
+    engine = f"hytgraph:partition_bytes=2048,transfers={transfers}"
+    for row in run_with(program, graph, engine=engine).stats.iterations:
+        counts = row.partitions
+        assert (counts.change is None) == (program == Quiet(0))  # of what priority orders partitions by
+        active, needed = counts.active_edges > 0, int(counts.active_edges.sum()) * counts.edge_bytes
+        if transfers == COPIED:
+            assert row.to_device == counts.edges[active].sum() * counts.edge_bytes
+        elif transfers == COMPACTED:
+            assert row.to_device == counts.compacted_bytes.sum()
+        else:
+            assert needed <= row.to_device <= counts.requests.sum() * 128
 
 
 @pytest.mark.parametrize("switches", ["", ",transfers=copied", ",transfers=zero-copy"])
