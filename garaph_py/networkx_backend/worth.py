@@ -6,6 +6,8 @@ from typing import Any
 
 import networkx as nx
 
+from .graph import BackendGraph
+
 CACHED_EDGES = 20_000
 """The least edges of a graph that NetworkX has converted and cached. With the conversion done, connected components of
 22,737 edges take a sixth of NetworkX's time, shortest paths by weight a fifth, PageRank a tenth; a run itself takes
@@ -81,4 +83,5 @@ def is_limited(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 def is_cached(graph: Any) -> bool:
     """Whether NetworkX has a converted graph."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
-    return nx.config.cache_converted_graphs and bool(cache.get("backends", {}).get("garaph"))
+    kept = cache.get("backends", {}).get("garaph", {}).values()  # also notes of conversions that have failed
+    return nx.config.cache_converted_graphs and any(isinstance(each, BackendGraph) for each in kept)

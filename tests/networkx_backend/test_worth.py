@@ -39,6 +39,14 @@ def test_a_look_at_few_edges_is_not_unless_the_graph_is_cached():
     assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
 
 
+def test_a_conversion_that_failed_is_not_there():
+    graph = path(worth.CACHED_EDGES)
+    with pytest.raises(NotImplementedError):
+        nx.k_core(graph, backend="garaph")
+    assert graph.__networkx_cache__["backends"]["garaph"]
+    assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["has_path", "is_strongly_connected"])
 def test_a_function_that_may_end_early_is_not_worth_a_conversion(name):
