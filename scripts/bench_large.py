@@ -13,7 +13,7 @@ they take a byte, and raw four. PageRank does so many `--iterations`.
 "iterations, ms" is the sum of all iterations of the median of five warm calls, with the mode of each if there are few;
 "call, ms" is such a call as a whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers
 of all rows of a program are compared. With --verify, those of the first rows are then checked along all edges
-(scale_checks.py), which takes all programs but SSSP.
+(scale_checks.py); it needs those of all programs but SSSP.
 """
 
 from __future__ import annotations
