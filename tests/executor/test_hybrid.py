@@ -46,11 +46,12 @@ def run(program, graph, **how):
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-@pytest.mark.usefixtures("pending_is_poisoned")
-def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, program, sync, seed):
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.usefixtures("pending_is_poisoned", "all_work")
+def test_any_schedule_gives_the_same_answer(devices_for, graph_of, monkeypatch, count, program, sync, seed):  # wide
     """Chance decides which processors work in each iteration, and which of them takes which page."""
     graph = graph_of(GRAPH)
-    driver = device_for(program, graph)
+    drivers = devices_for(program, graph, count)
     memory = memory_for(program, graph, 0.3)
     rng = np.random.default_rng(seed)
     takes = lambda self, waiting: rng.integers(waiting + 1) * (rng.random() < seed % 25 / 24)  # noqa: E731
@@ -59,11 +60,12 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if rng.random() < 0.7 else 1e-9))
     monkeypatch.setattr(decisions, "PUSH_THRESHOLD", rng.choice([1, decisions.PUSH_THRESHOLD]))
     expected = run_with(program, graph, device="cpu", sync=True)
-    result = run(program, graph, sync=sync, gpu_memory=memory)
+    result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
-    assert held_after(driver, graph) == 0
+    assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
@@ -87,15 +89,18 @@ def divided(monkeypatch):
 @pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_poisoned, program, sync):
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.usefixtures("pending_is_poisoned", "all_work")
+def test_notified_pages_are_divided(devices_for, graph_of, divided, count, program, sync):  # wide
     graph = graph_of(GRAPH)
-    driver = device_for(program, graph)
+    drivers = devices_for(program, graph, count)
     expected = run_with(program, graph, device="cpu", sync=True)
     memory = memory_for(program, graph, 0.3)
-    result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
+    result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
     np.testing.assert_array_equal(result.values, expected.values)
     assert {(row.device, row.mode) for row in result.stats.iterations} == {("both", "notify-pull")}
-    assert held_after(driver, graph) == 0
+    assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
 @pytest.mark.slow
