@@ -69,6 +69,7 @@ def test_arrays_that_share_memory_stay_together(tmp_path):
     assert whole[4] == 7
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_senseless_directories_keep_kernels_inside_their_arrays(tmp_path, seed):
     outcome = bounds.watch(partial(bounds.try_directories, seed, 1, tmp_path), 1, tmp_path)

@@ -71,6 +71,7 @@ def test_a_planted_bug_is_found_and_its_file_kept(tmp_path, monkeypatch, kept, r
     assert any(file.name == manifest.NAME for file in kept.rglob("*"))
 
 
+@pytest.mark.full
 def test_a_reader_that_dies_or_hangs_is_a_problem(tmp_path, monkeypatch, kept):
     outcome, _ = fuzz.fuzz("no such reader", 1, tmp_path, inputs=50)
     assert "the process ended with 1" in outcome.problems[0]
@@ -108,6 +109,7 @@ def test_a_round_of_damage_is_found(tmp_path, monkeypatch):
     assert outcome.counts["without effect on the answer"] > 0
 
 
+@pytest.mark.full
 def test_damage_that_nothing_checks_is_a_problem(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks.BlockReader, "check", lambda *_: None)
     specimen = damage.directory("raw", damage.small_graph(1), damage.small_graph(2), tmp_path)

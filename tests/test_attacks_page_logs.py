@@ -32,11 +32,13 @@ def test_a_small_round_finds_nothing(tmp_path):
     assert outcome.counts["damages to a checkpoint with a page log"] > 50
 
 
+@pytest.mark.full
 def test_records_that_are_believed_unchecked_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(page_log.LoggedPage, "checksum", lambda page, base: 0)
     assert any("another answer" in problem for problem in gone_on(tmp_path, "of zeros").problems)
 
 
+@pytest.mark.full
 def test_a_log_of_another_checkpoint_that_is_believed_is_found(tmp_path, monkeypatch):
     header, checksum = page_log.header_of, page_log.LoggedPage.checksum
     monkeypatch.setattr(page_log, "header_of", lambda base, size: header(0, size))
@@ -45,6 +47,7 @@ def test_a_log_of_another_checkpoint_that_is_believed_is_found(tmp_path, monkeyp
     assert any("another answer" in problem for problem in problems)
 
 
+@pytest.mark.full
 def test_a_failure_without_a_type_is_found(tmp_path, monkeypatch):
     def broken(*_):
         raise RuntimeError("no error of errors.py")

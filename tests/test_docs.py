@@ -22,13 +22,15 @@ DOCS = ROOT / "docs"
 REFERENCE = "".join(path.read_text() for path in sorted((DOCS / "reference").glob("*.*")))
 CODE = re.compile(r"^```(?:\{code-cell\} )?python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PAGES = [path for path in sorted(DOCS.rglob("*.md")) if CODE.search(path.read_text())]
+MANY_KERNELS = ("many", "programs")
+"""Pages that compile some forty kernels for programs of their own, which takes twice as long as all other pages."""
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page",  # one page compiles thirty kernels for programs of its own, which takes as long as all other pages
-    [pytest.param(page, marks=pytest.mark.full if page.stem == "programs" else (), id=page.stem) for page in PAGES],
+    "page",
+    [pytest.param(page, marks=pytest.mark.full if page.stem in MANY_KERNELS else (), id=page.stem) for page in PAGES],
 )
 def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""

@@ -74,7 +74,7 @@ def test_lengths_must_not_be_negative_nor_inexact(length):
         closeness_centrality(graph, distance=True)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @given(valued_graphs())
 def test_lengths_of_one_vertex(both):
     ours, theirs = both

@@ -5,16 +5,18 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import shortest_path
+from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import valued_graphs
 
 
 @pytest.mark.slow
-@given(valued_graphs(), st.sampled_from([None, "weight"]), st.booleans())
-def test_it_is_as_short_as_networkx_s(both, weight, packed):
+@pytest.mark.parametrize("packed", mostly_full([False, True], "True"))
+@pytest.mark.parametrize("weight", mostly_full([None, "weight"], "None"))
+@given(both=valued_graphs())
+def test_it_is_as_short_as_networkx_s(packed, weight, both):
     ours, theirs = both
     ours = ours.packed(threads=1) if packed else ours
     for target in range(ours.n):

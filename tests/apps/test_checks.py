@@ -215,7 +215,7 @@ def test_edge_values_fit_the_type_of_the_program():
         bind(gp.apps.NeuralNetwork(dtype=np.float32), graph)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_edge_values_on_disk_are_checked(tmp_path, encoding):
     targets, values = np.arange(1, 3001), np.ones(3000)

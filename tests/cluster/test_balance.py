@@ -28,6 +28,7 @@ from garaph_py.errors import ClusterError
 from garaph_py.output.record import Record
 from garaph_py.program import bind
 from garaph_py.program.part import by_numbers
+from tests.support.cases import mostly_full
 from tests.support.local_cluster import Mixed, conducted, rmat
 from tests.support.part_workers import SlowWorkers
 
@@ -280,7 +281,10 @@ def test_a_worker_dies_that_was_asked_for_copies(slow_workers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"])
+@pytest.mark.parametrize(
+    "when",
+    mostly_full(["halt", "take", "close", "prepare", "array", "numbers", "keep", "load", "go"], "halt", "keep", "go"),
+)
 def test_a_worker_dies_while_parts_move(when, slow_workers):
     async def after(address, what):
         await asyncio.sleep(0)

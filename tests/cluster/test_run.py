@@ -21,6 +21,7 @@ from garaph_py.output.recording import read_recording
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation.recorded import read_trace
+from tests.support.cases import mostly_full
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened
 
@@ -62,10 +63,7 @@ def graph():
     return gp.rmat(10, 16, seed=3)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("PageRank", "SSSP", "ConnectedComponents")]
-
-
-@pytest.mark.parametrize("name", ["BFS", *SLOW])
+@pytest.mark.parametrize("name", mostly_full(["BFS", "PageRank", "SSSP", "ConnectedComponents"], "BFS", "PageRank"))
 def test_a_cluster_has_the_answers_of_one_machine(client, graph, name):
     program = getattr(gp.apps, name)(**({"source": 5} if name in ("BFS", "SSSP") else {}))
     graph = graph.symmetrized() if name == "ConnectedComponents" else graph

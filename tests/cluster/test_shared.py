@@ -55,7 +55,7 @@ def test_a_part_that_is_read_is_the_part_that_is_cut_out(direction, tmp_path):
         np.testing.assert_array_equal(read.graph._arrays.out_edges.offsets, expected.graph._arrays.out_edges.offsets)
 
 
-@pytest.mark.slow  # fsspec comes with Dask, which the quick tests do without
+@pytest.mark.full
 @pytest.mark.parametrize("direction", ["in", "out"])
 def test_a_graph_at_a_url_is_copied_by_the_workers(direction, tmp_path, monkeypatch):
     pytest.importorskip("fsspec")

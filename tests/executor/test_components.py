@@ -27,7 +27,7 @@ def graph(request):
     return undirected(GRAPHS[request.param])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @few_programs
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_answers_are_those_of_supersteps(graph, program, encoding):

@@ -118,7 +118,7 @@ def test_an_order_of_pages_changes_no_bit(device_for, graph, kind, monkeypatch):
     assert all(any(pages == [v for v in order if v in pages] for order in ordered) for pages in found)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.spread
 @kinds
 @pytest.mark.parametrize("first", KINDS)

@@ -166,7 +166,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
     assert result.stats.converged
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 5, 30])
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])

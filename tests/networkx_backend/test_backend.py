@@ -10,6 +10,7 @@ import garaph_py as gp
 from garaph_py.errors import GraphError
 from garaph_py.networkx_backend import backend
 from garaph_py.networkx_backend.info import FUNCTIONS
+from tests.support.cases import mostly_full
 from tests.support.networkx_calls import KINDS, SUBGRAPHS, outcome, random_graph
 from tests.support.stored_graphs import opened
 
@@ -121,8 +122,12 @@ def test_takes_a_graph_of_garaph():
         nx.connected_components(graph)
 
 
+ON_DISK = ("bfs_layers", "hits", "pagerank", "shortest_path_length", "triangles")
+"""Functions that each search, iterate or look at lists in another way: every commit tests these."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", mostly_full(FUNCTIONS, *ON_DISK))
 def test_takes_a_graph_on_disk(name, tmp_path):
     """The answer is that for the graph in memory, or an error that says that edges must be there."""
     directed = name.startswith(("in_", "out_", "topological")) or "strongly" in name

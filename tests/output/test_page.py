@@ -85,7 +85,7 @@ def test_the_table_starts_when_the_timeline_does() -> None:
     assert ">0 ms<" in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("count", [0, 1, 2, 150, 3000])
 def test_reports_of_any_length(count: int) -> None:
     spans = [

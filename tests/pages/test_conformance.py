@@ -107,7 +107,7 @@ def test_pages_have_the_edges_of_the_graph_again_and_again(factory, graph, place
         assert_pass(source, graph)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @places
 def test_pages_may_be_added_while_others_are_read(factory, graph, place):
     """Whatever their order, the same one again and neighbours that share a block included."""

@@ -450,7 +450,7 @@ def test_verifiers_pass_over_edges_on_disk(saved):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch, encoding):
     """All lengths are 0: the verifier follows paths one page at a time, against the order of the pages."""

@@ -216,7 +216,7 @@ def in_little(path, program, **how):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["push", "notify-pull"])
 def test_few_vertices_read_little_more_than_their_lists(large, mode):
     graph, path = large

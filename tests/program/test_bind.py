@@ -152,7 +152,7 @@ class Heated(Sum):
         return heat
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("given", "wanted"), PER_VERTEX.values(), ids=PER_VERTEX)
 def test_per_vertex_parameters(given, wanted):
     assert gp.run(Heated(**given), RING, iterations=1).values.tolist() == wanted
@@ -193,7 +193,7 @@ def test_a_program_may_choose_another_for_a_graph():
         bind(derived(for_graph=lambda self, graph: None)(), RING)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():
     kind = derived(
         __annotations__={"count": int, "index": int, "data": gp.PerVertex, "n": int, "r": int, "cast0": int},

@@ -34,7 +34,7 @@ def test_a_program_may_extend_another():
         Boosted(damping=2)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_closure_is_part_of_the_program():
     def times(factor):
         return derived(value=np.float32, apply=lambda self, acc: acc * float(factor))()
@@ -83,7 +83,7 @@ def test_an_edited_constant_of_a_users_module_changes_the_cache_key(tmp_path):
     assert answer(3).startswith("[6, 0, 3]")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_program_typed_into_a_session_runs():
     kind = program("return acc * float(2)")
     assert kind.__module__ == "__main__"

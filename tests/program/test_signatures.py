@@ -172,7 +172,7 @@ def test_attributes_that_are_the_programs_own_are_allowed():
     check(derived(limit=3, _summ=2, **parameter("values"))())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_function_that_is_not_needed_until_the_end_is_checked_at_the_start():
     """It is checked even if all kernels of the first iteration are in the cache."""
     gp.run(derived(result=lambda self, value: value + 1)(), RING, iterations=1)

@@ -74,7 +74,7 @@ def test_sssp_as_the_library_has_it(mode):
     np.testing.assert_array_equal(run_with(Distances(source), GRAPH, mode=mode).values, wanted)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_prepare_and_generate():
     found, wanted = (gp.run(program, GRAPH, iterations=5) for program in (Decay(), DecayByGather()))
     np.testing.assert_array_equal(found.values, wanted.values)

@@ -46,20 +46,30 @@ def test_programs_of_the_library(graph_of, case):
     assert_equal(program, graph) if case in EXACT else assert_equal(program, graph, 1e-12, iterations=8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "packed"))
-def test_other_programs(graph_of, encoding):
-    """Fields, `prepare`, totals, `converged`, `src_id`, own monoids; packed edges."""
+@pytest.fixture(params=mostly_full(["raw", "packed"], "packed"))
+def weighted(graph_of, request):
     graph = graph_of(twins.skewed(3, 40, 150, "int32"))
-    graph = graph if encoding == "raw" else graph.packed(1)
-    assert_equal(DataDriven(), graph, 1e-12, iterations=5)
-    assert_equal(Strongest(), graph, iterations=3)
-    assert_equal(Hops(), graph)
+    return graph if request.param == "raw" else graph.packed(1)
+
+
+@pytest.mark.slow
+def test_fields_and_prepare(weighted):
+    assert_equal(DataDriven(), weighted, 1e-12, iterations=5)
+
+
+@pytest.mark.full
+def test_source_ids_and_own_monoids(weighted):
+    assert_equal(Strongest(), weighted, iterations=3)
+    assert_equal(Hops(), weighted)
+
+
+@pytest.mark.full
+def test_totals_and_converged(weighted):
     seen = []
     for debug in (True, False):
         program = Relabel()
         program.seen = []
-        gp.run(program, graph, debug=debug, options=PULL)
+        gp.run(program, weighted, debug=debug, options=PULL)
         seen.append([(total.changed, total.labels, n) for total, n in program.seen])
     assert seen[0] == seen[1] != []
 

@@ -37,14 +37,14 @@ def test_the_error_names_the_iteration_if_a_total_tells():
         run(from_one(Grow, 1e300))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_total_may_be_wrong_alone():
     program = from_one(Grow, 1e304, 1e304)
     with pytest.raises(NumberError, match="Grow: the total is inf after iteration 0"):
         run(program)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_wrong_numbers_are_let_through_if_told():
     assert run(from_one(Grow, 1e300), "off").column()[7] == np.inf
 

@@ -123,7 +123,7 @@ def test_ranks_stop_column_by_column(graph):
     assert len(table[0].stats.history) == max(lengths)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_columns_stop_where_no_vertex_is_active(graph):
     programs = [Coarse(source) for source in SOURCES]
     assert len({len(alone(program, graph).stats.history) for program in programs}) > 1
@@ -264,7 +264,7 @@ def test_no_sources(graph):
     assert gp.run_many([], graph).sources == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_vertices():
     graph = gp.from_edges([], [])
     assert gp.run_many([apps.PageRank()] * 2, graph, device="cpu").values.shape == (0, 2)

@@ -308,6 +308,7 @@ def test_wrong_arguments_are_explained(graph):
         graph.to_device(on_event=3)
 
 
+@pytest.mark.full
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind", mostly_full([None, "int32", "float64"], "int32"))
 def test_its_own_program_compiles_and_reads_edge_values(graph_of, kind):

@@ -123,12 +123,13 @@ def test_edge_values(graph_of, weights, mode, directed):
 
 
 @pytest.mark.slow
-def test_integers_that_do_not_fit_stay_raw(graph_of):
+@pytest.mark.parametrize("mode", mostly_full(["auto", "pull"], "pull"))
+def test_integers_that_do_not_fit_stay_raw(graph_of, mode):
     edges = heavy("int64")
     edges = edges.weighted(edges.weights + (np.arange(len(edges.weights)) % 2 << 40))
     packed = graph_of(edges).packed(1)
     assert packed._arrays.in_edges.value_array.codec == "raw"
-    assert_exact(gp.run(gp.apps.SSSP(hub(edges)), packed, threads=2), twins.sssp(edges, hub(edges)))
+    assert_exact(run_with(gp.apps.SSSP(hub(edges)), packed, threads=2, mode=mode), twins.sssp(edges, hub(edges)))
 
 
 @pytest.mark.full
@@ -142,7 +143,7 @@ def test_the_papers_engine(both, mode, engine):
         assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @modes
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_push(both, case, sync):
             assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weights", ["int32", "float32"])

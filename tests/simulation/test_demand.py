@@ -245,7 +245,7 @@ def test_other_programs_get_the_costs_of_all() -> None:
     assert {work.program for work in calibrate([one, other]).work} == {"Labels", "Other", "any"}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_real_chain_is_known_as_one() -> None:
     """A search along a path: the real run does all supersteps in one call, and so does the simulation of its record.
 

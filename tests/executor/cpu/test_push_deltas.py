@@ -76,13 +76,13 @@ def test_floats_agree_within_rounding(program, rounding, directed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "packed"))
-def test_edges_on_disk(graph, tmp_path, encoding):
+@pytest.mark.parametrize("program", [Core(), pytest.param(Votes(), marks=pytest.mark.full)])
+def test_edges_on_disk(graph, tmp_path, encoding, program):
     store.save(graph, tmp_path / "g", encoding=encoding)
     stored = opened(tmp_path / "g", room=1 << 24)
-    for program in (Core(), Votes()):
-        push, pull = (run_with(program, stored, mode=mode, page_edges=2000) for mode in (PUSH, PULL))
-        assert PUSH in modes(push)
-        assert push.values.tobytes() == pull.values.tobytes()
+    push, pull = (run_with(program, stored, mode=mode, page_edges=2000) for mode in (PUSH, PULL))
+    assert PUSH in modes(push)
+    assert push.values.tobytes() == pull.values.tobytes()
 
 
 @pytest.mark.parametrize("shape", ["empty", "no edges", "star", "path", "loops"])

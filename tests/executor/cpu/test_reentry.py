@@ -47,7 +47,7 @@ def reentered(run):
     return [i for i in run.stats.iterations if "reentry" in i.why]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("program", "directed", "encoding"),
     [

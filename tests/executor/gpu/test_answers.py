@@ -79,7 +79,7 @@ def order(request):
     return request.param
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_phases_copy_no_values(device_for, graph_of, order):
     """Each phase takes the answer of the one before; only the last answer comes to the host."""
     graph = graph_of(WEIGHTED)

@@ -389,6 +389,7 @@ print(json.dumps([hashlib.sha256(code).hexdigest(), slow]))
 """
 
 
+@pytest.mark.full
 def test_a_warm_start_imports_no_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
     cold, warm = (

@@ -300,6 +300,7 @@ def test_a_monoid_that_no_gpu_compiles_is_said():
         compiler.link(bound(Strange()), "sm_90", "ptx")
 
 
+@pytest.mark.full
 def test_the_stand_in_for_a_device_is_removed():
     """numba-cuda asks the GPU for its architecture; a stand-in answers, during a compilation only."""
     from numba.cuda import dispatcher

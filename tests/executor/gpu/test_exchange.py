@@ -112,7 +112,7 @@ def test_gpus_have_different_room(devices_for, graph, monkeypatch, sync):
     assert "push" in modes(result)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("encoding", "count"), [("raw", 2), ("raw", 5), ("packed", 2)])
 @pytest.mark.parametrize("maps", [False, True], ids=["not mapped", "mapped"])
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)

@@ -121,7 +121,7 @@ def test_lists_of_pages_that_stay_are_read_there(run, undirected):
     assert read[0] > 1.3 * read[1] > 1.6 * read[2] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_records_are_copied_once(run, graph, monkeypatch):
     copied = []
     copy = mapped_records.staging.copy
@@ -174,7 +174,7 @@ def with_edge_lists(run, program, graph):
     raise AssertionError("none has room")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_host_lists_edges_where_that_is_cheaper(run, graph, slow_sectors, name):
     driver, found = with_edge_lists(run, PROGRAMS[name], graph)
@@ -195,7 +195,7 @@ def test_without_room_for_buffers_lists_are_read(run, graph, slow_sectors, monke
     assert ways_of_pushes(found) == {ZERO_COPY}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_at_the_expected_rates_lists_are_read(run, graph, monkeypatch):
     monkeypatch.setattr(edge_list, "LEAST_EDGES", 1 << 5)
     for share in np.arange(0.3, 0.9, 0.2):

@@ -127,7 +127,7 @@ def test_streamed_pages_are_sent_at_once_unless_others_may_read_them_before(
     assert pages > 40
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_a_gpu_with_all_edges_keeps_them(devices_for, graph_of, encoding, weighted):

@@ -166,7 +166,7 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
     ]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"iterations": 40}, {"check": "finite"}, {"checkpoint": "here"}, {"trace": "t.json"}])
 def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, program, tmp_path, how):
     driver = device_for(program, graph)

@@ -260,7 +260,7 @@ def test_a_lost_gpu_costs_no_answer(device_for, case, monkeypatch, processor, fa
     assert held_after(driver, graph) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("call", ["memcpy_htod", "memcpy_htod_async", "mem_alloc"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
     program, graph = case
@@ -276,7 +276,7 @@ def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
         assert held_after(driver, graph) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("processor", ["gpu", "hybrid"])
 @pytest.mark.parametrize("seed", range(8))

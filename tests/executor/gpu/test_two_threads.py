@@ -316,9 +316,8 @@ def test_answers_depend_neither_on_timing_nor_on_when_the_gpu_fails(late_run, pr
 
 
 @pytest.mark.slow
-@pytest.mark.spread
-@pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.parametrize("processors", ["gpu", "hybrid"])
+@pytest.mark.parametrize("sync", [pytest.param(True, marks=pytest.mark.full), False])
+@pytest.mark.parametrize("processors", [pytest.param("gpu", marks=pytest.mark.full), "hybrid"])
 def test_the_gpu_may_fail_at_any_call(late_run, processors, sync):
     """Of all calls some thirty, evenly spread over a run, and each in another order of events."""
     calls = late_run(processors, sync, 0)
