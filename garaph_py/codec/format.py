@@ -28,6 +28,8 @@ RECORD = np.dtype([("first_word", "<i8"), ("base", "<i8"), ("widths", "u1", (RUN
 RECORD_BYTES = RECORD.itemsize
 RECORD_WORDS = RECORD_BYTES // 8
 """int64 numbers in a record: compiled code reads a record as these, and its widths as bytes."""
+WHOLE = np.dtype(("V", RECORD_BYTES))
+"""A record as one item. NumPy copies some of many records in a twentieth of the time if it need not look at fields."""
 WIDTHS_AT = 16
 """Byte offset of the widths in a record."""
 

@@ -1,4 +1,4 @@
-"""Finds out whether packed blocks are sound: several in one call of compiled code, so that Python takes little time.
+"""Finds out whether packed blocks, or parts of them, are sound: several in one call, so that Python takes little time.
 
 It does what `checked.unpack_checked` and `checked.begins_where` do. These say what is wrong with a block that is not.
 """
@@ -13,58 +13,84 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import From, Kernel, PerCall, run_in_turn
-from .blocks import KIND_OF, WORD, PackedBlocks
-from .checked import CHECKING, count_begins
+from .blocks import KIND_OF, WORD
+from .checked import CHECKING, TOP, count_begins
 from .format import GROUP, LISTS, RECORD, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT
 from .pack import views
 
 Array = npt.NDArray[Any]
 
-MOST, LAST = range(2)
-"""What is found of a sound block: its greatest element, and its last one."""
+MOST, LAST, BASE, LEAST, BEGINS = range(5)
+"""What is found of a sound piece: its greatest element, its last one, the base of its first run, the least base, and
+whether a list begins with its first element."""
+NO_LISTS = np.zeros(1, np.int64)
+"""The offsets of an array that has no lists."""
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Stored blocks of one array, in a buffer.
+class Pieces:
+    """Pieces of one array, whose runs are whole: blocks, or parts of blocks.
 
     Attributes
     ----------
-    data : ndarray of uint8
-        The buffer.
-    at : ndarray of int64, shape (k,)
-        The position of each block in it, a multiple of `WORD`.
-    nbytes : ndarray of int64, shape (k,)
-        Bytes of each block.
+    records : From
+        The records of each piece, as uint32 numbers; `first_word` counts from its own words.
+    masks : From
+        For lists, a bitmap of each piece's elements; see `codec.blocks.begin_masks`.
+    words : From
+        The words of each piece.
+    counts : ndarray of int64, shape (k,)
+        The number of these words.
     bounds : ndarray of int64, shape (k, 2)
-        The first element of each block, and the one after its last.
+        The first element of each piece, and the one after its last.
     """
 
-    data: Array
-    at: Array
-    nbytes: Array
+    records: From
+    masks: From
+    words: From
+    counts: Array
     bounds: Array
+
+
+def blocks_in(data: Array, at: Array, nbytes: Array, words_at: Array, bounds: Array) -> Pieces:
+    """Stored blocks in the buffer `data` (uint8): each begins `at` a multiple of `WORD`, and has `nbytes`, of which the
+    first `words_at` come before its words."""
+    words, runs = data[: len(data) // WORD * WORD].view(np.uint32), -(-(bounds[:, 1] - bounds[:, 0]) // RUN)
+    records, masks, own = (From(words, (at + shift) // WORD) for shift in (0, runs * RECORD_BYTES, words_at))
+    return Pieces(records, masks, own, (nbytes - words_at) // WORD, bounds)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the blocks.
+    """What is known of the pieces.
 
     Attributes
     ----------
     sound : ndarray of bool, shape (k,)
-        Whether each block is sound; the other arrays say nothing of one that is not.
-    most, last, bases : ndarray of int64, shape (k,)
-        The greatest and the last element of each block, and the base of its first run.
+        Whether each piece is sound; the other arrays say nothing of one that is not.
+    most, last, bases, least : ndarray of int64, shape (k,)
+        The greatest and the last element of each piece, the base of its first run, and the least base of all its runs.
     begins : ndarray of bool, shape (k,)
-        Whether a list begins with the block's first element.
+        Whether a list begins with the piece's first element.
     """
 
     sound: Array
     most: Array
     last: Array
     bases: Array
+    least: Array
     begins: Array
+
+
+def copy_records(stored, runs, records):
+    """Copy the records of the runs, which may begin at any word, to `records`, which is aligned; return the least
+    base."""
+    least = TOP
+    for k in range(runs * RECORD_WORDS):
+        records[k] = np.int64(stored[2 * k]) | (np.int64(stored[2 * k + 1]) << 32)
+    for run in range(runs):
+        least = min(least, records[run * RECORD_WORDS + 1])
+    return least
 
 
 def follow_each_other(records, widths, runs, words):
@@ -95,11 +121,13 @@ def count_bits(masks, count):
 
 @cache
 def sounding_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
-    """The kernel that checks one block of an array of this kind; its result is 0 if the block is sound."""
+    """The kernel that checks one piece of an array of this kind; its result is 0 if the piece is sound."""
     unpack, has_lists = CHECKING[kind], kind == LISTS
 
     # wide: compiled code takes its arrays one by one
-    def sound(records, widths, masks, words, count, length, offsets, low, high, first, window, elements, found):
+    def sound(stored, masks, words, count, length, offsets, low, high, first, records, widths, window, elements, found):
+        found[LEAST] = copy_records(stored, (length + RUN - 1) // RUN, records)
+        found[BASE] = records[1]
         if not follow_each_other(records, widths, (length + RUN - 1) // RUN, count):
             return 1
         if has_lists:
@@ -108,33 +136,28 @@ def sounding_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
                 return 1
             if count_begins(offsets, low, high, first, masks) != count_bits(masks, groups):
                 return 1
+            found[BEGINS] = np.int64(masks[0]) & 1
         if unpack(records, widths, masks, words, length, window, elements, 0, found) != 0:
             return 1
         found[LAST] = np.int64(elements[(length - 1) % RUN])
         return 0
 
     element = f"{dtype.kind}{dtype.itemsize * 8}*"
-    return Kernel(f"i64* u8* u32* u32* i64 i64 i64* i64 i64 i64 u32* {element} i64*", sound)
+    return Kernel(f"u32* u32* u32* i64 i64 i64* i64 i64 i64 i64* u8* u32* {element} i64*", sound)
 
 
-def find_sound(blocks: Blocks, name: str, dtype: np.dtype[Any], offsets: Array | None) -> Found:
-    """Check stored blocks of the array `name`; `offsets` are those of its lists, if it has lists."""
-    kind, encoding = KIND_OF[name], PackedBlocks(name, dtype)
-    counts = blocks.bounds[:, 1] - blocks.bounds[:, 0]
-    runs, words_at = -(-counts // RUN), np.array([encoding.words_at(int(count)) for count in counts])
-    records = np.empty((len(counts), int(runs.max())), RECORD)  # a copy is aligned
-    for k, (at, own) in enumerate(zip(blocks.at.tolist(), runs.tolist(), strict=True)):
-        records[k, :own] = blocks.data[at : at + own * RECORD_BYTES].view(RECORD)
-    words = blocks.data[: len(blocks.data) // WORD * WORD].view(np.uint32)
-    lists = np.zeros(1, np.int64) if offsets is None else offsets
-    low, high = np.zeros((2, len(counts)), np.int64) if offsets is None else np.searchsorted(offsets, blocks.bounds.T)
-    found = np.zeros((len(counts), 2), np.int64)
-    masks = From(words, (blocks.at + runs * RECORD_BYTES) // WORD)
-    table = sounding_kernel(kind, dtype).rows(
-        len(counts), *(PerCall(view.reshape(len(counts), -1)) for view in views(records)), masks,
-        From(words, (blocks.at + words_at) // WORD), (blocks.nbytes - words_at) // WORD, counts, lists, low, high,
-        blocks.bounds[:, 0], np.empty(RUN, np.uint32), np.empty(RUN, dtype), PerCall(found),
+def find_sound(pieces: Pieces, name: str, dtype: np.dtype[Any], offsets: Array | None) -> Found:
+    """Check pieces of the array `name`; `offsets` are those of its lists, if it has lists."""
+    first, last = pieces.bounds.T
+    counts = last - first
+    lists, low, high = NO_LISTS, 0, 0
+    if offsets is not None:
+        lists, (low, high) = offsets, offsets.searchsorted(pieces.bounds.T)
+    found = np.zeros((len(counts), 5), np.int64)
+    table = sounding_kernel(KIND_OF[name], dtype).rows(
+        len(counts), pieces.records, pieces.masks, pieces.words, pieces.counts, counts, lists, low, high, first,
+        *views(np.empty(-(-int(counts.max()) // RUN), RECORD)), np.empty(RUN, np.uint32), np.empty(RUN, dtype),
+        PerCall(found),
     )  # fmt: skip
     sound = run_in_turn(table) == 0
-    begins = words[masks.starts] & 1 == 1 if kind == LISTS else np.zeros(len(counts), np.bool_)
-    return Found(sound, found[:, MOST], found[:, LAST], records["base"][:, 0], begins)
+    return Found(sound, found[:, MOST], found[:, LAST], found[:, BASE], found[:, LEAST], found[:, BEGINS] != 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from ..codec.arrays import PACKED
 from ..codec.blocks import KIND_OF, OFFSETS_OF, WORD, begin_masks
 from ..codec.checked import begins_where, unpack_checked
 from ..codec.codecs import Limits
-from ..codec.format import ASCENDING, LISTS, RECORD, RECORD_BYTES, RUN, Placed
-from ..codec.sound import Blocks, find_sound, sounding_kernel
-from ..native import IN_TURN, Kernel
+from ..codec.format import ASCENDING, GROUP, LISTS, RECORD, RECORD_BYTES, RUN, WHOLE, Placed
+from ..codec.sound import Pieces, blocks_in, find_sound, sounding_kernel
+from ..native import IN_TURN, From, Kernel
 from .blocks import AGAIN, BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
@@ -25,6 +24,9 @@ from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import around, cut, numbers_in, sums
 
 Array = npt.NDArray[Any]
+
+RUNS_AT_ONCE = 1 << 12
+"""About as many runs of parts are checked together: they take 0.7 MB beside the buffers."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,17 @@ class PackedPartReads(PartReads):
 
 class RecordReads(PackedPartReads):
     """Reads of the records of these runs, at the head of their blocks."""
+
+
+def begin_masks_of(offsets: Array, bounds: Array) -> tuple[Array, Array]:
+    """The bitmaps that `begin_masks` makes of the elements between each of the `bounds`, shape (k, 2), in one array;
+    and where each begins."""
+    sizes = -(-(bounds[:, 1] - bounds[:, 0]) // GROUP)
+    at = np.cumsum(sizes) - sizes
+    numbers, of = numbers_in(*offsets.searchsorted(bounds.T))
+    places, masks = offsets[numbers] - bounds[of, 0], np.zeros(int(sizes.sum()), np.uint32)
+    np.bitwise_or.at(masks, at[of] + places // GROUP, np.uint32(1) << (places % GROUP).astype(np.uint32))
+    return masks, at
 
 
 class PackedArrayReader(ArrayReader):
@@ -159,11 +172,12 @@ class PackedArrayReader(ArrayReader):
         The page's `records`, which begin with block `first`, stay only where they are needed, if they were read.
         """
         bounds = self._word_bounds(runs, known, first, records)
-        unknown = self._apart(runs, self._record_bounds(runs))  # records between two ranges have not been read
-        apart = self._apart(runs, bounds) | unknown
+        apart = self._apart(runs, bounds)
         if known.records is None:
+            unknown = self._apart(runs, self._record_bounds(runs))  # records between two ranges have not been read
             left = apart & ~unknown
             records[numbers_in(runs[:-1, 1][left], runs[1:, 0][left])[0] - first * self._runs] = np.zeros(1, RECORD)
+            apart |= unknown
         return self._reads(PackedPartReads, runs, bounds, apart, place, known)
 
     def _record_bounds(self, runs: Array) -> Array:
@@ -179,8 +193,9 @@ class PackedArrayReader(ArrayReader):
 
     def _records_of(self, runs: Array, known: Known, first: int, records: Array) -> Array:
         """The records of some runs, in memory or in the page's `records`, which begin with block `first`; a copy."""
-        found: Array = records[runs - first * self._runs] if known.records is None else known.records[runs]
-        return found
+        if known.records is not None:
+            return known.records.take(runs)
+        return records.take(runs - first * self._runs)
 
     def _apart(self, runs: Array, bounds: Array) -> Array:
         """Whether each range of runs but the first is in another block, or sectors, than the one before."""
@@ -195,7 +210,7 @@ class PackedArrayReader(ArrayReader):
 
         Each range is in one block. Ranges that are not `apart` from the one before are read with it.
         """
-        firsts, lasts = (np.flatnonzero(np.insert(apart, at, True)[: len(runs)]) for at in (0, len(apart)))
+        firsts, lasts = (np.flatnonzero(np.append(*ends)[: len(runs)]) for ends in ((True, apart), (apart, True)))
         begins, ends = bounds[firsts, 0], bounds[lasts, 1]
         runs, sizes = np.column_stack((runs[firsts, 0], runs[lasts, 1])), ends - begins
         places = place + np.cumsum(sizes) - sizes
@@ -229,7 +244,7 @@ class PackedArrayReader(ArrayReader):
         if known.blocks[block]:
             return
         if known.records is not None:
-            known.records[runs] = found
+            known.records[runs].view(WHOLE)[:] = found.view(WHOLE)
         sectors = slice(self._sums_at[block], self._sums_at[block + 1])
         known.sums[sectors] = sums(self.stored(block, data, at), int(self._starts[block]))
         known.blocks[block] = True
@@ -241,14 +256,15 @@ class PackedArrayReader(ArrayReader):
             self._take_records(parts, data, plan, records)
             return
         runs, of = numbers_in(*parts.runs.T)
-        own, ends = self._records_of(runs, parts.known, plan.first, records), np.cumsum(np.diff(parts.runs)).tolist()
-        for k, (begin, end) in enumerate(pairwise([0, *ends])):
-            sound = parts.known.sound[slice(*parts.runs[k])]
-            if not sound.all():
-                self._check_runs(parts, k, data, own[begin:end].copy())
-                sound[:] = True
+        own, sound = self._records_of(runs, parts.known, plan.first, records), parts.known.sound
+        unsound = ~sound[runs]
+        if unsound.any():
+            new, begins = np.unique(of[unsound]), np.searchsorted(of, np.arange(len(parts.runs) + 1))
+            for some in np.array_split(new, 1 + len(runs) // RUNS_AT_ONCE):
+                self._check_parts(parts, some, data, own, begins)
+            sound[runs] = True
         own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
-        records[runs - plan.first * self._runs] = own
+        records.view(WHOLE)[runs - plan.first * self._runs] = own.view(WHOLE)
 
     def _take_records(self, parts: RecordReads, data: Array, plan: ReadPlan, records: Array) -> None:
         """Copy the records in `data` to their places in `records`, if they can be those of their runs."""
@@ -261,13 +277,36 @@ class PackedArrayReader(ArrayReader):
         wrong = ~in_order(found, runs, blocks, most)
         if wrong.any():
             raise self.reader.damage(int(blocks[np.argmax(wrong)]), f"its records do not fit its length; {AGAIN}")
-        records[runs - plan.first * self._runs] = found
+        records.view(WHOLE)[runs - plan.first * self._runs] = found.view(WHOLE)
+
+    def _check_parts(self, parts: PackedPartReads, some: Array, data: Array, records: Array, begins: Array) -> None:
+        """Check the contents of `some` of the parts, as far as that is possible without the rest of their blocks.
+
+        The `records` of part k are those from ``begins[k]`` up to ``begins[k + 1]``.
+        """
+        if not len(some):
+            return
+        own, of = numbers_in(begins[some], begins[some + 1])
+        counts, found = begins[some + 1] - begins[some], records.take(own)
+        ends = np.cumsum(counts)
+        firsts, last = found["first_word"][ends - counts], found[ends - 1]
+        words = last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64) - firsts
+        found["first_word"] -= firsts[of]
+        bounds, lists = np.minimum(parts.runs[some] * RUN, len(self)), self._rule.lists
+        masks, at = begin_masks_of(np.zeros(0, np.int64) if lists is None else lists.offsets, bounds)
+        places = (parts.places + self._words[parts.blocks] - parts.offsets)[some] // WORD + firsts
+        pieces = Pieces(
+            From(found.view(np.uint32), (ends - counts) * (RECORD_BYTES // WORD)), From(masks, at),
+            From(data[: len(data) // WORD * WORD].view(np.uint32), places), words, bounds,
+        )  # fmt: skip
+        check = find_sound(pieces, self.array.name, self.dtype, None if lists is None else lists.offsets)
+        limits = np.column_stack((check.sound, check.least, check.most)).tolist()
+        for k, (is_sound, least, most) in zip(some.tolist(), limits, strict=True):
+            if not is_sound or self._rule.excess(Limits(least, most)):
+                self._check_runs(parts, k, data, records[begins[k] : begins[k + 1]].copy())  # says what is wrong
 
     def _check_runs(self, parts: PackedPartReads, k: int, data: Array, records: Array) -> None:
-        """Check the contents of part number `k`, as far as that is possible without the rest of its block.
-
-        The part's `records` are changed.
-        """
+        """The same for part number `k`, whose `records` are changed."""
         block, (first_run, last_run) = int(parts.blocks[k]), parts.runs[k].tolist()
         first, last = first_run * RUN, min(last_run * RUN, len(self))
         words = int(records["widths"].sum(dtype=np.int64))
@@ -289,14 +328,11 @@ class PackedArrayReader(ArrayReader):
 
     def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
         place = block - plan.first
-        first, found = place * self.block_elements // RUN, self.records(block, data, plan.at[place])
-        records[first : first + len(found)] = found
-
-    def records(self, block: int, data: Array, at: int) -> Array:
-        """The records of a block that begins at `at` in `data`; their words count from the beginning of `data`."""
-        records = self._stored_records(block, data, at).copy()
-        records["first_word"] += (at + int(self._words[block] - self._starts[block])) // WORD
-        return records
+        first, at = place * self._runs, plan.at[place]
+        stored = self._stored_records(block, data, at)
+        own = records[first : first + len(stored)]
+        own.view(WHOLE)[:] = stored.view(WHOLE)
+        own["first_word"] += (at + int(self._words[block] - self._starts[block])) // WORD
 
     def _stored_records(self, block: int, data: Array, at: int) -> Array:
         """The records of a block that begins at `at` in `data`, as they are stored there."""
@@ -312,17 +348,19 @@ class PackedArrayReader(ArrayReader):
         return self.elements(first, last, data, records, plan).alone(lambda: self.room(first, last))
 
     def _check_new(self, blocks: list[int], data: Array, places: list[int]) -> None:
-        bounds = np.array([self.array.bounds(block) for block in blocks], np.int64)
-        some = Blocks(data, np.array(places, np.int64), self._lengths[blocks], bounds)
+        numbers = np.array(blocks, np.int64)
+        first = numbers * self.block_elements
+        bounds = np.column_stack((first, np.minimum(first + self.block_elements, len(self))))
+        words_at = self._words[numbers] - self._starts[numbers]
+        some = blocks_in(data, np.array(places, np.int64), self._lengths[numbers], words_at, bounds)
         lists = self._rule.lists
         found = find_sound(some, self.array.name, self.dtype, None if lists is None else lists.offsets)
-        for k, block in enumerate(blocks):
-            least = int(self._stored_records(block, data, places[k])["base"].min())
-            if not found.sound[k] or self._rule.excess(Limits(least, int(found.most[k]))):
-                self._check_once(block, self.stored(block, data, places[k]))  # says what is wrong
+        for k, (is_sound, *limits) in enumerate(np.column_stack((found.sound, found.least, found.most)).tolist()):
+            if not is_sound or self._rule.excess(Limits(*limits)):
+                self._check_once(blocks[k], self.stored(blocks[k], data, places[k]))  # says what is wrong
         is_ascending = KIND_OF[self.array.name] == ASCENDING
-        continues = ~found.begins if lists is not None else np.full(len(blocks), is_ascending)
-        self._bases[blocks], self._continues[blocks], self._ends[blocks] = found.bases, continues, found.last
+        continues = ~found.begins if lists is not None else is_ascending
+        self._bases[numbers], self._continues[numbers], self._ends[numbers] = found.bases, continues, found.last
 
     def _check_once(self, block: int, stored: Array) -> None:
         piece = self.reader.decode(block, stored.data, None)

@@ -390,8 +390,9 @@ class ArrayReader:
     def _by_disk(self, blocks: Array, offsets: Array, ends: Array, places: Array) -> Iterator[tuple[PartReads, Array]]:
         """The reads of parts [offset, end) of data files, for each disk, and which of all parts they are."""
         needed = np.minimum(ends, self._starts[blocks] + self._lengths[blocks]) - offsets
-        for disk in np.unique(self._disks[blocks]).tolist():
-            own = np.flatnonzero(self._disks[blocks] == disk)
+        disks = self._disks[blocks]
+        for disk in np.flatnonzero(np.bincount(disks)).tolist():
+            own = np.flatnonzero(disks == disk)
             columns = (column[own] for column in (blocks, offsets, ends - offsets, needed, places))
             yield PartReads(disk, *columns), own
 

@@ -65,7 +65,8 @@ def cut(runs: Array, step: int) -> Array:
 
 def around(bounds: Array) -> Array:
     """Ranges of bytes, shape (k, 2), grown to whole sectors."""
-    return np.column_stack((bounds[:, 0] // SECTOR, -(-bounds[:, 1] // SECTOR))) * SECTOR
+    grown: Array = (bounds + np.array([0, SECTOR - 1])) // SECTOR * SECTOR
+    return grown
 
 
 def numbers_in(firsts: Array, lasts: Array) -> tuple[Array, Array]:

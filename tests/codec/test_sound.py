@@ -7,7 +7,7 @@ from garaph_py.codec.blocks import KIND_OF, PackedBlocks, UndecodableError, begi
 from garaph_py.codec.checked import begins_where
 from garaph_py.codec.format import ASCENDING, GROUP, LISTS, RECORD, RECORD_BYTES, RUN
 from garaph_py.codec.pack import pack
-from garaph_py.codec.sound import Blocks, count_bits, find_sound
+from garaph_py.codec.sound import blocks_in, count_bits, find_sound
 from garaph_py.native.threads import ThreadPool
 
 ARRAYS = {"in_sources": np.uint32, "in_offsets": np.int64, "in_values": np.int32}
@@ -47,10 +47,9 @@ def together(name, stored, offsets, lengths):
     data = np.zeros(at[-1] + sizes[-1] + 5, np.uint8)
     for place, each in zip(at, stored, strict=True):
         data[place : place + len(each)] = each
-    ends = np.cumsum(lengths)
-    return find_sound(
-        Blocks(data, at, sizes, np.stack((ends - lengths, ends), 1)), name, np.dtype(ARRAYS[name]), offsets
-    )
+    bounds = np.stack((np.cumsum(lengths) - lengths, np.cumsum(lengths)), 1)
+    blocks = blocks_in(data, at, sizes, PackedBlocks(name, np.dtype(ARRAYS[name])).words_at(lengths), bounds)
+    return find_sound(blocks, name, np.dtype(ARRAYS[name]), offsets)
 
 
 def alone(name, stored, offsets, first, last):
@@ -81,6 +80,7 @@ def test_blocks_together_and_alone(name, seed):
             assert found.sound[k] == (block is not None)
             if block is not None:
                 assert (found.most[k], found.last[k], found.bases[k]) == (block.most, block.last, block.base)
+                assert found.least[k] == block.limits.least
                 assert block.masks is None or found.begins[k] == int(block.masks[0]) & 1
 
 

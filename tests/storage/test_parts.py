@@ -8,13 +8,14 @@ import pytest
 import xxhash
 
 import garaph_py as gp
-from garaph_py.codec.blocks import UNIT
+from garaph_py.codec.blocks import UNIT, begin_masks
 from garaph_py.codec.format import LISTS, RECORD, RUN, decode
 from garaph_py.errors import DamagedGraphError, ParameterError
 from garaph_py.storage import directory as store
-from garaph_py.storage import write
+from garaph_py.storage import packed_reader, write
 from garaph_py.storage.blocks import INDEX_DTYPE
 from garaph_py.storage.manifest import VERSION
+from garaph_py.storage.packed_reader import begin_masks_of
 from garaph_py.storage.parts import in_order
 from garaph_py.storage.restripe import restripe
 from garaph_py.storage.sectors import SECTOR, sums
@@ -279,6 +280,33 @@ def test_forged_records_of_a_block_are_refused(path, field, value, run):
     for ranges in ([[0, 4 * RUN]], [[0, 1], *alone], alone)[: 3 if value else 1]:  # a run alone may have no words
         with pytest.raises(DamagedGraphError, match=r"in_sources\.data: block 0"):
             read_in_two_steps(array, array.span(0, 4 * RUN), np.array(ranges))
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 12])
+def test_the_damaged_one_of_several_parts_is_named(path, at_once, monkeypatch):
+    if store.info(path).arrays["in_sources"].records is None:
+        pytest.skip("raw arrays have no records")
+    monkeypatch.setattr(packed_reader, "RUNS_AT_ONCE", at_once)
+    forge_block(path, lambda records: records["base"].__setitem__(slice(2, 3), 1 << 33))
+    array, offsets = opened_parts(path)
+    array.keep_parts(True, records=False)
+    ranges = np.array([[k * RUN, k * RUN + 1] for k in (0, 9, 20, 40)])
+    data, records, plan, _ = read_in_two_steps(array, array.span(0, 41 * RUN), ranges)
+    for first, _ in ranges.tolist():
+        found = array.elements(first, first + RUN, data, records, plan)
+        starts = np.isin(np.arange(first, first + RUN), offsets)
+        assert decode(found, starts, LISTS) == GRAPH._arrays.in_edges.neighbours[first : first + RUN].tolist()
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.data: block 0"):
+        read_in_two_steps(array, array.span(0, 41 * RUN), np.insert(ranges, 1, [2 * RUN, 2 * RUN + 1], 0))
+
+
+def test_masks_of_several_ranges():
+    rng = np.random.default_rng(1)
+    offsets = np.sort(rng.integers(0, 9 * RUN, 500))  # some lists are empty
+    bounds = np.array([[0, RUN], [3 * RUN, 5 * RUN], [8 * RUN, 8 * RUN + 7]])
+    masks, at = begin_masks_of(offsets, bounds)
+    for begin, end, (first, last) in zip(at, [*at[1:], len(masks)], bounds, strict=True):
+        np.testing.assert_array_equal(masks[begin:end], begin_masks(offsets, first, last))
 
 
 def test_records_are_in_order_where_their_words_are():
