@@ -54,6 +54,7 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous
         "edge_value_bytes": bound.edge_value_bytes,
         "everybody": bound.updates_all_vertices,
         "relaxes": bound.is_relaxation,
+        "deltas": bound.pushes_deltas,
         "done": "done" in bound.arguments,
         "ends_late": bound.ends_late,
         "priority": "priority" in bound.arguments and not graph.on_disk,

@@ -409,7 +409,7 @@ class SimulatedHybrid:
         gpu = self.gpu.capabilities
         return replace(
             self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,), devices_push=PUSH in gpu.modes,
-            push_cost=gpu.push_cost,
+            push_cost=gpu.push_cost, pushes_deltas=False,
         )  # fmt: skip
 
     @property
@@ -481,7 +481,8 @@ class SimulatedHybrid:
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:
     """The capabilities of a CPU that works alone."""
     modes = (PULL, NOTIFY_PULL, PULL_TILED) + (PUSH,) * workload.pushes
-    return Capabilities(CPU, modes, has_priorities=True, threads=cores)
+    deltas = workload.traits.pushes_deltas and workload.traits.synchronous and workload.pushes
+    return Capabilities(CPU, modes, has_priorities=True, threads=cores, pushes_deltas=deltas)
 
 
 def costs_of(machine: Machine, workload: Workload, policy: Policy, *modes: str, beside_gpu: bool = False) -> WorkCost:

@@ -37,9 +37,10 @@ def can_push(workload: Workload, machine: Machine) -> bool:
 def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) -> Capabilities:
     """The capabilities of a GPU that works alone, with these pages; whether it pushes is given."""
     far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
-    pull, push = EXPECTED.seconds_of(workload.edges, workload.vertex_data, far, far)
+    deltas = workload.traits.pushes_deltas and workload.pushes and not workload.on_disks
+    pull, push = EXPECTED.seconds_of(workload.edges, workload.vertex_data, far, far, deltas)
     cost = push / pull if pull else EXPECTED.push_edge
-    return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost)
+    return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost, pushes_deltas=deltas)
 
 
 def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:

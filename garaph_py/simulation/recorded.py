@@ -18,7 +18,7 @@ from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
-from ..executor.modes import BOTH, COMPONENTS, CPU
+from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, PUSH
 from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
 from ..graph.shape import Shape
@@ -108,7 +108,8 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     """Read the runs in a folder that ``garaph experiment`` has written.
 
     The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
-    are left out. Runs with packed edges are left out, too, because the tables do not say how many bytes these take.
+    are left out. Runs with packed edges are left out, too, because the tables do not say how many bytes these take, and
+    runs in which vertices may push deltas, which cannot be simulated.
 
     Parameters
     ----------
@@ -141,13 +142,14 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
         found = [replace(run, copy_rate=copy_rate, speeds=speeds) for run in recorded_runs(results, iterations)]
     if not found:
         raise ParameterError(
-            f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components"
+            f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components, "
+            "and with engine = 'garaph' if they push deltas"
         )
     completed = sum(row["error"] is None for row in results)
     if len(found) < completed:
         log.warning(
-            "%s: %s of %s runs left out, with packed edges or components found in one iteration; measure them with "
-            "encoding = 'raw' or sync = false",
+            "%s: %s of %s runs left out, with packed edges, components found in one iteration, or pushes of deltas; "
+            "measure them with encoding = 'raw', sync = false or engine = 'garaph'",
             folder, completed - len(found), completed,
         )  # fmt: skip
     return found
@@ -162,7 +164,9 @@ def recorded_runs(results: Iterable[Record], iterations: Iterable[Record]) -> It
     for result in results:
         rows = iterations_of.get((result["combination"], result["repeat"]))
         if rows and result["error"] is None and is_raw(result) and in_supersteps(rows):
-            yield recorded_of(result, sorted(rows, key=lambda row: row["number"]))
+            run = recorded_of(result, sorted(rows, key=lambda row: row["number"]))
+            if not may_push_deltas(run):
+                yield run
 
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
@@ -207,6 +211,13 @@ def is_raw(result: Record) -> bool:
 def in_supersteps(rows: Iterable[Record]) -> bool:
     """Whether a run followed its program, iteration by iteration; one that found components did not."""
     return all(row["mode"] != COMPONENTS for row in rows)
+
+
+def may_push_deltas(run: RecordedRun) -> bool:
+    """Whether vertices may push deltas in a run, as `simulate` decides: it refuses the run if they do."""
+    traits, options = run.workload.traits, run.options
+    has_sums = traits.pushes_deltas and (traits.synchronous or options.device == GPU) and options.device != HYBRID
+    return has_sums and options.lists is None and PUSH in options.policy.modes and options.forced_mode in (None, PUSH)
 
 
 def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
@@ -265,6 +276,11 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
         raise FormatError(path, "its run was on a cluster; record one on a single machine")
     if not in_supersteps(run.rows):
         raise FormatError(path, "its run found components in one iteration; record one with --async or --sync")
+    if may_push_deltas(run):
+        raise FormatError(
+            path,
+            "vertices of its run may push deltas, which a simulation has no costs of; record one with --engine garaph",
+        )
     return run
 
 
@@ -288,6 +304,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     traits = Traits(
         facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
         facts["synchronous"], has_buckets, facts.get("done", False), facts.get("ends_late", False),
+        pushes_deltas=facts.get("deltas", False),
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]

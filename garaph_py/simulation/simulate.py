@@ -72,7 +72,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     Raises
     ------
     ParameterError
-        If the machine lacks what the run needs: a GPU, disks, or the cost of this work.
+        If the machine lacks what the run needs: a GPU, disks, or the cost of this work. If the policy has vertices
+        push deltas.
     DeviceMemoryError
         If a page does not fit in the GPU's memory.
     """
@@ -88,6 +89,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         scheduler.number, activity = number, activities[number]
         seen = observe(scheduler, activity, unfinished)
         decision = scheduler.decide(seen)
+        if decision.keeps_sums:
+            raise no_deltas(f"iteration {number} of {workload.traits.name} on the {decision.device.upper()}", policy)
         steps = executor.steps(activities[number:], decision)
         last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
         scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
@@ -98,6 +101,14 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         if len(steps) == 1:
             scheduler.done(seen, decision, done.iterations[-1])
     return done
+
+
+def no_deltas(what: str, policy: Policy) -> ParameterError:
+    """The error for an iteration after which a policy has vertices push deltas."""
+    return ParameterError(
+        f"{what}: engine {policy.name!r} makes sums, so that later iterations push deltas, and a simulation has no "
+        "costs of such pushes; choose engine='garaph' or device='hybrid', which do without"
+    )
 
 
 def unfinished_edges(workload: Workload) -> int | None:

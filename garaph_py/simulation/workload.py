@@ -63,6 +63,8 @@ class Traits:
         It does so only after several active in-neighbours (`BoundProgram.ends_late`).
     tiles : bool
         Its edges may be gathered by tiles.
+    pushes_deltas : bool
+        Active vertices may push what their changes add to sums (`BoundProgram.pushes_deltas`).
     """
 
     name: str
@@ -75,6 +77,7 @@ class Traits:
     ends_early: bool = False
     ends_late: bool = False
     tiles: bool = False
+    pushes_deltas: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
@@ -83,7 +86,7 @@ class Traits:
         total = bound.total is not None
         return cls(
             bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
-            has_buckets, "done" in bound.arguments, bound.ends_late, synchronous and bound.tiles,
+            has_buckets, "done" in bound.arguments, bound.ends_late, synchronous and bound.tiles, bound.pushes_deltas,
         )  # fmt: skip
 
 

@@ -44,6 +44,28 @@ def test_runs_that_found_components_are_left_out(result, mode):
     assert len(found) == (mode == "pull")
 
 
+@pytest.mark.parametrize(("device", "engine", "mode", "left"), [
+    ("cpu", "auto", "auto", False), ("gpu", "auto", "auto", False), ("cpu", "garaph", "auto", True),
+    ("hybrid", "auto", "auto", True), ("cpu", "auto", "pull", True), ("gpu", "hytgraph", "auto", True),
+])  # fmt: skip
+def test_runs_that_may_push_deltas_are_left_out(result, device, engine, mode, left):
+    result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": device}
+    result |= {"program": "DeltaPageRank", "device": device, "engine": engine, "mode": mode, "gather": "segmented"}
+    row = {"device_used": device, "mode_used": "pull", "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
+    assert len(list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))) == left
+
+
+@pytest.mark.parametrize("engine", ["auto", "garaph"])
+def test_a_trace_of_a_run_that_may_push_deltas_is_refused(tmp_path, engine):
+    program, path = gp.apps.DeltaPageRank(tolerance=0.01), tmp_path / "trace.json"
+    gp.run(program, gp.rmat(8), device="cpu", options=gp.Options(trace=path, engine=engine))
+    if engine == "garaph":
+        assert len(read_trace(path).rows) > 1
+    else:
+        with pytest.raises(FormatError, match="no costs of; record one with --engine garaph"):
+            read_trace(path)
+
+
 def test_the_memory_that_a_run_used_counts(result):
     """An experiment may give it as a share of the edges."""
     bounded = recorded_of(result | {"gpu_memory": "1/2", "gpu_memory_used": 1 << 20}, [])

@@ -16,7 +16,7 @@ from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Speeds
-from garaph_py.errors import DeviceMemoryError
+from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.pages.queue import PageQueue
@@ -25,9 +25,7 @@ from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.demand import expected_pages, notified_vertices
 from garaph_py.simulation.machine import UNPINNED_SHARE, Disks, Link, UnitCost, WorkCost
 from garaph_py.simulation.spec import read_spec
-from garaph_py.simulation.workload import (
-    even_offsets,
-)
+from garaph_py.simulation.workload import Traits, even_offsets
 from tests.support.command import garaph
 from tests.support.simulated import EVERYBODY, KNOWN, LABELS, MACHINE, SMALL, SPEC, SUMS, how, workload
 
@@ -197,6 +195,28 @@ def test_the_modelled_machine_s_speeds_count_all_that_an_edge_costs():
     cpu = WorkCost(CPU, "any", PULL, UnitCost(0.0), UnitCost(vertex), near=near)
     done = simulate(work, replace(SMALL, work=(cpu, *SMALL.work[1:])), how("hybrid", "garaph"), room=2048)
     assert done.iterations[0].alpha == pytest.approx(2 * 0.25 * 8 / 6)  # as above
+
+
+DELTAS = Traits("DeltaPageRank", 4, pushes_deltas=True)
+
+
+@pytest.mark.parametrize("device", [CPU, GPU])
+def test_pushes_of_deltas_are_refused_where_they_would_begin(device):
+    work = workload(DELTAS, [EVERYBODY, Activity(1, 1), Activity(1, 1)])
+    with pytest.raises(
+        ParameterError, match=f"iteration 1 of DeltaPageRank on the {device.upper()}: engine 'auto' makes"
+    ):
+        simulate(work, SMALL, how(device), room=8192)
+    assert simulate(replace(work, activities=(EVERYBODY,) * 2), SMALL, how(device), room=8192).seconds > 0
+    assert {row.mode for row in simulate(work, SMALL, how(device, "garaph"), room=8192).iterations} <= {
+        PULL,
+        NOTIFY_PULL,
+    }
+
+
+def test_hybrid_runs_push_no_deltas():
+    done = simulate(workload(DELTAS, [EVERYBODY, Activity(1, 1)]), SMALL, how(HYBRID), room=8192)
+    assert PUSH not in {row.mode for row in done.iterations}
 
 
 @pytest.mark.parametrize("device", [CPU, GPU, HYBRID])
