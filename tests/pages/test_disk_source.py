@@ -368,30 +368,36 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
     assert not begins_where(offsets, first, last, masks)
 
 
-@pytest.mark.full
-def test_too_little_memory_says_how_much_is_needed(saved):
-    _, path, _ = saved
-    run_with(
-        gp.apps.PageRank(weighted=False), opened(path, 160_000), device="cpu", page_edges=1 << 20
-    )  # by smaller pages
-    for program, how in (
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
         (gp.apps.PageRank(weighted=False), {}),
-        (gp.apps.SSSP(0), {"mode": "push"}),
-        (gp.apps.SSSP(0), {"verify": True, "page_edges": 1 << 20}),
-        (gp.apps.SSSP(0), {"mode": "pull-tiled"}),
-    ):
-        refused = 0
-        for room in (-(1 << 17), -1):
-            graph = opened(path, room)
-            try:
-                run_with(program, graph, device="cpu", **how)
-            except GraphError as refusal:
-                refused += 1
-                what = "to verify the answer" if "verify" in how else "the run"
-                said = rf"^{what} takes .* for the vertices and .* allow (.*) when the graph is opened"
-                advised = re.search(said, str(refusal))[1]
-                run_with(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
-        assert refused
+        pytest.param(gp.apps.SSSP(0), {"mode": "push"}, marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP(0), {"verify": True, "page_edges": 1 << 20}, marks=pytest.mark.full),
+        pytest.param(gp.apps.SSSP(0), {"mode": "pull-tiled"}, marks=pytest.mark.full),
+    ],
+)
+def test_too_little_memory_says_how_much_is_needed(saved, program, how):
+    _, path, _ = saved
+    refused = 0
+    for room in (-(1 << 17), -1):
+        graph = opened(path, room)
+        try:
+            run_with(program, graph, device="cpu", **how)
+        except GraphError as refusal:
+            refused += 1
+            what = "to verify the answer" if "verify" in how else "the run"
+            said = rf"^{what} takes .* for the vertices and .* allow (.*) when the graph is opened"
+            advised = re.search(said, str(refusal))[1]
+            run_with(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
+    assert refused
+
+
+@pytest.mark.full
+def test_large_pages_are_divided_where_there_is_little_memory(saved):
+    _, path, _ = saved
+    run_with(gp.apps.PageRank(weighted=False), opened(path, 160_000), device="cpu", page_edges=1 << 20)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ def from_one(kind, number, others=1.0):
     return kind(start)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_error_names_the_vertex_and_the_iteration():
     with pytest.raises(NumberError, match=r"Silent: the value.size of vertex v4 is inf after iteration 2, but not at"):
         run(from_one(Silent, 1e300), "finite")
