@@ -124,6 +124,14 @@ def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
     return pointer
 
 
+def room(count: int, dtype: np.dtype[Any]) -> Any:
+    """An array of `count` numbers with any contents, on the stack of the function that calls this, until that returns.
+
+    `count` must be a constant.
+    """
+    return np.empty(count, dtype)
+
+
 def u32_at(address: int, index: int) -> int:
     """Element `index` of the array of uint32 that begins at `address`, as an int64."""
     return ctypes.c_uint32.from_address(int(address) + 4 * int(index)).value

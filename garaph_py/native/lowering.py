@@ -223,6 +223,14 @@ def _struct_array(typing_context: Any, pointer: Any, dtype: Any) -> Any:
     return kind(pointer, dtype), emit
 
 
+@numba.extending.intrinsic(prefer_literal=True)
+def _room(typing_context: Any, count: Any, dtype: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return cgutils.alloca_once(builder, context.get_value_type(dtype.dtype), count.literal_value)
+
+    return nb.CPointer(dtype.dtype)(count, dtype), emit
+
+
 @numba.extending.intrinsic
 def _numbers_of(typing_context: Any, array: Any) -> Any:
     kind = nb.CPointer(array.dtype.members[0][1])
@@ -467,6 +475,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.call_c: call_of_c(nb.int64),
     intrinsics.call_c_f64: call_of_c(nb.float64),
     intrinsics.struct_array: _struct_array,
+    intrinsics.room: _room,
     intrinsics.numbers_of: _numbers_of,
     intrinsics.sum_of_bytes: _sum_of_bytes,
     intrinsics.numbers_of_packed: _numbers_of_packed,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ProgramError
-from garaph_py.native import Kernel, call_c, call_c_f64, clock, kernel
+from garaph_py.native import Kernel, call_c, call_c_f64, clock, kernel, room
 from tests.support.compiled import define, module
 
 
@@ -66,6 +66,24 @@ def test_a_known_address_is_that_of_the_same_array_and_fits_the_type():
         assert known.of("f64*", array) == kernel.address_of(array)
         del array
         assert left() is not None  # else another array could get its `id`
+
+
+SHORT = np.dtype(np.int16)
+
+
+def turn_round(numbers, count):
+    kept = room(4, SHORT)
+    for k in range(count):
+        kept[k] = numbers[k]
+    for k in range(count):
+        numbers[k] = kept[count - 1 - k]
+    return count
+
+
+def test_a_kernel_has_room_of_its_own_for_numbers_of_any_type():
+    numbers, twin = np.array([5, -7, 9, 32767]), np.array([5, -7, 9, 32767])
+    assert Kernel("i64* i64", turn_round)(numbers, 4) == turn_round(twin, 4)
+    assert numbers.tolist() == twin.tolist() == [32767, 9, -7, 5]
 
 
 def read_clock(out):

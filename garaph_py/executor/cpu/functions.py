@@ -25,6 +25,8 @@ class Access:
 
     Attributes
     ----------
+    dtype : dtype or None
+        None if the program does not have the array.
     pointer : str
         How a kernel's signature names a pointer to the dtype.
     view : callable
@@ -35,6 +37,7 @@ class Access:
         ``fetch(array, i)`` prefetches an element.
     """
 
+    dtype: DType | None
     pointer: str
     view: Any
     load: Any
@@ -66,6 +69,7 @@ def access(dtype: DType) -> Access:
     pointer = kind_of(dtype)
     if not dtype.names:
         return Access(
+            dtype,
             pointer,
             define("def view(pointer): return pointer"),
             define("def load(array, i): return array[i]"),
@@ -75,6 +79,7 @@ def access(dtype: DType) -> Access:
     fields = ", ".join(f"item.{name}" for name in dtype.names)
     stores = "\n".join(f"    array[i].{name} = x[{k}]" for k, name in enumerate(dtype.names))
     return Access(
+        dtype,
         pointer,
         define("def view(pointer): return struct_array(pointer, dtype)", struct_array=struct_array, dtype=dtype),
         define(f"def load(array, i):\n    item = array[i]\n    return Record({fields})", Record=record),
@@ -85,6 +90,7 @@ def access(dtype: DType) -> Access:
 def no_access() -> Access:
     """Access to an array that the program does not have: the pointer is null, and no kernel dereferences it."""
     return Access(
+        None,
         "void*",
         define("def view(pointer): return pointer"),
         define("def load(array, i): return 0"),

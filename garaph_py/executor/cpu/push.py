@@ -5,6 +5,10 @@ divided equally among the calls, as in `notify`. Synchronous runs read `values` 
 equal when an iteration begins. Asynchronous runs sum in place: an active vertex that changes before it is visited is
 not visited again in the next iteration; with priorities, a vertex above the second threshold stays in `pending`.
 
+Programs with priorities push in batches: the edges of list after list enter a batch, and when it is full, their targets
+are visited. Meanwhile the values of these are prefetched, and edges that change nothing leave the batch without a
+branch.
+
 No atomic operation changes a row of columns. But a column depends on no other, so each is changed by an operation of
 its own. As most edges change no column, a row is first read and compared as a whole, with vector instructions.
 """
@@ -20,7 +24,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
-from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, numbers_of, prefetch_kept
+from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, numbers_of, prefetch_kept, room
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ...program.define import define
@@ -46,6 +50,10 @@ value while it unpacks a list (docs/results/cpu.md, "Packed edges")."""
 FETCHED = 1 << 12
 """The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
+BATCH = 1 << 10
+"""Edges of a batch: their targets take 4 KiB of the first-level cache, and their contributions 4 or 8."""
+TARGET = np.dtype(np.uint32)
+"""The type of a target in a batch."""
 AHEAD = 4
 """Prefetch distance for the first targets of active vertices, in words of the frontier."""
 OFFSETS_AHEAD = 8
@@ -101,17 +109,39 @@ def make_waits(f: Functions, priorities: bool):
     return waits
 
 
+def make_note(f: Functions, priorities: bool):
+    """Build ``note(counts, t, target, new)``, which enters a vertex that has changed in the set to which it belongs.
+
+    `counts` is a tuple: the number of vertices that become active, their out-edges, and how many of them may change
+    again.
+    """
+    waits, done, identity = make_waits(f, priorities), f.done, f.identity
+
+    def note(counts, t, target, new):
+        count, count_edges, changeable = counts
+        if waits(t, new):
+            insert(t.pending, t.pending_blocks, target)
+        elif insert(t.next_frontier, t.next_frontier_blocks, target):
+            count += 1
+            if t.counts_edges:
+                count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
+            changeable += not done(t.parameters, identity(t.parameters), new)
+        return count, count_edges, changeable
+
+    return note
+
+
 def make_push_along(f: Functions, priorities: bool, cached: int):
-    """Push from one vertex along some of its out-edges. `acc` is a tuple: the number of vertices that become active,
-    their out-edges, and how many of them may change again. With more than `cached` vertices, values are prefetched."""
-    relax, waits = make_relax_row(f) if f.columns else make_relax(f), make_waits(f, priorities)
-    send, edge, done, identity = f.send, f.edge_at, f.done, f.identity
+    """Build a segment that pushes from one vertex along some of its out-edges. Of `acc`, which is a tuple, the first
+    member is the `counts` of `make_note`. With more than `cached` vertices, values are prefetched."""
+    relax, note = make_relax_row(f) if f.columns else make_relax(f), make_note(f, priorities)
+    send, edge = f.send, f.edge_at
     cached //= max(len(f.columns), 1)
 
     # wide: a reader's walk calls it for each part of a list
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        t, v, source = context
-        count, count_edges, changeable = acc
+        t, v, source, _ = context
+        counts, size = acc
         if t.n > cached:
             for e in range(begin, min(end, begin + FETCHED)):
                 prefetch_kept(t.next_values, source_of(targets, e - base, before))
@@ -120,16 +150,61 @@ def make_push_along(f: Functions, priorities: bool, cached: int):
             contribution = send(t.parameters, source, edge(edge_values, e - values_base), v)
             changed, new = relax(t.parameters, t.next_values, target, contribution)
             if changed:
-                if waits(t, new):
-                    insert(t.pending, t.pending_blocks, target)
-                elif insert(t.next_frontier, t.next_frontier_blocks, target):
-                    count += 1
-                    if t.counts_edges:
-                        count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
-                    changeable += not done(t.parameters, identity(t.parameters), new)
-        return (count, count_edges, changeable), end - begin
+                counts = note(counts, t, target, new)
+        return (counts, size), end - begin
 
     return push_along
+
+
+def make_visit_batch(f: Functions):
+    """Build ``visit_batch(counts, t, batch, size)``, which adds the contributions of a batch to their targets.
+
+    `batch` is a tuple of two arrays: the targets of `size` edges, and their contributions.
+    """
+    add, activate, relax, note = f.sum, f.activate, make_relax(f), make_note(f, True)
+
+    def visit_batch(counts, t, batch, size):
+        targets, contributions = batch
+        better = NOTHING  # how many edges would change a value; they are moved to the front
+        for k in range(size):
+            target, contribution = np.int64(targets[k]), contributions[k]
+            old = t.next_values[target]
+            targets[better], contributions[better] = target, contribution
+            better += activate(t.parameters, add(old, contribution), old)
+        for k in range(better):
+            target = np.int64(targets[k])
+            changed, new = relax(t.parameters, t.next_values, target, contributions[k])
+            if changed:
+                counts = note(counts, t, target, new)
+        return counts
+
+    return visit_batch
+
+
+def make_collect(f: Functions, visit_batch):
+    """Build a segment that enters edges in a batch, and visits it when it is full. `acc` is a tuple: the `counts` of
+    `make_note`, and the number of edges in the batch."""
+    send, edge = f.send, f.edge_at
+
+    # wide: a reader's walk calls it for each part of a list
+    def collect(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
+        t, v, source, batch = context
+        counts, size = acc
+        first = begin
+        while first < end:
+            stop = min(end, first + BATCH - size)
+            for e in range(first, stop):
+                target = source_of(targets, e - base, before)
+                prefetch_kept(t.next_values, target)
+                batch[0][size] = target
+                batch[1][size] = send(t.parameters, source, edge(edge_values, e - values_base), v)
+                size += 1
+            first = stop
+            if size == BATCH:
+                counts, size = visit_batch(counts, t, batch, size), NOTHING
+        return (counts, size), end - begin
+
+    return collect
 
 
 def frontier_of(t):
@@ -151,8 +226,7 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
 
     def make_fetch_list(fetch):
         def fetch_list(acc, v, context):
-            edges, t = context
-            fetch(edges, t.out_offsets[v])
+            fetch(context[0], context[1].out_offsets[v])
             return acc
 
         return fetch_list
@@ -177,30 +251,55 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
     return fetch_all
 
 
-def make_push_lists(f: Functions, reader: Reader, priorities: bool):
-    """Build ``push_lists(acc, frontier, blocks, offsets, run, (edges, t))``, which pushes along the lists of a set.
+def make_segment(f: Functions, reader: Reader, priorities: bool):
+    """Build the segment of a push, ``new_batch()``, and ``visit_batch`` for what a batch holds at the end."""
+    if priorities and not f.columns:
+        visit_batch, kind = make_visit_batch(f), f.accumulator.dtype
 
-    `acc` is a tuple: the number of edges followed, of vertices that became active, of their out-edges, and how many of
-    them may change again. With `priorities`, changed vertices above the open bucket go to `pending`.
+        def new_batch():
+            return room(BATCH, TARGET), room(BATCH, kind)
+
+        return make_collect(f, visit_batch), new_batch, visit_batch
+    segment = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED)
+    no_batch, none_left = (
+        define("def no_batch(): return 0"),
+        define("def none_left(counts, t, batch, size): return counts"),
+    )
+    return segment, no_batch, none_left
+
+
+def make_push_lists(f: Functions, reader: Reader, priorities: bool):
+    """Build ``push_lists(run, edges, t)``, which pushes along the lists of the frontier's vertices.
+
+    `run` is a tuple as for `make_for_each_list`. It returns the number of edges followed, of vertices that became
+    active, of their out-edges, and how many of them may change again. With `priorities`, changed vertices above the
+    open bucket go to `pending`.
     """
-    push_along = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED)
-    walk, fetch_ahead = reader.walk(push_along, WHOLE_LISTS), make_fetch_ahead(reader)
+    segment, new_batch, visit_batch = make_segment(f, reader, priorities)
+    walk, fetch_ahead = reader.walk(segment, WHOLE_LISTS), make_fetch_ahead(reader)
     of_source, load = f.of_source, f.value.load
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
-        edges, t = context
-        followed, count, count_edges, changeable = acc
+        edges, t, batch = context
+        followed, counts, size = acc
         if t.in_place and not cut_before and not cut_after and atomic_load(t.next_frontier, v >> 6) & bit_of(v):
             # Clear the bit before the vertex's value is read: a later change then activates the vertex again.
             atomic_and(t.next_frontier, v >> 6, ~bit_of(v))
-            count -= 1
-            count_edges -= end - begin
+            counts = counts[0] - 1, counts[1] - (end - begin), counts[2]
         followed += max(end - begin, 0)
         source = of_source(load(t.values, v))
-        acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, source))
-        return followed, acc[0], acc[1], acc[2]
+        (counts, size), _ = walk((counts, size), t.out_offsets, v, begin, end, edges, (t, v, source, batch))
+        return followed, counts, size
 
-    return make_for_each_list(push_list, begin_word=fetch_ahead)
+    for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
+
+    def push_lists(run, edges, t):
+        batch, acc = new_batch(), (NOTHING, (NOTHING, NOTHING, NOTHING), NOTHING)
+        acc = for_each_list(acc, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t, batch))
+        counts = visit_batch(acc[1], t, batch, acc[2])
+        return acc[0], counts[0], counts[1], counts[2]
+
+    return push_lists
 
 
 PUSHING = (
@@ -220,10 +319,7 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         With ``t.counts_edges``, also count the out-edges of the activated vertices, at one cache miss each.
         """
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        acc = push_lists(
-            (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
-        )
-        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
+        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = push_lists(run, edges, t)
         return 0
 
     return RecordKernel("push", push, (*PUSHING, *LISTS), f, reader)

@@ -90,10 +90,7 @@ def make_reenter(f: Functions, reader: Reader) -> RecordKernel:
             if not goes_on:
                 t.counts[0] = followed
                 return 0
-            acc = push_lists(
-                (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
-            )
-            followed, looked, is_first = followed + acc[0], looked + words, False
+            followed, looked, is_first = followed + push_lists(run, edges, t)[0], looked + words, False
         t.counts[0] = followed
         return 1
 

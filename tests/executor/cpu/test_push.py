@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.executor.cpu import chain
-from garaph_py.executor.cpu.push import CACHED, CACHED_PACKED, FETCHED
+from garaph_py.executor.cpu.push import BATCH, CACHED, CACHED_PACKED, FETCHED
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.graph import transpose
 from garaph_py.graph.build import from_numbered_edges
@@ -298,8 +298,24 @@ def test_distances_and_widths_for_any_weights(n, triples):
 def test_a_long_list_in_a_graph_larger_than_the_cache(packed):
     n = (CACHED_PACKED if packed else CACHED) + 2 * FETCHED
     graph = gp.from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), np.arange(1, n) % 7 + 1)
-    run = run_with(gp.apps.SSSP(0), graph.packed() if packed else graph, mode="push")
-    assert (run.values == np.append(0, np.arange(1, n) % 7 + 1)).all()
+    graph = graph.packed() if packed else graph
+    for kind in gp.apps.SSSP, type("Plain", (gp.apps.SSSP,), {"priority": None}):
+        assert (run_with(kind(0), graph, mode="push").values == np.append(0, np.arange(1, n) % 7 + 1)).all()
+
+
+@pytest.mark.parametrize("m", [BATCH - 1, BATCH, BATCH + 1, 3 * BATCH, 3 * BATCH + 7])
+def test_every_edge_of_every_batch_is_visited(m):
+    """Vertex 0 reaches fifty others, whose lists together have `m` edges; many of these improve one target in turns."""
+    ways, middle = np.arange(m), np.arange(1, 51)
+    edges = twins.Edges(
+        60,
+        np.append(np.zeros(50, np.int64), np.sort(ways % 50) + 1),
+        np.append(middle, 51 + np.append(ways[:-1] % 8, 8)),  # only the last edge leads to vertex 59
+        np.append(np.ones(50, np.int32), m - ways).astype(np.int32),
+    )
+    run = run_with(gp.apps.SSSP(0), graph_of(edges), mode="push", sync=False, threads=1)
+    assert_exact(run, twins.sssp(edges, 0))
+    assert run.values[59] == 2
 
 
 @pytest.mark.slow
