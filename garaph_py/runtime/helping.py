@@ -1,4 +1,5 @@
-"""Estimates whether GPUs need the CPU's help, for ``device="auto"`` and ``"hybrid"``. Pure: callers state the facts."""
+"""Estimates whether GPUs need the CPU's help, and the CPU theirs, for ``device="auto"`` and ``"hybrid"``. Pure: callers
+state the facts."""
 
 from __future__ import annotations
 
@@ -33,6 +34,16 @@ def why_alone(
     if not pulls_all or cpu_helps(call, there, options.policy, gpus):
         return None
     return "the CPU's help would save less of the copies than it costs"
+
+
+def why_cpu_alone(bound: BoundProgram, pushes: bool) -> str | None:
+    """Why the CPU works without GPUs where it is expected to be faster than they are; None if both may work.
+
+    In a hybrid run no processor pushes deltas. So if the CPU alone `pushes` them, a GPU does not help: DeltaPageRank
+    over linux-symrefs with room for a quarter of the edges took 52 ms on 16 cores, and 78 with an H200
+    (docs/decisions/hybrid.md, "Which GPUs work alone").
+    """
+    return "the CPU is faster and pushes deltas, so a GPU would not help" if bound.pushes_deltas and pushes else None
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

@@ -28,7 +28,7 @@ from ..program import BoundProgram
 from ..program.columns import pushing_rows
 from .gpu_settings import settings_of
 from .gpus import numbers_of
-from .helping import gpu_pushes, why_alone
+from .helping import gpu_pushes, why_alone, why_cpu_alone
 from .machine import Machine
 from .options import (
     ANY,
@@ -83,7 +83,7 @@ class Chosen(NamedTuple):
     verdict : Verdict or None
         The estimates of ``device="auto"``; None if there are none.
     why_alone : str or None
-        Why GPUs work without the CPU, if the run has chosen that.
+        Why GPUs work without the CPU, or the CPU without GPUs, if the run has chosen that.
     gpus : tuple of a tuple of int and str or None, or None
         What `gpus_of` returns, if the choice rests on it.
     left : int or None
@@ -134,7 +134,7 @@ class RunPlan:
     gpus : tuple of int
         The numbers of the GPUs that the run may use; empty if it uses none.
     why_alone : str or None
-        Why GPUs work without the CPU, if the run has chosen that.
+        As in `Chosen`.
     why_gpus : str or None
         Why these GPUs, if the run has chosen.
     left : int or None
@@ -245,7 +245,8 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     if verdict is None:
         call, there, rates = facts = facts_of(bound, graph, options, machine)
         if cpu_seconds(call, rates) < gpu_seconds(call, there, rates):
-            return Chosen(HYBRID)  # the CPU is the faster one, even if everything is prepared on the GPU
+            why = why_cpu_alone(bound, may_push(bound, graph, options))
+            return Chosen(HYBRID if why is None else CPU, why_alone=why)
     else:
         call, there, rates = facts = Facts(verdict.call, verdict.there, verdict.rates)
     gpus = gpus_of(bound, graph, options, machine, GPU, facts)

@@ -64,16 +64,16 @@ def run(
         Maximum number of iterations; by default only convergence ends the run.
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"`` needs a GPU, and lets the CPU help where this is expected to pay. If it is not, which `Stats.why`
-        says, the run is as with ``"gpu"``. Otherwise, in iterations whose alpha (equation 3) is at least 1, both share
-        the pages; in all others the CPU works alone, except for pages that the GPU finishes sooner. With an `engine`
-        other than ``"auto"``, its rules alone decide who works. ``"auto"`` is ``"cpu"``,
-        ``"gpu"`` (if the GPU needs no help) or ``"hybrid"``, whichever is expected to answer first, including the time
-        to prepare the GPU; `Stats.why` has the expected times. It also takes the GPU once calls on the graph have lost
-        as much time on the CPU as it takes to put the graph on the GPU. Sums of floats may differ in their last bits
-        between the devices; with `deterministic`, the choice depends on the program, the graph and the number of
-        threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the reason if there is a driver, while
-        ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run, the CPU goes on from a copy of the
-        GPU's state, which the run makes every 250 ms of work, or begins again.
+        says, the run is as with ``"gpu"``, or as with ``"cpu"`` if the CPU is faster and pushes deltas. Otherwise, in
+        iterations whose alpha (equation 3) is at least 1, both share the pages; in all others the CPU works alone,
+        except for pages that the GPU finishes sooner. With an `engine` other than ``"auto"``, its rules alone decide
+        who works. ``"auto"`` is ``"cpu"``, ``"gpu"`` (if the GPU needs no help) or ``"hybrid"``, whichever is expected
+        to answer first, including the time to prepare the GPU; `Stats.why` has the expected times. It also takes the
+        GPU once calls on the graph have lost as much time on the CPU as it takes to put the graph on the GPU. Sums of
+        floats may differ in their last bits between the devices; with `deterministic`, the choice depends on the
+        program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
+        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
+        the CPU goes on from a copy of the GPU's state, which the run makes every 250 ms of work, or begins again.
     gpus : int, "all" or sequence of int, optional
         How many GPUs, or which, by the driver's numbers from 0. Several GPUs divide the vertices: each has the edges of
         its part in its memory, and sends new values to the others. ``device="gpu"`` uses all GPUs given here; by

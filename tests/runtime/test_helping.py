@@ -92,6 +92,33 @@ def test_a_hybrid_run_takes_the_cpu_where_it_is_faster(graph, program):
     assert executor_of(bound, graph, options, machine(SLOW_CPU, has_gpu=False)).executor == "hybrid"
 
 
+@pytest.mark.parametrize(
+    ("options", "executor"), [({}, "cpu"), ({"sync": False}, "hybrid"), ({"mode": "pull"}, "hybrid")], ids=str
+)
+def test_the_cpu_pushes_deltas_alone_where_it_is_faster(graph, options, executor):
+    """In a hybrid run it could not push them, nor could the GPU."""
+    bound, slow = bind(gp.apps.DeltaPageRank(), graph), machine(SLOW_GPU)
+    hybrid, alone = (plan(bound, graph, RunOptions(device=device, **options), slow) for device in ("hybrid", "cpu"))
+    assert hybrid.executor == executor
+    if executor == "cpu":
+        assert replace(hybrid, why_alone=None, needs_gpu=False) == alone
+        assert hybrid.deltas
+        assert hybrid.why == "the CPU is faster and pushes deltas, so a GPU would not help"
+    else:
+        assert not hybrid.deltas
+        assert hybrid.why is None
+
+
+def test_a_hybrid_run_that_needs_no_gpu_is_one_on_the_cpu(graph, monkeypatch):
+    monkeypatch.setattr(Machine, "here", classmethod(lambda _: machine(SLOW_GPU)))
+    program = gp.apps.DeltaPageRank(tolerance=1e-3)
+    hybrid, alone = (run_with(program, graph, device=device) for device in ("hybrid", "cpu"))
+    assert [row.mode for row in hybrid.stats.iterations] == [row.mode for row in alone.stats.iterations]
+    assert {row.device for row in hybrid.stats.iterations} == {"cpu"}
+    assert "push" in {row.mode for row in hybrid.stats.iterations}
+    assert (hybrid.stats.device, hybrid.stats.note) == ("cpu", None)
+
+
 def test_a_small_graph_is_not_estimated(graph, monkeypatch):
     monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", graph.m + 1)
     bound = bind(gp.apps.PageRank(), graph)
