@@ -44,7 +44,15 @@ def value_of(row: Row, column: str) -> Any:
 
 def label_of(row: Row, columns: tuple[str, ...]) -> str:
     """The values of some columns, as a label."""
-    return ", ".join(str(value_of(row, column)) for column in columns)
+    return ", ".join(word_of(row, column) for column in columns)
+
+
+def word_of(row: Row, column: str) -> str:
+    """The value of a column in a label; with the column's name if the value alone says nothing."""
+    value, name = value_of(row, column), column.replace("_", " ")
+    if value is None:
+        return f"default {name}"
+    return f"{name} {'yes' if value else 'no'}" if isinstance(value, bool) else str(value)
 
 
 def number(value: float) -> str:

@@ -34,6 +34,10 @@ PANEL_INCHES = 5.5, 4.0
 """Width and height of a panel."""
 LINE_INCHES, LABEL = 0.16, 30
 """Height of a line below a plot, and characters in a line of a legend."""
+INSIDE = 6
+"""The most entries of a legend inside its plot: a longer one would cover what is drawn, and is beside it."""
+BESIDE_INCHES = 2.4, 0.18
+"""Width of a legend beside its plot, and height of a line in it."""
 SHARE = "share"
 """The axis of a stack."""
 LETTERS = 75
@@ -106,9 +110,9 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
 
     across = math.ceil(math.sqrt(len(panels)))
     down = -(-len(panels) // across)
-    text = wrapped(below, LETTERS * across)
-    height = PANEL_INCHES[1] * down + LINE_INCHES * (text.count("\n") + 1)
-    drawn = Picture(figsize=(PANEL_INCHES[0] * across, height), layout="constrained")
+    text, (width, height) = wrapped(below, LETTERS * across), panel_inches(figure, panels)
+    size = width * across, height * down + LINE_INCHES * (text.count("\n") + 1)
+    drawn = Picture(figsize=size, layout="constrained")
     grid = list(drawn.subplots(down, across, squeeze=False).flat)
     for axes, (title, series) in zip(grid, panels.items(), strict=False):
         {LINE: lines, BAR: bars, STACK: stack}[figure.kind](axes, series)
@@ -123,15 +127,30 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
         else:
             axes.set(yticks=[], **{"xticks": []} if figure.kind == LINE else {})
         if (figure.by or figure.kind == STACK) and series:
-            handles, labels = axes.get_legend_handles_labels()
-            wrapping = [textwrap.fill(label, LABEL) for label in labels]
-            axes.legend(
-                handles, wrapping, fontsize=8, title=", ".join(one.replace("_", " ") for one in figure.by) or None
-            )
+            explain(axes, figure)
     for axes in grid[len(panels) :]:
         axes.remove()
     drawn.supxlabel(text, x=0.02, ha="left", fontsize=8)
     return drawn
+
+
+def panel_inches(figure: Figure, panels: dict[str, Series]) -> tuple[float, float]:
+    """Width and height of a panel: more of both if there are long legends, which are beside the plots."""
+    width, height = PANEL_INCHES
+    longest = max((list(series) for series in panels.values()), key=len, default=[])
+    if len(longest) <= INSIDE or not (figure.by or figure.kind == STACK):
+        return width, height
+    count = sum(len(textwrap.wrap(label, LABEL)) for label in longest)
+    return width + BESIDE_INCHES[0], max(height, BESIDE_INCHES[1] * (count + 4))
+
+
+def explain(axes: Any, figure: Figure) -> None:
+    """Put a legend into a plot, or beside it if it is long."""
+    handles, labels = axes.get_legend_handles_labels()
+    wrapping = [textwrap.fill(label, LABEL) for label in labels]
+    title = ", ".join(one.replace("_", " ") for one in figure.by) or None
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(labels) > INSIDE else {}
+    axes.legend(handles, wrapping, fontsize=8, title=title, **place)
 
 
 def wrapped(below: list[str], letters: int) -> str:

@@ -14,6 +14,12 @@ def test_names() -> None:
     assert label_of({"graph": "a/b.tsv", "threads": 2}, ("graph", "threads")) == "b, 2"
 
 
+def test_values_that_say_nothing_alone_have_the_name_of_their_column() -> None:
+    row = {"device": "gpu", "gpu_memory": None, "work_items": False}
+    assert label_of(row, ("device", "gpu_memory", "work_items")) == "gpu, default gpu memory, work items no"
+    assert label_of(row | {"gpu_memory": "1/4", "work_items": True}, tuple(row)) == "gpu, 1/4, work items yes"
+
+
 def test_numbers() -> None:
     assert [number(value) for value in (41e6, 12.0, 2.0, 0.01234, 1335.29)] == [
         "41,000,000",

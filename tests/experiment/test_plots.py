@@ -9,7 +9,8 @@ import pytest
 
 from garaph_py import experiment
 from garaph_py.experiment.kinds import ITERATIONS
-from garaph_py.experiment.points import caption, panels_of, pooled
+from garaph_py.experiment.plots import INSIDE, plot_of
+from garaph_py.experiment.points import Point, caption, panels_of, pooled
 from garaph_py.experiment.spec import RESULTS
 
 SPEC = """
@@ -111,3 +112,18 @@ def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu
         assert "Not measured: no GPU here; buy one" in picture
         assert "Medians" not in picture
         assert "<!-- 0.02 -->" not in picture  # no numbers on an axis without values
+
+
+@pytest.mark.parametrize(("count", "inside"), [(INSIDE, True), (INSIDE + 1, False), (30, False)])
+def test_a_long_legend_is_beside_the_plot(spec_of: Any, count: int, inside: bool) -> None:
+    pytest.importorskip("matplotlib")
+    few = spec_of(SPEC).plots[0]
+    series = {f"engine {number}": {"BFS": Point({0: [1.0, 2.0]})} for number in range(count)}
+    drawn = plot_of(few, {"": series}, ["caption"])
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    legend, plot, whole = axes.get_legend().get_window_extent(), axes.get_window_extent(), drawn.bbox
+    assert (legend.x0 < plot.x1) == inside
+    assert legend.x1 <= whole.x1
+    assert whole.y0 <= legend.y0
+    assert plot.width > whole.width / 2  # the legend takes its room from outside
