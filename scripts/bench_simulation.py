@@ -109,7 +109,8 @@ def main() -> None:
         [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, comparisons)
     )
     tutorial = policy_of_tutorial(options.out)
-    engines = {name: tutorial if name == "tutorial" else name for name in options.engines}
+    found = {"garaph": "garaph:keep=yes", "auto": "auto", "tutorial": tutorial}  # pages that fit a GPU stay under each
+    engines = {name: found[name] for name in options.engines}
     graphs = list(dict.fromkeys([*known, *held, *compare]))
     text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory)
     rounds = [measured(options.out / f"round-{number}", text) for number in range(options.rounds)]

@@ -246,8 +246,8 @@ class GaraphPolicy(_Rules):
         Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
         shard (section 3.1).
     keep : bool
-        Beyond the paper: pages that fit stay in the GPU's memory. False: every iteration copies all pages, which are as
-        large as fits 1/N_s of that memory (section 2.1).
+        Beyond the paper: pages that fit stay in the GPU's memory. If False, every iteration copies all pages, which are
+        as large as fits 1/N_s of that memory (section 2.1).
     offsets : bool
         An edge comes to the GPU with the 16-bit offset of its destination in its shard (section 2.1). If False, the GPU
         finds the destination by a bit for each edge, which it makes itself.
@@ -261,7 +261,7 @@ class GaraphPolicy(_Rules):
     dual: bool = True
     all_vertices: bool = True
     work_items: bool = True
-    keep: bool = True
+    keep: bool = False
     offsets: bool = False
     two_threads: bool = False
 

@@ -411,7 +411,7 @@ def test_runs_on_both_processors_as_garaph_s_that_die_after_any_page(
 @pytest.mark.gpu
 @pytest.mark.parametrize("after", [1, 5, 12])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-@pytest.mark.parametrize("engine", ["garaph", "garaph:keep=no", "auto"])
+@pytest.mark.parametrize("engine", ["garaph", "garaph:keep=yes", "auto"])
 def test_runs_on_a_gpu_that_die_after_any_page(monkeypatch, graph, directory, engine, device, after):
     how = {"device": device, "engine": engine, "mode": "pull", "page_edges": 3000}
     expected = run_with(gp.apps.BFS(HUB), graph, device="cpu", sync=True)

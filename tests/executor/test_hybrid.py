@@ -257,7 +257,7 @@ def test_both_over_pages_none_of_which_stays(device_for, graph_of, always, sync)
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.9)
     expected = run_with(program, graph, device="cpu", sync=True)
-    result = run(program, graph, engine="garaph:keep=no", sync=sync, gpu_memory=memory, page_edges=2000)
+    result = run(program, graph, engine="garaph", sync=sync, gpu_memory=memory, page_edges=2000)
     np.testing.assert_array_equal(result.values, expected.values)
     rows = result.stats.iterations
     copied = [sum(group.edges for group in row.groups if group.device == "gpu") for row in rows]

@@ -367,7 +367,7 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
     assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
 
 
-@pytest.mark.parametrize(("engine", "keeps"), [("auto", True), ("garaph", True), ("garaph:keep=no", False)])
+@pytest.mark.parametrize(("engine", "keeps"), [("auto", True), ("garaph", False), ("garaph:keep=yes", True)])
 def test_whether_edges_stay_on_the_gpu(reckoned, graph, engine, keeps):
     assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.keep == keeps
     known = replace(READY, room=1 << 40)

@@ -35,8 +35,9 @@ def paged(scale: int, share: float) -> RecordedRun:
     machine = replace(WITHOUT, work=(*WITHOUT.work, COSTS))
     run = recorded(scale, SUMS, "hybrid", share, machine)
     work = replace(run.workload, page_edges=run.workload.edges // 16)
-    rows = simulate(work, machine, how("hybrid", "garaph"), run.room).iterations
-    return replace(run, workload=work, options=how("hybrid", "garaph"), rows=tuple(row._asdict() for row in rows))
+    options = how("hybrid", "garaph:keep=yes")
+    rows = simulate(work, machine, options, run.room).iterations
+    return replace(run, workload=work, options=options, rows=tuple(row._asdict() for row in rows))
 
 
 def test_costs_of_a_page_are_found_on_either_side():
@@ -80,8 +81,9 @@ def notified(scale: int, machine: Machine) -> RecordedRun:
     shares = (1.0, 1.0, 1.0, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
     activities = tuple(Activity(int(n * share), int(m * share)) for share in shares)
     work = replace(run.workload, activities=activities, page_edges=m // 16)
-    rows = simulate(work, machine, how("hybrid", "garaph"), run.room).iterations
-    return replace(run, workload=work, options=how("hybrid", "garaph"), rows=tuple(row._asdict() for row in rows))
+    options = how("hybrid", "garaph:keep=yes")
+    rows = simulate(work, machine, options, run.room).iterations
+    return replace(run, workload=work, options=options, rows=tuple(row._asdict() for row in rows))
 
 
 def test_only_the_first_shared_pulls_are_simulated():

@@ -107,7 +107,7 @@ def test_without_keep_every_iteration_copies_all_pages():
 
 
 def test_a_policy_that_keeps_no_pages():
-    for engine, copied in ("garaph:keep=no", [4096] * 2), ("garaph", [4096, 0]):
+    for engine, copied in ("garaph", [4096] * 2), ("garaph:keep=yes", [4096, 0]):
         done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how(GPU, engine), room=1 << 20)
         assert [row.to_device for row in done.iterations] == copied
 
@@ -121,7 +121,7 @@ def test_both_by_hand():
 
 
 def test_a_page_that_the_cpu_takes_first_is_not_copied():
-    done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how("hybrid", "garaph"), room=8192)
+    done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how("hybrid", "garaph:keep=yes"), room=8192)
     assert [by_number(owners) for owners in done.owners] == [{0: GPU, 1: GPU, 2: GPU, 3: CPU}] * 2
     assert [row.to_device for row in done.iterations] == [3 * 1024, 0]
 

@@ -63,7 +63,7 @@ def test_every_iteration_copies_all_pages_if_none_may_stay(device_for, graph_of,
     expected = run_with(program, graph, device="cpu", sync=True)
     how = {"gather": "segmented", "gpu_memory": memory, "streams": 3, "sync": sync}
     for before in range(2):
-        result = run_with(program, graph, device="gpu", engine=GaraphPolicy(keep=False), **how)
+        result = run_with(program, graph, device="gpu", engine=GaraphPolicy(), **how)
         assert result.stats.note is None
         np.testing.assert_array_equal(result.values, expected.values)
         rows = result.stats.iterations
@@ -88,7 +88,7 @@ def test_a_block_has_a_whole_shard_if_shards_are_not_divided(device_for, graph_o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["garaph:keep=no", "garaph:keep=no,two_threads=yes"])
+@pytest.mark.parametrize("engine", ["garaph", "garaph:two_threads=yes"])
 def test_edges_on_disk_of_which_none_may_stay_on_the_gpu(device_for, graph_of, tmp_path, engine):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     driver = device_for(program, graph)

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.gpu
 ENGINES = {
     "all_vertices=no": GaraphPolicy(all_vertices=False),
     "work_items=no": GaraphPolicy(work_items=False),
-    "keep=no": GaraphPolicy(keep=False),
+    "keep=yes": GaraphPolicy(keep=True),
     "offsets=yes": GaraphPolicy(offsets=True),
-    "two_threads=yes": GaraphPolicy(two_threads=True, keep=False),
-    "all": GaraphPolicy(work_items=False, keep=False, offsets=True, two_threads=True),
+    "two_threads=yes": GaraphPolicy(two_threads=True),
+    "all": GaraphPolicy(work_items=False, offsets=True, two_threads=True),
 }
 
 
@@ -64,7 +64,7 @@ def test_a_shard_whose_hub_has_most_edges_has_one_block(graph_of):
 def test_every_iteration_copies_all_pages(graph_of, edges):
     graph = graph_of(edges[None])
     how = {"device": "gpu", "page_edges": 20_000}
-    engines = ("garaph:keep=no", 4), ("garaph:keep=no,offsets=yes", 6), ("garaph:keep=no,two_threads=yes", 4)
+    engines = ("garaph", 4), ("garaph:offsets=yes", 6), ("garaph:two_threads=yes", 4)
     for engine, width in engines:
         rows = run_with(gp.apps.PageRank(), graph, iterations=3, engine=engine, **how).stats.iterations
         assert [row.to_device for row in rows] == [width * graph.m] * 3

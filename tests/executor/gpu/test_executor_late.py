@@ -45,7 +45,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("cut_small_graphs", "pending_is_poisoned"),
     pytest.mark.parametrize("seed", range(SCHEDULES)),
-    pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:two_threads=yes,keep=no"]),
+    pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:two_threads=yes"]),
     pytest.mark.parametrize("processor", ["hybrid", "gpu"]),
     pytest.mark.parametrize("sync", [True, False]),
     pytest.mark.parametrize("name", GRAPHS),

@@ -23,7 +23,7 @@ def stored(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-@pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:keep=no"])
+@pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:keep=yes"])
 @pytest.mark.parametrize("program", [gp.apps.SSSP(3), gp.apps.ConnectedComponents(), gp.apps.BFS(3)], ids=repr)
 @pytest.mark.parametrize("memory", ["8MiB", None])
 def test_answers_are_those_of_memory(stored, device, engine, program, memory):

@@ -41,7 +41,7 @@ def path(count):
 WAYS = {
     "resident": {},
     "pulls": {"mode": "pull"},
-    "streamed": {"engine": "garaph:keep=no", "page_edges": 3000, "gather": "segmented"},
+    "streamed": {"engine": "garaph", "page_edges": 3000, "gather": "segmented"},
     "packed": {"encoding": "packed"},
     "hybrid": {"device": "hybrid", "page_edges": 3000},
 }

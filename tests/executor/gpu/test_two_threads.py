@@ -30,7 +30,7 @@ from tests.support.page_streams import SKEWED, Work, found_in, streams_over
 
 from ...support.runs import run_with
 
-ENGINE = "garaph:two_threads=yes,keep=no"
+ENGINE = "garaph:two_threads=yes"
 
 
 @pytest.fixture
