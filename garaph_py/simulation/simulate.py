@@ -73,7 +73,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     ------
     ParameterError
         If the machine lacks what the run needs: a GPU, disks, or the cost of this work. If the policy has vertices
-        push deltas.
+        push deltas, or decides for single pages.
     DeviceMemoryError
         If a page does not fit in the GPU's memory.
     """
@@ -89,8 +89,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         scheduler.number, activity = number, activities[number]
         seen = observe(scheduler, activity, unfinished)
         decision = scheduler.decide(seen)
-        if decision.keeps_sums:
-            raise no_deltas(f"iteration {number} of {workload.traits.name} on the {decision.device.upper()}", policy)
+        check_priced(decision, f"iteration {number} of {workload.traits.name} ({decision.device})", policy)
         steps = executor.steps(activities[number:], decision)
         last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
         scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
@@ -103,12 +102,18 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     return done
 
 
-def no_deltas(what: str, policy: Policy) -> ParameterError:
-    """The error for an iteration after which a policy has vertices push deltas."""
-    return ParameterError(
-        f"{what}: engine {policy.name!r} makes sums, so that later iterations push deltas, and a simulation has no "
-        "costs of such pushes; choose engine='garaph' or device='hybrid', which do without"
-    )
+def check_priced(decision: Decision, what: str, policy: Policy) -> None:
+    """Refuse a decision, for an iteration of which errors say `what` it is, that leads to work without costs."""
+    if decision.keeps_sums:
+        raise ParameterError(
+            f"{what}: engine {policy.name!r} makes sums, so that later iterations push deltas, and a simulation has no "
+            "costs of such pushes; choose engine='garaph' or device='hybrid', which do without"
+        )
+    if decision.pages:
+        raise ParameterError(
+            f"{what}: engine {policy.name!r} decides for single pages (Decision.pages), and a simulation has all pages "
+            "of an iteration processed in one way; leave pages out, or run it"
+        )
 
 
 def unfinished_edges(workload: Workload) -> int | None:

@@ -17,7 +17,7 @@ from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import DeviceMemoryError, ParameterError
-from garaph_py.executor.decision import Decision
+from garaph_py.executor.decision import Decision, PageDecision
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
@@ -203,15 +203,26 @@ DELTAS = Traits("DeltaPageRank", 4, pushes_deltas=True)
 @pytest.mark.parametrize("device", [CPU, GPU])
 def test_pushes_of_deltas_are_refused_where_they_would_begin(device):
     work = workload(DELTAS, [EVERYBODY, Activity(1, 1), Activity(1, 1)])
-    with pytest.raises(
-        ParameterError, match=f"iteration 1 of DeltaPageRank on the {device.upper()}: engine 'auto' makes"
-    ):
+    with pytest.raises(ParameterError, match=rf"iteration 1 of DeltaPageRank \({device}\): engine 'auto' makes"):
         simulate(work, SMALL, how(device), room=8192)
     assert simulate(replace(work, activities=(EVERYBODY,) * 2), SMALL, how(device), room=8192).seconds > 0
     assert {row.mode for row in simulate(work, SMALL, how(device, "garaph"), room=8192).iterations} <= {
         PULL,
         NOTIFY_PULL,
     }
+
+
+class Apart(Policy):
+    """Has the first page processed by the CPU."""
+
+    def decide(self, seen):
+        return Decision(PULL, "", BOTH if seen.ratio else seen.device, pages={0: PageDecision(PULL, CPU)})
+
+
+def test_decisions_for_single_pages_are_refused():
+    options = replace(how(HYBRID), engine=Apart())
+    with pytest.raises(ParameterError, match=r"iteration 0 of PageRank \(both\): engine 'Apart' decides for single"):
+        simulate(workload(), SMALL, options, room=2048)
 
 
 def test_hybrid_runs_push_no_deltas():
