@@ -25,7 +25,7 @@ from ..graph.shape import Shape
 from ..io.formats.format import malformed
 from ..program import VertexId
 from ..program.fields import hints
-from ..runtime.options import HYBRID, RunOptions
+from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
 from ..runtime.speeds import GPU_EDGE_BYTES
 from ..system.files import no_such_file
@@ -216,7 +216,8 @@ def in_supersteps(rows: Iterable[Record]) -> bool:
 def may_push_deltas(run: RecordedRun) -> bool:
     """Whether vertices may push deltas in a run, as `simulate` decides: it refuses the run if they do."""
     traits, options = run.workload.traits, run.options
-    has_sums = traits.pushes_deltas and (traits.synchronous or options.device == GPU) and options.device != HYBRID
+    has_sums = traits.pushes_deltas and (traits.synchronous or options.device == GPU)
+    has_sums = has_sums and (options.device != HYBRID or options.engine == ANY)
     return has_sums and options.lists is None and PUSH in options.policy.modes and options.forced_mode in (None, PUSH)
 
 

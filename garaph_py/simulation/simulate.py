@@ -15,7 +15,7 @@ from ..executor.decision import Decision
 from ..executor.modes import CPU, GPU, PULL, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page
-from ..runtime.options import HYBRID, RunOptions, cpu_chains
+from ..runtime.options import ANY, HYBRID, RunOptions, cpu_chains
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS, cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid, SimulatedStep
 from .machine import Machine
@@ -107,7 +107,7 @@ def check_priced(decision: Decision, what: str, policy: Policy) -> None:
     if decision.keeps_sums:
         raise ParameterError(
             f"{what}: engine {policy.name!r} makes sums, so that later iterations push deltas, and a simulation has no "
-            "costs of such pushes; choose engine='garaph' or device='hybrid', which do without"
+            "costs of such pushes; choose engine='garaph', which does without"
         )
     if decision.pages:
         raise ParameterError(
@@ -170,6 +170,11 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     if options.lists is not None:
         check_gpu(GPU, machine)
         return SimulatedLists(workload, machine, options.policy)
+    if device == HYBRID and workload.traits.pushes_deltas and options.engine == ANY:
+        raise ParameterError(
+            f"device='hybrid': {workload.traits.name} pushes deltas, for which a real run under 'auto' has one "
+            "processor work alone, and a simulation has no costs of such pushes; choose engine='garaph'"
+        )
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores, options.policy, cpu_chains(options))
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores

@@ -46,7 +46,8 @@ def test_runs_that_found_components_are_left_out(result, mode):
 
 @pytest.mark.parametrize(("device", "engine", "mode", "left"), [
     ("cpu", "auto", "auto", False), ("gpu", "auto", "auto", False), ("cpu", "garaph", "auto", True),
-    ("hybrid", "auto", "auto", True), ("cpu", "auto", "pull", True), ("gpu", "hytgraph", "auto", True),
+    ("hybrid", "auto", "auto", False), ("hybrid", "garaph", "auto", True),
+    ("cpu", "auto", "pull", True), ("gpu", "hytgraph", "auto", True),
 ])  # fmt: skip
 def test_runs_that_may_push_deltas_are_left_out(result, device, engine, mode, left):
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": device}

@@ -225,8 +225,12 @@ def test_decisions_for_single_pages_are_refused():
         simulate(workload(), SMALL, options, room=2048)
 
 
-def test_hybrid_runs_push_no_deltas():
-    done = simulate(workload(DELTAS, [EVERYBODY, Activity(1, 1)]), SMALL, how(HYBRID), room=8192)
+def test_both_processors_push_no_deltas():
+    """Under auto, a real run has one processor work alone, and push; under other engines both work."""
+    work = workload(DELTAS, [EVERYBODY, Activity(1, 1)])
+    with pytest.raises(ParameterError, match=r"device='hybrid': DeltaPageRank pushes deltas"):
+        simulate(work, SMALL, how(HYBRID), room=8192)
+    done = simulate(work, SMALL, how(HYBRID, "garaph"), room=8192)
     assert PUSH not in {row.mode for row in done.iterations}
 
 
