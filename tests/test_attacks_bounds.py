@@ -43,6 +43,7 @@ def reach(kernel, place, at_end, first, reports, notes):
 KERNELS = {"read": READ, "write": WRITE}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kernel", "place", "at_end", "found"),
     [("read", LENGTH, True, True), ("write", -1, False, True), ("write", LENGTH - 1, True, False)],

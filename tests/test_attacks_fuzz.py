@@ -61,6 +61,7 @@ def greedy(path, target):
     reading.read_manifest(path, target)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("reader", "problem"), [(careless, "KeyError"), (greedy, "times the memory")])
 def test_a_planted_bug_is_found_and_its_file_kept(tmp_path, monkeypatch, kept, reader, problem):
     round = fuzz.Reader(samples.MANIFEST, 1, tmp_path)

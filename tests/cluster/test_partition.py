@@ -27,7 +27,7 @@ class MixedIn(Mixed):
 
 PROGRAMS = CASES | {"Mixed": (MixedIn(root=5), {"weights": "int64"}, 3)}
 SLOW = [
-    pytest.param(name, marks=pytest.mark.full if name == "Mixed" else pytest.mark.slow)
+    pytest.param(name, marks=pytest.mark.slow if name == "SSSP" else pytest.mark.full)
     for name in PROGRAMS
     if name != "BFS"
 ]

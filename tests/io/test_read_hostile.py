@@ -52,7 +52,7 @@ LAST_NUMBER = 12
 """Bytes at the end of a file of text which may be a line end and the last digits of a number."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_truncation_at_every_length(tmp_path, name):
     format = next(format for format in FORMATS if format.name == name)

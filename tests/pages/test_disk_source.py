@@ -40,7 +40,7 @@ def programs(graph):
         yield gp.apps.ConnectedComponents(), {}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("room", [150_000, 500_000])
 def test_answers_are_those_of_memory(saved, room):

@@ -196,6 +196,7 @@ class Keywords(gp.VertexProgram):
         return value.this + struct, value.int, id
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("weights", mostly_full([None, "int64", "float32"], "int64"))
 def test_names_may_be_keywords_of_another_language(weights):
     kernels = linked(Keywords(template=np.arange(3.0)), weights)

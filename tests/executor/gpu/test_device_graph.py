@@ -140,7 +140,7 @@ def test_a_run_that_finds_the_graph_in_use_has_memory_of_its_own(device_for, gra
     assert sum(copied(run_on_gpu(Hops(HUB), graph))) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "memcpy_dtoh_async", "mem_alloc"])
 def test_after_a_failure_nothing_wrong_is_found(device_for, graph_of, call):
     """The GPU fails at any call; the next run is right, and makes again what was not whole."""

@@ -163,7 +163,7 @@ def test_parts_keep_few_pages(devices_for, map_for, graph_of, monkeypatch, more)
     assert [held_after(driver, graph) for driver in drivers] == [0] * 5
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [Quiet, Lengths], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("count", [2, 5])
 def test_each_gpu_has_the_out_edges_of_its_part(devices_for, graph_of, monkeypatch, kind, count):
@@ -346,7 +346,7 @@ def test_answers_do_not_depend_on_timing(run_late, count, processor, sync):
     assert "push" in set.union(*(modes(run_late(rng, count, processor, sync)[1]) for _ in range(2)))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spread
 @pytest.mark.parametrize("count", [2, 5])
 @processors

@@ -287,7 +287,7 @@ def test_values_are_not_made_to_be_mapped(device_for, monkeypatch):
     assert graph._arrays.bytes_to_reverse > 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("name", GRAPHS)
