@@ -30,11 +30,18 @@ SMALL_PAGE_BYTES = 1 << 24
 """Bytes of a page below which the time that its thread takes to copy and launch it begins to matter: 130 microseconds,
 in which the link moves 7 MB. Streamed pages have a smaller bound only if memory is short."""
 LEAST_PAGE_EDGES = 1 << 16
-"""The smallest bound on a page's edges. If memory is shorter than that, the run uses fewer streams."""
+"""The smallest bound on a page's edges. If memory is shorter than that, the run uses one stream."""
 BUFFERS_SHARE = 8
 """The buffers of streams take at most 1/8 of the memory for edges, because they leave less for resident pages. They may
 take more if pages would otherwise be smaller than `SMALL_PAGE_BYTES`. With room for 1/64 of the raw edges of R-MAT 24,
 a pull of SSSP streams 1,125 MB of packed edges, and 1,149 with buffers of 1/4 (H200; docs/results/budgets.md)."""
+FEW_STREAMS = 2
+"""Streams that are left, if memory is short, before pages are smaller: enough to copy a page while the one before it is
+processed. A page takes its thread some 52 microseconds, in which the link moves 2.6 MB, so smaller pages make a pull
+slower: one of DeltaPageRank over linux-symrefs took 12.5 ms in 238 pages, and 5 in 66 (packed, H200;
+docs/decisions/gpu.md, "A fixed part of the edges is resident")."""
+MOST_OF_LIMIT = 7 / 8
+"""A smaller bound on a page's edges is at most so much of the last one that was too large."""
 PAGES_A_STREAM = 4
 """Minimal pages per stream if pages are streamed, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
@@ -155,7 +162,8 @@ def plan(  # wide: what the pages depend on
         small = int(max(left / BUFFERS_SHARE / streams, SMALL_PAGE_BYTES) / width)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, min(limit, most), page_edges, part)
+    least = min(streams, FEW_STREAMS)
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1], page_edges, part, least, most)
     sizes = [page_bytes(page, arrays) for page in pages]
     largest = max(sizes, default=0)
     resident, used = 0, streams * largest
@@ -191,7 +199,7 @@ def plan_to_copy(
     rounding = 2 * RUN + ALIGNMENT  # edges: buffers begin and end where runs do, and are aligned
     most = max(share - rounding, share // 2, 1)
     wanted = min(most, max(edges, 1) if page_edges is None else page_edges), streams
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1], None, part)
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1], None, part, streams, most)
     largest = max((page_bytes(page, arrays) for page in pages), default=0)
     resident = 0 if largest else len(pages)  # without edges there is nothing to copy
     used = fixed + streams * largest
@@ -213,25 +221,28 @@ def cut(offsets: Array, limit: int, page_edges: int | None, part: Part) -> list[
 
 
 def to_stream(  # wide: what the pages depend on
-    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int, page_edges: int | None, part: Part
-) -> tuple[list[Page], int, int]:
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, limit: int, page_edges: int | None,
+    part: Part, least: int, most: int,
+) -> tuple[list[Page], int, int]:  # fmt: skip
     """Pages that fit the buffers of streams, the bound on their edges, and the number of streams.
 
-    They have at most `limit` edges; the bound is smaller, and then streams are fewer, if memory is short. For one part
-    of a graph, two streams are left before the bound is smaller: one thread copies the pages of all GPUs. See `cut`.
+    They have at most `limit` edges. If memory is short, `least` streams are left, and then the bound is smaller. If not
+    even one buffer fits then, pages have at most `most` edges, and half of `LEAST_PAGE_EDGES`. See `cut`.
     """
-    least = streams if (part.first, part.last) == (0, len(offsets) - 1) else 2
+    room = budget - fixed
     while True:
         pages = cut(offsets, limit, page_edges, part)
         largest = max((page_bytes(page, arrays) for page in pages), default=0)
-        if streams * largest <= budget - fixed:
+        if streams * largest > room:
+            streams = least
+        if streams * largest <= room:
             return pages, limit, streams
-        if streams > least:
-            streams -= 1
-        elif limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * arrays.width:
-            limit //= 2
-        elif streams > 1:
-            streams -= 1
+        if limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * arrays.width:
+            limit = max(int(limit * min(room / (streams * largest), MOST_OF_LIMIT)), LEAST_PAGE_EDGES)
+        elif least > 1:
+            least -= 1
+        elif limit > min(most, LEAST_PAGE_EDGES // 2):
+            limit = min(most, LEAST_PAGE_EDGES // 2)
         else:
             raise too_little(fixed, largest, budget)
 

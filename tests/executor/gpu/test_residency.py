@@ -136,16 +136,34 @@ def test_pages_that_are_copied_are_as_large_as_fits(streams):
     assert plan_to_copy(offsets, raw_layout(), 0, room, streams, 10_000).pages[0].edges == 9600
 
 
-def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
+def test_memory_is_saved_by_fewer_streams_then_by_smaller_pages():
     offsets = np.arange(10001, dtype=np.int64) * 100
     least = 4 * 7 * RUN  # 64 vertices have 6400 edges, which touch seven runs
-    found = [
-        plan(offsets, raw_layout(), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)
-    ]
-    assert [one.streams for one in found] == [4, 4, 3, 2, 1]
-    assert [one.is_short for one in found] == [False, True, True, True, True]
-    assert found[0].buffer_bytes > least
-    assert [one.buffer_bytes for one in found[1:]] == [least] * 4
+    budgets = 1_000_000, 7 * least, 5 * least, 4 * least, 2 * least, least
+    found = [plan(offsets, raw_layout(), 0, budget, 4) for budget in budgets]
+    assert [one.streams for one in found] == [4, 2, 2, 2, 2, 1]
+    assert [one.is_short for one in found] == [False, True, True, True, True, True]
+    large = found[0].buffer_bytes
+    assert 2 * least < large < 2.5 * least
+    assert [one.buffer_bytes for one in found[:3]] == [large] * 3
+    assert least < found[3].buffer_bytes < large
+    assert [one.buffer_bytes for one in found[4:]] == [least] * 2
+
+
+def test_a_little_less_memory_than_two_buffers_take_makes_pages_a_little_smaller():
+    """Not half as large: each page takes its thread as long."""
+    offsets = np.arange(100_001, dtype=np.int64) * 10
+    large = plan(offsets, raw_layout(), 0, 1 << 19, 4)
+    found = plan(offsets, raw_layout(), 0, 2 * large.buffer_bytes - 1, 4)
+    assert (large.streams, found.streams) == (4, 2)
+    assert len(large.pages) < len(found.pages) < 1.3 * len(large.pages)
+
+
+def test_pages_that_are_all_copied_keep_the_streams():
+    """Their number is the user's, or the paper's; only what no smaller page can save takes one away."""
+    offsets = np.arange(10_001, dtype=np.int64) * 100
+    least = 4 * 7 * RUN
+    assert [plan_to_copy(offsets, raw_layout(), 0, k * least, 4).streams for k in (8, 4, 3, 1)] == [4, 4, 3, 1]
 
 
 def test_no_page_fits():

@@ -78,20 +78,19 @@ def test_pages_of_a_small_graph_are_not_smaller_than_65536_edges():
     assert (found.resident, found.streams, found.is_short) == (1, 2, False)
 
 
-def test_pages_are_halved_until_the_buffers_fit():
+def test_pages_are_as_small_as_two_buffers_need():
     found = plan(many(1 << 28), raw_layout(), 16 * MIB, 32 * MIB, 4)
-    assert {page.edges for page in found.pages} == {1 << 20}
-    assert (found.resident, found.streams, found.buffer_bytes, found.is_short) == (0, 4, 4 * MIB, True)
+    assert {page.edges for page in found.pages} == {1 << 21}
+    assert (found.resident, found.streams, found.buffer_bytes, found.is_short) == (0, 2, 8 * MIB, True)
 
 
-def test_a_part_has_fewer_streams_before_its_pages_are_smaller():
-    """One thread copies the pages of all GPUs, so each page has to be worth its time."""
-    offsets, half = many(1 << 28), Part(0, 1 << 17)
-    for left, streams, page_edges in ((96, 4, 1 << 22), (56, 3, 1 << 22), (40, 2, 1 << 22), (24, 2, 1 << 21)):
-        found = plan(offsets, raw_layout(), GIB, GIB + left * MIB, 4, part=half)
-        assert (found.streams, max(page.edges for page in found.pages)) == (streams, page_edges)
-        whole = plan(offsets, raw_layout(), GIB, GIB + left * MIB, 4)
-        assert (whole.streams, max(page.edges for page in whole.pages)) == (4, page_edges >> (left < 64))
+@pytest.mark.parametrize("part", [None, Part(0, 1 << 17)], ids=str)
+def test_there_are_fewer_streams_before_pages_are_smaller(part):
+    """Each page has to be worth the time of the thread that copies it, which copies those of all GPUs."""
+    short = {96: (4, 1 << 22, 2), 56: (2, 1 << 22, 1), 40: (2, 1 << 22, 0), 24: (2, 3 << 20, 0), 16: (2, 1 << 21, 0)}
+    for left, expected in short.items():
+        found = plan(many(1 << 28), raw_layout(), GIB, GIB + left * MIB, 4, part=part)
+        assert (found.streams, max(page.edges for page in found.pages), found.resident) == expected
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
