@@ -9,6 +9,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import GraphError, NumberError, ParameterError, ProgramError
 from garaph_py.program.directions import bind_directions
+from tests.support.cases import mostly_full
 from tests.support.command import Shell
 from tests.support.directions import CASES, EDGES, VALUES, Between, Calm, Flow, Hits, Latest, N, flow, hits
 from tests.support.runs import run_with
@@ -30,7 +31,7 @@ def assert_equal(result, expected):
         np.testing.assert_allclose(result.column(name), column, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mostly_full(CASES, "flow"))
 def test_every_program_is_what_numpy_computes(graphs, case):
     program, expected = CASES[case]
     for graph in graphs:
@@ -103,7 +104,7 @@ def test_an_undirected_graph_has_both_sums_over_the_same_edges():
     np.testing.assert_allclose(result.column("hub"), result.column("authority"))
 
 
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("debug", mostly_full([False, True], "False"))
 def test_it_ends_when_no_vertex_is_active(graphs, debug):
     result = gp.run(Calm(), graphs[0], debug=debug)
     assert result.stats.converged
@@ -135,7 +136,7 @@ class Awake(Quiet):
     frontier = None
 
 
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("debug", mostly_full([False, True], "False"))
 def test_it_ends_when_the_program_says_so(graphs, debug):
     assert len(gp.run(Quiet(), graphs[0], debug=debug).stats.iterations) == 0
     assert SEEN == []
@@ -250,10 +251,16 @@ def test_options_that_are_refused(graphs, how, problem, tmp_path, monkeypatch):
 
 
 def test_what_else_takes_programs_refuses_it(graphs):
-    for call in (lambda: gp.plan(Calm(), graphs[0]), lambda: gp.run(Calm(), graphs[0], cluster="local:2"),
-                 lambda: graphs[0].to_device(Calm())):  # fmt: skip
+    for call in (lambda: gp.plan(Calm(), graphs[0]), lambda: graphs[0].to_device(Calm())):
         with pytest.raises(ProgramError, match="Calm gathers over both directions apart"):
             call()
+
+
+@pytest.mark.slow  # for .[dev], which installs Dask
+def test_a_cluster_refuses_it(graphs):
+    pytest.importorskip("distributed")
+    with pytest.raises(ProgramError, match="Calm gathers over both directions apart"):
+        gp.run(Calm(), graphs[0], cluster="local:2")
 
 
 def test_a_directory_needs_values_of_both_directions(graphs):
