@@ -29,8 +29,8 @@ PARTS_SHARE = 2
 may take 1/2 of the memory for edges. Fewer pages are then resident, so a dense iteration reads these 2 to 3 % more."""
 SUMS_SHARE = 8
 """Checksums alone take 0.15 % of the edges' bytes, and may take 1/8 of the memory for edges: with that, a dense
-iteration over Kronecker 22 read as much as without them, and 6 % more with 1/7 (docs/results/ssd.md, "Records by
-sectors")."""
+iteration over Kronecker 22 read as much as without them, and 6 % more with 1/7 (November 2026; the rest is in
+docs/results/ssd.md, "Records by sectors")."""
 ENOUGH_BYTES = 1 << 26
 """Records may take more than half if they leave these bytes, which are enough to read pages at the disk's pace."""
 SPARE_BYTES = 1 << 22

@@ -27,7 +27,7 @@ MIN_RUN_EDGES = 1 << 12
 """Smallest size of a run, in edges or vertices: handing out a call costs about as much as visiting that many."""
 VERTEX_EDGES = 4
 """Cost of a vertex in a pass over all edges, apart from its edges, in units of an edge: 2.9 ns and 0.67 ns (PageRank,
-R-MAT of scale 21 in degree order; docs/results/cpu.md)."""
+R-MAT of scale 21 in degree order, November 2026; docs/results has newer times of whole iterations only)."""
 RANDOM_ACCESS_EDGES = 8
 """Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access. A guess: it
 only says into how many runs work is divided."""

@@ -34,7 +34,8 @@ WORTH_MEASURING = 3
 FAR_RUNS = 32
 """Runs over a directed graph that push along raw out-edges in host memory, after which packing the edges, so that the
 GPU's memory has room for all, has paid for itself. Over R-MAT 22 it takes some 25 ms (67 M edges, `CPU_PACKS` and two
-passes over the link), and such a BFS takes 0.8 ms longer than pushes in the GPU's memory (docs/results/gpu.md)."""
+passes over the link), and such a BFS takes 0.6 to 0.8 ms longer than pushes in the GPU's memory
+(docs/results/gpu.md)."""
 HOST_SHARE = 0.5
 """The share of the host's available memory that packed edges may take beside raw ones: the other half stays free for
 other arrays and processes. Not measured."""
