@@ -157,7 +157,7 @@ def test_the_host_needs_no_values_of_out_edges(device_for):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"mode": PULL}, {"engine": "garaph", "gather": "segmented"}])
+@pytest.mark.parametrize("options", [{"mode": PULL}, {"engine": "garaph:keep=yes", "gather": "segmented"}])
 def test_a_run_that_only_pulls_has_no_out_edges(device_for, options):
     graph, program = GRAPHS["skewed"](), PROGRAMS["hops"]
     device_for(program, graph)
