@@ -107,6 +107,11 @@ class BoundProgram:
     def name(self) -> str:
         return type(self.program).__name__
 
+    @property
+    def number(self) -> DType:
+        """The program's number type, in which functions get edge values and counts: `real`, or else int64."""
+        return self.real or np.dtype(np.int64)
+
     @cached_property
     def key(self) -> str:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""

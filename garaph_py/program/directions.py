@@ -107,7 +107,7 @@ def bind_directions(program: VertexProgram, graph: Graph, compiled: bool = True)
 
 def check_handed(whole: BoundProgram, out: BoundProgram) -> None:
     """Raise `ProgramError` if the program's number type does not hold all integers of values and sums."""
-    number = number_of(whole)
+    number = whole.number
     for what, dtype in (("value", whole.value), ("accumulator_out", out.accumulator)):
         for item in scalars(dtype):
             if number.kind == "f" != item.kind and not (number.itemsize == 8 and item.itemsize == 4):
@@ -115,11 +115,6 @@ def check_handed(whole: BoundProgram, out: BoundProgram) -> None:
                     f"{whole.name}.{what} has integers of type {item}, which {number}, the program's float type, does "
                     "not hold; a program with gather_out may have numpy.int32 and numpy.uint32 beside numpy.float64"
                 )
-
-
-def number_of(bound: BoundProgram) -> DType:
-    """The program's number type."""
-    return bound.real or np.dtype(np.int64)
 
 
 def directions(both: BothBound) -> Directions:
@@ -143,7 +138,7 @@ class Maker:
     """Makes the programs: the author's functions, and functions around them that take and hand over numbers."""
 
     def __init__(self, both: BothBound) -> None:
-        self._whole, self._out, number = both.whole, both.out, number_of(both.whole)
+        self._whole, self._out, number = both.whole, both.out, both.whole.number
         own, later = both.whole.vertex_fields, {name for each in LATER for name in both.whole.arguments.get(each, ())}
         self._kept = [name for name in own if name in later]
         self._held = names_of(HELD, self._whole.value, own)

@@ -125,7 +125,7 @@ def functions(bound: BoundProgram) -> Functions:
         else define("def identity(self): return self.identity"),
         add_total=fieldwise("add_total", partial, [define("def plus(a, b): return a + b")] * len(scalars(partial))),
         no_total=convert("def no_total():", partial, parts=["0"] * len(scalars(partial))),
-        count=define("def count(x): return cast(x)", cast=(bound.real or np.dtype(np.int64)).type),
+        count=define("def count(x): return cast(x)", cast=bound.number.type),
         edge=edge_function(bound),
         is_lost=define("def is_lost(value): return False"),
         of_source=None,
@@ -230,7 +230,7 @@ def sum_function(bound: BoundProgram) -> Any:
 
 def edge_function(bound: BoundProgram) -> Any:
     """The function ``edge(x)``: a stored edge value in the program's number type, or 1 if the graph has none."""
-    number = (bound.real or np.dtype(np.int64)).type
+    number = bound.number.type
     if bound.edge is None:
         return define("def edge(x): return number(1)", number=number)
     if not bound.reads_edge_values:

@@ -153,7 +153,7 @@ def reads_numbers(bound: BoundProgram) -> bool:
 
 def functions_on_part(bound: BoundProgram, plain: Any) -> Any:
     """The functions of `bound`, which is on a part; the functions `plain` see the undivided graph alone."""
-    real = (bound.real or np.dtype(np.int64)).type
+    real = bound.number.type
     number = define("def number(numbers, v): return u32_at(numbers, v) if v >= 0 else whole(-1)", u32_at=u32_at,
                     whole=np.int64)  # fmt: skip
     names = {"count": real, "whole": np.int64, "number": number}

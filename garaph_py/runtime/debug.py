@@ -99,15 +99,15 @@ class Edges:
     """
 
     def __init__(self, bound: BoundProgram, graph: Graph, names: tuple[str, str]) -> None:
-        number, record = bound.real or np.dtype(np.int64), bound.parameters[0]
+        record = bound.parameters[0]
         self.gather, self.sum = names
         self.own = SimpleNamespace(**{name: seen(record[name]) for name in record.dtype.names})
         self.accumulator, self.identity = bound.accumulator, fit(bound.identity(), bound.accumulator)
         reads = bound.edge is not None and "edge" in bound.arguments[self.gather]
         chunks = list(listed(graph, reads))
         self.sources = [source for chunk in chunks for source in chunk.sources.tolist()]
-        valued = [chunk.values.astype(number) for chunk in chunks if chunk.values is not None]
-        self.values = np.concatenate(valued) if valued else np.ones(graph.m, number)
+        valued = [chunk.values.astype(bound.number) for chunk in chunks if chunk.values is not None]
+        self.values = np.concatenate(valued) if valued else np.ones(graph.m, bound.number)
         self.offsets = graph._arrays.in_edges.offsets
 
 
@@ -135,7 +135,7 @@ class Interpreter:
         self, bound: BoundProgram, graph: Graph, tests: tuple[Callable[[Any], bool], ...], both: BothBound | None = None
     ) -> None:
         self.bound, self.graph = bound, graph
-        self._number, self._partial = (bound.real or np.dtype(np.int64)).type, partial_dtype(bound.total)
+        self._number, self._partial = bound.number.type, partial_dtype(bound.total)
         self._functions = functions_of(bound)
         self._in = Edges(bound, graph, ("gather", "sum"))
         self._out = None if both is None else Edges(both.out, both.turned, ("gather_out", "sum_out"))
