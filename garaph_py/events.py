@@ -133,6 +133,14 @@ class Iteration(NamedTuple):
         """`edges` divided by `seconds`."""
         return self.edges / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def ways(self) -> dict[str, int]:
+        """The pages that were processed in each way (`PageGroup.way`)."""
+        pages: dict[str, int] = {}
+        for group in self.groups:
+            pages[group.way] = pages.get(group.way, 0) + group.pages
+        return pages
+
     def row(self) -> dict[str, Any]:
         """The iteration as a row of a table: everything but the groups of pages."""
         return {name: getattr(self, name) for name in COLUMNS}

@@ -18,8 +18,8 @@ COLUMNS = *WAYS.values(), UNKNOWN
 def pages_by_way(iteration: events.Iteration) -> dict[str, int]:
     """The pages that an iteration processed in each way, by column."""
     counts = dict.fromkeys(COLUMNS, 0)
-    for group in iteration.groups:
-        counts[WAYS.get(group.way, UNKNOWN)] += group.pages
+    for way, pages in iteration.ways.items():
+        counts[WAYS.get(way, UNKNOWN)] += pages
     return counts
 
 

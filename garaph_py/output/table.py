@@ -63,10 +63,7 @@ def line(columns: Iterable[tuple[str, int, object]], cells: Iterable[str]) -> st
 
 def ways(row: Iteration) -> str:
     """How many pages of an iteration were processed in each way."""
-    pages: dict[str, int] = {}
-    for group in row.groups:
-        pages[group.way] = pages.get(group.way, 0) + group.pages
-    return ", ".join(f"{count:,} {way}" for way, count in pages.items()) or "-"
+    return ", ".join(f"{count:,} {way}" for way, count in row.ways.items()) or "-"
 
 
 def used_gpu(rows: list[Iteration]) -> bool:
