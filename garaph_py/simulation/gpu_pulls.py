@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..errors import ParameterError
+from ..events import Iteration
 from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, GPU, NOTIFY_PULL, PULL, PUSH
 from .fitting import fit, iterations, pop_unit_cost, sizes, unit_columns
@@ -79,18 +80,26 @@ def with_pulls(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     return with_host_copy(with_first(machine, runs), runs)
 
 
+def pairs(
+    machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
+) -> Iterator[tuple[RecordedRun, Record, Iteration]]:
+    """The iterations that are in `mode` on `device` both in one of `runs`, as measured, and in its simulation."""
+    for run in runs:
+        simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
+        for row, again in zip(run.rows, simulated, strict=True):
+            if row["device"] == device == again.device and row["mode"] == again.mode == mode:
+                yield run, row, again
+
+
 def residuals(
     machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, float]]:
     """The measured minus the simulated seconds of iterations on `device`, corrected for different numbers of copied
     bytes."""
     assert machine.link is not None
-    for run in runs:
-        simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
-        for row, again in zip(run.rows, simulated, strict=True):
-            if row["device"] == device == again.device and row["mode"] == again.mode == mode:
-                more = (row["to_device"] - again.to_device) / machine.link.to_device
-                yield run, row, max(row["seconds"] - again.seconds - more, 0.0)
+    for run, row, again in pairs(machine, runs, device, mode):
+        more = (row["to_device"] - again.to_device) / machine.link.to_device
+        yield run, row, max(row["seconds"] - again.seconds - more, 0.0)
 
 
 def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
@@ -141,8 +150,13 @@ def with_launches(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 
 def with_launch(machine: Machine, launch: float) -> Machine:
     """`machine` on which it takes so long to launch a page."""
+    return with_pull_costs(machine, lambda one: replace(one, launch=launch))
+
+
+def with_pull_costs(machine: Machine, change: Callable[[WorkCost], WorkCost]) -> Machine:
+    """`machine` with its costs of pulls on a GPU changed."""
     return replace(machine, work=tuple(
-        replace(one, launch=launch) if (one.processor, one.mode) == (GPU, PULL) else one for one in machine.work
+        change(one) if (one.processor, one.mode) == (GPU, PULL) else one for one in machine.work
     ))  # fmt: skip
 
 
@@ -159,13 +173,10 @@ def pulling(runs: Iterable[RecordedRun]) -> Iterator[RecordedRun]:
 def copies_of(machine: Machine, runs: Sequence[RecordedRun]) -> Iterator[tuple[RecordedRun, Record, float]]:
     """The pulls that copy pages, but for the first of a run, and the simulated seconds of one that copies as much."""
     assert machine.link is not None
-    for run in runs:
-        rate = machine.link.rate(run.workload.is_pinned)
-        done = simulate(run.workload, machine, run.options, room_of(run)).iterations
-        for row, again in zip(run.rows, done, strict=True):
-            same = row["device"] == GPU == again.device and row["mode"] == again.mode == PULL
-            if same and is_streaming(run, row) and not is_first(run, row):
-                yield run, row, again.seconds + (row["to_device"] - again.to_device) / rate
+    for run, row, again in pairs(machine, runs, GPU):
+        if is_streaming(run, row) and not is_first(run, row):
+            rate = machine.link.rate(run.workload.is_pinned)
+            yield run, row, again.seconds + (row["to_device"] - again.to_device) / rate
 
 
 def misfit(machine: Machine, runs: Sequence[RecordedRun]) -> float:
@@ -210,10 +221,7 @@ def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
         if is_first(run, row):
             found[run.workload.traits.name].append(rest)
     first = {program: float(np.median(rests)) for program, rests in found.items()}
-    return replace(machine, work=tuple(
-        replace(one, first=first.get(one.program, 0.0)) if (one.processor, one.mode) == (GPU, PULL) else one
-        for one in machine.work
-    ))  # fmt: skip
+    return with_pull_costs(machine, lambda one: replace(one, first=first.get(one.program, 0.0)))
 
 
 def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
