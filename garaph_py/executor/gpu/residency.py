@@ -163,7 +163,7 @@ def plan(  # wide: what the pages depend on
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
     least = min(streams, FEW_STREAMS)
-    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, *wanted[::-1], page_edges, part, least, most)
+    pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, limit, page_edges, part, least, most)
     sizes = [page_bytes(page, arrays) for page in pages]
     largest = max(sizes, default=0)
     resident, used = 0, streams * largest
@@ -229,7 +229,7 @@ def to_stream(  # wide: what the pages depend on
     They have at most `limit` edges. If memory is short, `least` streams are left, and then the bound is smaller. If not
     even one buffer fits then, pages have at most `most` edges, and half of `LEAST_PAGE_EDGES`. See `cut`.
     """
-    room = budget - fixed
+    room, fewest = budget - fixed, min(most, LEAST_PAGE_EDGES // 2)
     while True:
         pages = cut(offsets, limit, page_edges, part)
         largest = max((page_bytes(page, arrays) for page in pages), default=0)
@@ -241,8 +241,8 @@ def to_stream(  # wide: what the pages depend on
             limit = max(int(limit * min(room / (streams * largest), MOST_OF_LIMIT)), LEAST_PAGE_EDGES)
         elif least > 1:
             least -= 1
-        elif limit > min(most, LEAST_PAGE_EDGES // 2):
-            limit = min(most, LEAST_PAGE_EDGES // 2)
+        elif limit > fewest:
+            limit = fewest
         else:
             raise too_little(fixed, largest, budget)
 
