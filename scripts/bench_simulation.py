@@ -31,7 +31,7 @@ import os
 import re
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from garaph_py import experiment
@@ -86,6 +86,9 @@ PROGRAMS = {
     "ConnectedComponents": '"ConnectedComponents"',
 }
 ENGINES = ("garaph", "auto", "tutorial")
+KEEPS = "garaph:keep=yes"
+"""The engine of "garaph": pages that fit a GPU stay there under each of `ENGINES`. Older tables call it "garaph", which
+kept them, too, until 2026-11-29."""
 WITHIN = 0.15
 """The relative error up to which a prediction counts as good."""
 NOTICEABLE = 0.01
@@ -109,11 +112,11 @@ def main() -> None:
         [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, comparisons)
     )
     tutorial = policy_of_tutorial(options.out)
-    found = {"garaph": "garaph:keep=yes", "auto": "auto", "tutorial": tutorial}  # pages that fit a GPU stay under each
+    found = {"garaph": KEEPS, "auto": "auto", "tutorial": tutorial}
     engines = {name: found[name] for name in options.engines}
     graphs = list(dict.fromkeys([*known, *held, *compare]))
     text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory)
-    rounds = [measured(options.out / f"round-{number}", text) for number in range(options.rounds)]
+    rounds = [measured(options.out / f"round-{number}", text, engines) for number in range(options.rounds)]
     best = fastest(itertools.chain.from_iterable(rounds))
     seen, unseen, small = ([run for run in best if run.graph in names] for names in (known, held, compare))
     machine = calibrate(seen)
@@ -173,14 +176,23 @@ def spec_text(
     return text
 
 
-def measured(folder: Path, text: str) -> list[RecordedRun]:
-    """The runs in `folder`, which are made if there are none."""
+def measured(folder: Path, text: str, engines: dict[str, str]) -> list[RecordedRun]:
+    """The runs in `folder`, which are made if there are none, under these engines."""
     if not folder.exists():
         spec = folder.parent / "spec.toml"
         spec.write_text(text)
         with Progress(False) as progress:
             experiment.run(experiment.read(spec), folder, on_event=progress)
-    return read_results(folder)
+    found = [
+        replace(run, options=replace(run.options, engine=KEEPS)) if run.options.engine == "garaph" else run
+        for run in read_results(folder)
+    ]
+    if others := {run.options.engine for run in found}.difference(engines.values()):
+        raise SystemExit(
+            f"{folder}: its runs are under {', '.join(sorted(others))}, not {', '.join(engines.values())}; name the "
+            "--engines that it has, put it back where it was measured if it was moved, or choose another --out"
+        )
+    return found
 
 
 @dataclass(frozen=True)
