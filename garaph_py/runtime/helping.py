@@ -1,13 +1,13 @@
-"""Estimates whether GPUs need the CPU's help, and the CPU theirs, for ``device="auto"`` and ``"hybrid"``. Pure: callers
-state the facts."""
+"""Estimates whether GPUs need the CPU's help, and the CPU theirs, for ``device="auto"`` and ``"hybrid"``; and says what
+several GPUs cannot do. Pure: callers state the facts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ..dispatch.policy import Policy
-from ..executor.gpu.memory_plan import has_lists
-from ..executor.modes import PULL
+from ..executor.gpu.memory_plan import can_push_rows, has_lists
+from ..executor.modes import COMPONENTS, GPU, PULL
 from ..graph import Graph
 from ..program import BoundProgram
 from .options import ANY, RunOptions, gpu_may_push, may_chain
@@ -55,6 +55,25 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """
     chains = bound.is_relaxation and may_chain(options)
     return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
+
+
+def why_one(graph: Graph, options: RunOptions) -> str | None:
+    """Why a run takes one GPU, however many the user allows, for the user; None if it may take several."""
+    if options.lists is not None:
+        return f"engine={options.engine!r} uses one"
+    if graph.on_disk:
+        return "one is as fast as the disk"
+    if options.mode == COMPONENTS and options.device != GPU:
+        return "several find components more slowly"
+    return None
+
+
+def why_only_pulls(bound: BoundProgram, graph: Graph, options: RunOptions) -> str | None:
+    """Why a run on several GPUs pulls where one GPU would push, for the user; None if it does as one GPU."""
+    if can_push_rows(bound, graph):
+        return "several GPUs push no rows, so they pull"
+    would_push = not bound.is_relaxation and gpu_pushes(bound, graph, options)
+    return "several GPUs push no deltas, so they pull" if would_push else None
 
 
 def cpu_helps(call: Call, there: OnDevice, policy: Policy, gpus: int) -> bool:

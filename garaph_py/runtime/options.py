@@ -355,10 +355,10 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     GraphError
         If the mode is pull-tiled, and the tiles do not fit in the memory that the graph was opened with.
     """
-    if not is_one(options.asked_gpus) and graph.on_disk:
+    if options.device == GPU and not is_one(options.asked_gpus) and graph.on_disk:
         raise ParameterError(
             f"gpus={options.gpus!r}: the edges of this graph stay on disk, and one GPU is as fast as the disk; "
-            "leave gpus out, or open it with more memory (memory, --memory)"
+            "leave gpus out, or open the graph with more memory (memory, --memory)"
         )
     check_lists(options, bound, graph)
     check_gather(options, bound, graph)

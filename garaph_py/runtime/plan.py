@@ -18,7 +18,7 @@ from ..executor.cpu.nearby import has_nearby_sources
 from ..executor.gpu.memory_plan import can_push_rows, has_lists
 from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
-from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import destination_bounds
@@ -28,7 +28,7 @@ from ..program import BoundProgram
 from ..program.columns import pushing_rows
 from .gpu_settings import settings_of
 from .gpus import numbers_of
-from .helping import gpu_pushes, why_alone, why_cpu_alone
+from .helping import gpu_pushes, why_alone, why_cpu_alone, why_one, why_only_pulls
 from .machine import Machine
 from .options import (
     ANY,
@@ -279,24 +279,23 @@ def gpus_of(
     if options.asked_gpus is None and options.device == GPU:
         return (0,), None
     may = allowed_gpus(options, machine)
-    if options.device == GPU or options.deterministic or len(may) == 1 or needs_one(graph, options):
-        is_given = options.asked_gpus is not None and not needs_one(graph, options)
-        return (may if is_given else may[:1]), None
-    call, there, rates = facts or facts_of(bound, graph, options, machine)
-    count, why = how_many(call, there, rates, machine.gpus(), len(may))
-    return may[:count], why
-
-
-def needs_one(graph: Graph, options: RunOptions) -> bool:
-    """Whether a run takes one GPU at most, however many the user allows."""
-    chooses_one = options.mode == COMPONENTS and options.device != GPU  # several are slower
-    return options.lists is not None or graph.on_disk or chooses_one
+    if len(may) > 1 and (needs := why_one(graph, options)) is not None:
+        return may[:1], f"1 of {len(may)} GPUs: {needs}"
+    why = None
+    if options.device != GPU and not options.deterministic and len(may) > 1:
+        call, there, rates = facts or facts_of(bound, graph, options, machine)
+        count, why = how_many(call, there, rates, machine.gpus(), len(may))
+        may = may[:count]
+    elif options.asked_gpus is None:
+        may = may[:1]
+    pulls = why_only_pulls(bound, graph, options) if len(may) > 1 else None
+    return may, "; ".join(filter(None, (why, pulls))) or None
 
 
 def seconds_on_several(facts: Facts, graph: Graph, options: RunOptions, machine: Machine) -> float:
     """The expected time of a whole call on several GPUs; infinite if the run may not take several, or this process has
     not found one yet."""
-    if not facts.there.has_context or needs_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
+    if not facts.there.has_context or why_one(graph, options) or len(may := allowed_gpus(options, machine)) == 1:
         return inf
     return best_of_several(*facts, machine.gpus(), len(may))[1]
 

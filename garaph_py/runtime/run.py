@@ -79,7 +79,7 @@ def run(
         its part in its memory, and sends new values to the others. ``device="gpu"`` uses all GPUs given here; by
         default the first. ``"auto"`` and ``"hybrid"`` use as many of them as are expected to be fastest, which for
         components, small graphs, and searches in undirected graphs is one; `Stats.why` says so. If one fails, the
-        others go on. Only one GPU can use edges on disk.
+        others go on. Only one GPU can use edges on disk: ``"auto"`` and ``"hybrid"`` then take one.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.

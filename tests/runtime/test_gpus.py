@@ -63,6 +63,19 @@ def test_edges_on_disk_are_for_one(tmp_path, devices_for, graph_of):
         gp.run(gp.apps.PageRank(), opened(tmp_path / "g", 1 << 20), device="gpu", gpus=2)
 
 
+@pytest.mark.parametrize("gpus", [2, "all", [1, 0]], ids=str)
+def test_edges_on_disk_are_for_one_that_the_run_takes(tmp_path, devices_for, graph_of, gpus):
+    program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
+    expected = gp.run(program, graph, device="cpu")
+    devices_for(program, graph, 2)
+    gp.save(graph, tmp_path / "g")
+    stored = opened(tmp_path / "g", 8 << 20)
+    assert gp.plan(program, stored, device="hybrid", gpus=gpus).gpus == 1
+    result = gp.run(program, stored, device="hybrid", gpus=gpus)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert "1 of 2 GPUs: one is as fast as the disk" in result.stats.why
+
+
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_card_that_is_not_there(devices_for, graph_of, device):
     program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)

@@ -171,6 +171,37 @@ def test_the_plan(graph_of, options, executor, found):
     assert gpus_of(bound, graph, RunOptions(**options), machine, executor)[0] == found
 
 
+FOUR = Machine(8, lambda: True, gpus=lambda: Gpus(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"device": "hybrid", "gpus": 2, "mode": "components"}, "1 of 2 GPUs: several find components more slowly"),
+        ({"device": "gpu", "gpus": 2, "mode": "components"}, None),
+        ({"engine": "emogi"}, "1 of 4 GPUs: engine='emogi' uses one"),
+        ({"device": "gpu", "gpus": 1}, None),
+        ({"device": "gpu"}, None),
+    ],
+    ids=str,
+)
+def test_the_plan_says_why_one(options, why):
+    graph = gp.rmat(6, directed=False)
+    bound = bind(gp.apps.ConnectedComponents(), graph)
+    assert gpus_of(bound, graph, RunOptions(**options), FOUR, "gpu")[1] == why
+
+
+def test_the_plan_says_that_several_pull():
+    graph, two = gp.rmat(6, directed=False), RunOptions(device="gpu", gpus=2)
+    for program in gp.apps.PageRank(), gp.apps.ConnectedComponents():
+        assert gpus_of(bind(program, graph), graph, two, FOUR, "gpu") == ((0, 1), None)
+    bound = bind(gp.apps.DeltaPageRank(), graph)
+    assert gpus_of(bound, graph, two, FOUR, "gpu") == ((0, 1), "several GPUs push no deltas, so they pull")
+    assert gpus_of(bound, graph, RunOptions(device="gpu", gpus=1), FOUR, "gpu") == ((0,), None)
+    garaph = RunOptions(device="gpu", gpus=2, engine="garaph")  # no GPU pushes
+    assert gpus_of(bound, graph, garaph, FOUR, "gpu") == ((0, 1), None)
+
+
 def test_the_plan_says_why(graph_of):
     graph = gp.rmat(6, directed=False)
     machine = Machine(8, lambda: True, gpus=lambda: Gpus(4, 3))
