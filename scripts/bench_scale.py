@@ -1,17 +1,18 @@
 """Are the answers over a graph far larger than memory right, and what do they take? Prints a Markdown table.
 
     python scripts/bench_scale.py FOLDER [STEP ...] [--scale 27] [--edge-factor 75] [--memory 8GiB] [--iterations 2]
-        [--weights]
+        [--encoding packed] [--weights]
 
 FOLDER is on the disk that is measured. By default these steps are done, each in a process of its own, with
 `--memory` for the graph and the run:
 
-- generate: an undirected R-MAT graph, packed, into FOLDER/graph. Scale 27 and edge factor 75 make 20 billion stored
-  edges. With `--weights`, these have values from 1 to 64.
+- generate: an undirected R-MAT graph, in this `--encoding`, into FOLDER/graph. Scale 27 and edge factor 75 make 20
+  billion stored edges. With `--weights`, these have values from 1 to 64, which take four bytes each if they are raw.
 - PageRank (so many `--iterations`), ConnectedComponents, BFS and, with `--weights`, SSSP from the vertex with the most
   edges. PageRank:gpu or PageRank:hybrid, and so on, do it on that device, in `--gpu-memory`.
-- check: all answers (`scale_checks.py`), in as many passes over the edges as PageRank has iterations. Those of GPUs
-  are compared with those of the CPU; parents, which may differ, are checked as those of the CPU are.
+- check: the answers of the CPU, or else of the first other device (`scale_checks.py`), in as many passes over the edges
+  as PageRank has iterations, and one for SSSP. Those of the other devices are compared with these; parents, which may
+  differ, are checked for each.
 
 What a step has done and measured stays in FOLDER, so that the steps can be done in commands of their own, with the same
 scale, edge factor and iterations; a step that has been done is not repeated. The script fails if an answer is wrong.
@@ -55,7 +56,7 @@ def generate(given: argparse.Namespace) -> dict[str, Any]:
     finally:
         written.unlink(missing_ok=True)
     started = time.perf_counter()
-    how = ImportOptions(directed=False, encoding="packed")
+    how = ImportOptions(directed=False, encoding=given.encoding)
     weights = WEIGHTS if given.weights else None
     phases, edges = Phases(), random_rmat(given.scale, given.edge_factor, weights=weights)
     write_random(edges, given.folder / "graph", how, memory=given.memory, on_event=phases)
@@ -103,16 +104,17 @@ def compute(given: argparse.Namespace, name: str, device: str) -> dict[str, Any]
 
 
 def check(given: argparse.Namespace) -> dict[str, Any]:
-    """Check the answers of the CPU, and compare those of other devices with them."""
+    """Check the answers of the first device, the CPU if it has any, and compare those of other devices with them."""
     graph, disk = opened(given)
     started = time.perf_counter()
     devices = {}  # the name of each step on a GPU: the program, and the folder of the answers
     for step in sorted(path.stem for path in given.folder.glob("*:*.json")):
         name, _, device = step.partition(":")
         devices[step] = name, answers(given, device)
-    same = {step: agree(name, answers(given, "cpu"), folder) for step, (name, folder) in devices.items()}
-    parents = {step: folder for step, (name, folder) in devices.items() if name == "BFS" and same[step]}
-    right = verify(graph, answers(given, "cpu"), given.iterations, parents)
+    first = next(path for path in (answers(given, "cpu"), *(path for _, path in devices.values())) if path.exists())
+    same = {step: agree(name, first, folder) for step, (name, folder) in devices.items()}
+    searches = {step: folder for step, (name, folder) in devices.items() if name == "BFS" and folder != first}
+    right = verify(graph, first, given.iterations, {step: path for step, path in searches.items() if same[step]})
     for step, (name, _) in devices.items():
         right[step] = same[step] and right[name] and right.get(step, True)
     return {"seconds": time.perf_counter() - started, "disk": disk, "right": right}
@@ -194,6 +196,7 @@ def main() -> None:
     parser.add_argument("steps", nargs="*", metavar="STEP")
     parser.add_argument("--scale", type=int, default=27)
     parser.add_argument("--edge-factor", type=int, default=75)
+    parser.add_argument("--encoding", choices=("packed", "raw"), default="packed")
     parser.add_argument("--memory", default="8GiB")
     parser.add_argument("--gpu-memory")
     parser.add_argument("--iterations", type=int, default=2)
@@ -203,7 +206,7 @@ def main() -> None:
     if given.one:
         return one(given)
     given.folder.mkdir(exist_ok=True)
-    asked = {name: getattr(given, name) for name in ("scale", "edge_factor", "iterations", "weights")}
+    asked = {name: getattr(given, name) for name in ("scale", "edge_factor", "encoding", "iterations", "weights")}
     options = given.folder / "options.json"
     if options.exists() and (before := json.loads(options.read_text())) != asked:
         parser.error(f"the steps in {given.folder} were done with {before}; give the same, or another folder")

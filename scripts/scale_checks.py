@@ -128,7 +128,19 @@ def verify(graph: gp.Graph, answers: Path, iterations: int, others: Mapping[str,
     """Whether each answer in the folder `answers` is right, where PageRank has so many iterations.
 
     And whether the parents in the folders `others` are right, by name: those of searches with the same levels.
+    The folder has the answers of the three programs without lengths, that of SSSP, or all.
     """
+    right = dict[str, bool]()
+    if (answers / "PageRank-value.npy").exists():
+        right = verify_three(graph, answers, iterations, others)
+    if (answers / "SSSP-value.npy").exists():
+        source = int(np.diff(graph._arrays.in_edges.offsets).argmax())
+        right["SSSP"] = are_distances(graph, np.load(answers / "SSSP-value.npy"), source)
+    return right
+
+
+def verify_three(graph: gp.Graph, answers: Path, iterations: int, others: Mapping[str, Path]) -> dict[str, bool]:
+    """Whether the answers of BFS, ConnectedComponents and PageRank are right; see `verify`."""
     offsets = graph._arrays.in_edges.offsets
     degree, rank = np.diff(offsets).astype(np.int32), 1 / graph.n
     divisor, source = np.maximum(degree, 1), int(degree.argmax())
@@ -166,8 +178,6 @@ def verify(graph: gp.Graph, answers: Path, iterations: int, others: Mapping[str,
         rank = (1 - DAMPING) / graph.n + DAMPING * (sums + lost)
     given = np.load(answers / "PageRank-value.npy")
     right["PageRank"] = bool(np.abs(given / rank - 1).max() < RANKS_DIFFER)
-    if (answers / "SSSP-value.npy").exists():
-        right["SSSP"] = are_distances(graph, np.load(answers / "SSSP-value.npy"), source)
     return right
 
 
