@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import xxhash
@@ -177,6 +178,16 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     del document["checksum"]
     arrays = {name: plain.parts[f"g/{array.data}"] for name, array in said.arrays.items()}
 
+    class StatedLimits:
+        """The limits that the graph had: they cannot be found in blocks that are not sound."""
+
+        def __init__(self, array: blocks.ArrayLayout) -> None:
+            self.found = said.arrays[array.name].limits
+
+        def put(self, stored: np.ndarray, count: int) -> None:
+            pass
+
+    @mock.patch.object(write, "BlockLimits", StatedLimits)
     def pack(parts: Parts, folder: Path) -> None:
         path = folder / "g"
         path.mkdir()
