@@ -4,6 +4,7 @@ import fcntl
 import gc
 import importlib
 import os
+import random
 import signal
 import tempfile
 from pathlib import Path
@@ -132,6 +133,15 @@ def idle_threads_sleep():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads.ThreadPool, "__init__", sleepy)
         yield
+
+
+@pytest.fixture
+def two_cores():
+    """This process, and those that it starts, may use two cores: memory and reads depend on how many there are."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, random.sample(sorted(allowed), min(2, len(allowed))))
+    yield
+    os.sched_setaffinity(0, allowed)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def test_a_command_keeps_its_memory(monkeypatch, tmp_path):
 
 
 @pytest.mark.full
-def test_a_command_with_few_addresses_answers_or_says_why_not(monkeypatch, tmp_path):
+def test_a_command_with_few_addresses_answers_or_says_why_not(monkeypatch, tmp_path, two_cores):
     monkeypatch.setattr(memory, "TRIES", 2)
     outcome = memory.with_few_addresses(JOB, SCALE, random.Random(1), tmp_path)
     assert outcome.problems == []

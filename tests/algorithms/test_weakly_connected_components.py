@@ -69,7 +69,7 @@ def test_edges_within_the_largest_tree_are_left_out():
 
 @pytest.mark.full
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
-def test_edges_may_be_on_disk(tmp_path, encoding):
+def test_edges_may_be_on_disk(tmp_path, encoding, two_cores):
     graph = random_pair(1, 3000, 4000, directed=True).ours
     gp.save(graph, tmp_path / "graph", encoding=encoding)
     stored = opened(tmp_path / "graph", 1 << 24)

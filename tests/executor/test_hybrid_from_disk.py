@@ -28,7 +28,7 @@ ITERATIONS = 4
 
 
 @pytest.fixture(autouse=True)
-def like_a_large_graph(monkeypatch, read_like_large_graphs):
+def like_a_large_graph(monkeypatch, read_like_large_graphs, two_cores):
     """Blocks and pages are as small as the graph is."""
     monkeypatch.setattr(disk_layout, "LEAST_PAGE_BYTES", BLOCK)
     monkeypatch.setattr(disk_layout, "MOST_PAGE_BYTES", 12 * BLOCK)
@@ -105,7 +105,7 @@ def test_a_turn_of_the_cpu_takes_the_memory_that_it_needs(stored, device_for, mo
     found, processors = reads(program, graph, "hybrid", 6, gpu_memory=memory, engine=Turns())
     assert processors == ["gpu", "gpu", "cpu", "gpu", "gpu", "gpu"]
     assert (found.cumsum() <= alone.cumsum()).all()  # which blocks pages share depends on where a pass begins
-    assert (found[1:] <= alone[1:].max() + BLOCK).all()
+    assert (found[1:] <= alone[1:].max() + 2 * BLOCK).all()  # one that pages share at either end of a pass
     assert found[1] < 0.97 * found[2]
     second = graph.n * np.dtype(dtype).itemsize
     assert nbytes // 4 < max(sums) <= nbytes // 4 + second

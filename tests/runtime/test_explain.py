@@ -112,7 +112,8 @@ def test_a_pass_over_all_edges_reads_as_much_as_planned(stored):
     program = gp.apps.PageRank(stop="never", weighted=False)
     plan = gp.plan(program, stored, **how)
     first, *later = [row.from_disk for row in gp.run(program, stored, **how).stats.iterations]
-    assert all(plan.later_read / 2 <= read <= plan.later_read for read in later)
+    assert all(read <= plan.later_read for read in later)
+    assert min(later) > 0.4 * plan.later_read  # buffers hold a good part of so few edges, and a pass begins with it
     (edges,) = plan.on_disk
     assert edges.nbytes <= first <= plan.first_read
     assert 0 < edges.staying < edges.pages

@@ -77,7 +77,7 @@ def test_floats_agree_within_rounding(program, rounding, directed):
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "packed"))
 @pytest.mark.parametrize("program", [Core(), pytest.param(Votes(), marks=pytest.mark.full)])
-def test_edges_on_disk(graph, tmp_path, encoding, program):
+def test_edges_on_disk(graph, tmp_path, encoding, program, two_cores):
     store.save(graph, tmp_path / "g", encoding=encoding)
     stored = opened(tmp_path / "g", room=1 << 24)
     push, pull = (run_with(program, stored, mode=mode, page_edges=2000) for mode in (PUSH, PULL))

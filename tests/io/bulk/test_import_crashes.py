@@ -26,7 +26,7 @@ EDGES = "".join(f"{k * k % 97} {k % 31} {k % 7}\n" for k in range(300))
 
 
 @pytest.fixture(autouse=True)
-def unsynced(monkeypatch):
+def unsynced(monkeypatch, two_cores):
     """Syncing does nothing: when a process dies, the system still has all that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
