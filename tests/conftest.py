@@ -1,5 +1,6 @@
 """What all tests share: a place for compiled code, graphs, real data where there is some, modest property tests."""
 
+import contextlib
 import fcntl
 import gc
 import importlib
@@ -39,13 +40,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script has started py
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session):
     """Look for no garbage among ten thousand tests, neither now nor while they run: they all stay."""
     gc.disable()
+    if "PYTEST_XDIST_WORKER" in os.environ and [Path(arg).absolute() for arg in session.config.args] == [HERE]:
+        import_own_files(int(os.environ["PYTEST_XDIST_WORKER"][2:]), int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
     result = yield
     gc.enable()
     gc.freeze()
     return result
+
+
+def import_own_files(number, count):
+    """Import every `count`-th file of tests: Python keeps its code, so that no other process compiles it too."""
+    for path in sorted(HERE.rglob("test_*.py"))[number::count]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # pytest, which imports it too, says what is wrong
+            importlib.import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
