@@ -23,6 +23,7 @@ def test_networkx_has_the_same(threads, both, wf_improved):
         assert (type(one), one) == (float, pytest.approx(theirs[last], rel=1e-15))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 def test_more_vertices_than_a_word_has_bits(directed, threads):
     both = random_pair(9, 300, 900, directed)

@@ -37,6 +37,7 @@ DRAWS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 @pytest.mark.parametrize(("n", "m"), [(9, 20), (60, 60), (120, 900)])
 def test_weights_are_networkx_s(threads, draw, n, m):

@@ -93,6 +93,7 @@ def test_no_more_iterations_than_are_allowed(most):
     assert np.linalg.norm(found.values) == pytest.approx(1)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("weight", [True, False])
 @pytest.mark.parametrize("directed", [True, False])
 def test_first_values(weight, directed):

@@ -19,6 +19,7 @@ def test_networkx_has_the_same(threads, both, data):
     assert dict(ours) == pytest.approx(nx.harmonic_centrality(both.theirs, sources=sources), rel=1e-14)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [False, True])
 def test_more_vertices_than_a_word_has_bits(directed, threads):
     both = random_pair(9, 300, 900, directed)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
+from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 
 
@@ -71,7 +72,7 @@ def test_bad_arguments():
         gp.algorithms.katz_centrality(nx.path_graph(3))
 
 
-@pytest.mark.parametrize("weight", [True, False])
+@pytest.mark.parametrize("weight", mostly_full([True, False], "False"))
 def test_first_values(weight):
     rng = np.random.default_rng(3)
     graph = gp.from_edges(*rng.integers(0, 40, (2, 200)), rng.random(200), vertices=range(40))

@@ -56,7 +56,7 @@ def test_json_has_a_run_for_each_line_of_a_file(garaph: Shell, edges: Path, tmp_
 
 def test_numbers_are_vertices(garaph: Shell, tmp_path: Path) -> None:
     path = tmp_path / "numbers.tsv"
-    path.write_text("5\t6\n6\t7\n")
+    path.write_text("5\t6\t1\n6\t7\t1\n")
     status, _, _ = garaph("run", "SSSP", path, "--sources", "5,7", "--output", tmp_path / "far.parquet")
     assert status == 0
     assert pq.read_table(tmp_path / "far.parquet").column_names == ["id", "5", "7"]

@@ -33,7 +33,7 @@ class Unequal(Workers):
         return dict(zip(self.hostings, self.facts, strict=True))
 
 
-@pytest.mark.parametrize("name", mostly_full(CASES, "BFS", "PageRank", "Mixed"))
+@pytest.mark.parametrize("name", mostly_full(CASES, "PageRank", "Mixed"))
 def test_threads_decide_how_many_edges_a_worker_gets(name):
     """The answer is one machine's, whatever they are."""
     program, how, iterations = CASES[name]

@@ -67,7 +67,7 @@ def test_bits_of_sums_and_totals_of_floats():
     assert_same(gp.apps.PageRank(), rmat()[0], iterations=6)
 
 
-@pytest.mark.parametrize("mode", ["auto", "pull", "notify-pull", "push"])
+@pytest.mark.parametrize("mode", mostly_full(["auto", "pull", "notify-pull", "push"], "pull", "push"))
 def test_every_mode(mode):
     graph, edges = rmat()
     assert_same(gp.apps.BFS(int(edges.out_degrees.argmax())), graph, mode)

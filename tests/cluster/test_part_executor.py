@@ -89,7 +89,7 @@ def test_host_and_gpu_share_a_part(shared, name):
 
 
 @pytest.mark.spread
-@pytest.mark.parametrize("kind", [Hops, Quiet, Lengths])
+@pytest.mark.parametrize("kind", [Hops, Quiet, pytest.param(Lengths, marks=pytest.mark.full)])
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_gpu_has_a_part(device_for, graph_of, gpu_is_faster, kind, parts, device):

@@ -62,6 +62,7 @@ def alone(name, stored, offsets, first, last):
     return block if is_sound else None
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("seed", range(12))
 def test_blocks_together_and_alone(name, seed):

@@ -58,6 +58,7 @@ def expected(graph):
     return run_with(PROGRAM, graph, device="cpu", sync=True, iterations=ITERATIONS, mode="pull").values
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("first", [CpuGpu, Loses], ids=["both work", "the first fails"])
 @pytest.mark.parametrize("processors", [[CPU], [CPU, "gpu 0"], [CPU, "gpu 0", "gpu 1"], [GPU]], ids=" ".join)
 def test_every_page_counts_once(graph, expected, first, processors):

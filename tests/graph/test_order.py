@@ -42,6 +42,7 @@ def test_eight_vertices_of_a_hundred_are_hubs() -> None:
     assert vertex_order("hub", degrees, degrees).tolist() == [*range(99, 91, -1), *range(92)]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", ["range", "integer", "string"])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("order", ["degree", "hub"])

@@ -26,6 +26,7 @@ def selected(adjacency, kept):
     return tuple(column.tolist() for column in found)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("valued", [True, False])
 @given(kept=st.sets(st.integers(0, 59)), rows=st.integers(1, 700), threads=st.integers(1, 3))

@@ -94,6 +94,7 @@ def test_what_is_written_reads_back(tmp_path, name, directed, weights, ids):
         assert back.edge_dtype is None or np.array_equal(back._arrays.in_edges.values, graph._arrays.in_edges.values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 @pytest.mark.parametrize("name", BY_NAME)
 def test_compressed_files(tmp_path, name, suffix):

@@ -36,6 +36,7 @@ def test_harmonic(kind):
         assert list(found) == list(expected)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("endpoints", [True, False])

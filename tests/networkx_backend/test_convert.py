@@ -29,6 +29,7 @@ def bag(graph, default=1):
     return sorted(found)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(edges=EDGES, lone=st.lists(NODES, max_size=3))
 def test_there_and_back(kind, edges, lone):
@@ -134,6 +135,7 @@ def test_a_view_of_a_graph_that_changes_is_converted_again():
         assert nx.descendants(view, 3, backend="garaph") == nx.descendants(view, 3)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("factory", ["adjlist_outer", "adjlist_inner", "edge_key", "edge_attr"])
 @pytest.mark.parametrize("mapping", [OrderedDict, UserDict])

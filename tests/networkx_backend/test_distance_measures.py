@@ -8,6 +8,7 @@ from tests.support.networkx_calls import KINDS, outcome, random_graph
 NAMES = ("center", "diameter", "eccentricity", "periphery", "radius", "average_shortest_path_length")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("name", NAMES)

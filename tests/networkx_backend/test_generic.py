@@ -8,6 +8,7 @@ import pytest
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("method", ["dijkstra", "bellman-ford", "other"])
@@ -29,6 +30,7 @@ def flat(answer):
     return list(answer.values()) if isinstance(answer, dict) else [answer]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("method", ["dijkstra", "bellman-ford"])

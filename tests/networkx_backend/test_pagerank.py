@@ -6,6 +6,7 @@ import pytest
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize(
     "given",

@@ -19,6 +19,7 @@ from garaph_py.events import Iteration, Span
 from garaph_py.executor.partitions import PartitionCounts
 from garaph_py.output.trace import trace_events, tracks_of
 
+from ..support.cases import mostly_full
 from ..support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_pages")
@@ -55,7 +56,7 @@ def by_track(events: list[dict]) -> dict[str, list[dict]]:
 
 @pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("mode", ["pull", "notify-pull"])
+@pytest.mark.parametrize("mode", mostly_full(["pull", "notify-pull"], "pull"))
 def test_a_trace_shows_every_page_of_every_iteration(graph: gp.Graph, tmp_path: Path, threads: int, mode: str) -> None:
     target = tmp_path / "trace.json"
     result = run_with(

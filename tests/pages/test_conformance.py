@@ -18,6 +18,7 @@ from garaph_py.pages.memory import MemoryNeeds
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
 from garaph_py.system.threads import start
+from tests.support.cases import mostly_full
 from tests.support.stored_graphs import opened
 
 PLACES = {
@@ -30,7 +31,7 @@ PAGE_EDGES = 3000
 ROOM = 150_000
 """Bytes for edges that stay on disk, for each thread that reads: some pages stay in memory, not all."""
 
-places = pytest.mark.parametrize("place", PLACES)
+places = pytest.mark.parametrize("place", mostly_full(PLACES, "raw in memory", "packed on disk"))
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,7 @@ def test_what_a_program_starts_with_it_means(number, check):
         run(program, check)
 
 
+@pytest.mark.full
 def test_unreached_vertices_are_no_error():
     graph = gp.from_edges([0, 2], [1, 3], np.array([1.0, 2.0]))
     assert gp.run(gp.apps.SSSP(0), graph, options=gp.Options(check="finite")).values.tolist() == [0, 1, np.inf, np.inf]

@@ -109,7 +109,9 @@ def test_the_cpu_pushes_deltas_alone_where_it_is_faster(graph, options, executor
         assert hybrid.why is None
 
 
-def test_a_hybrid_run_that_needs_no_gpu_is_one_on_the_cpu(graph, monkeypatch):
+def test_a_hybrid_run_that_needs_no_gpu_is_one_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 1)
+    graph = gp.rmat(8)  # as other tests push deltas on
     monkeypatch.setattr(Machine, "here", classmethod(lambda _: machine(SLOW_GPU)))
     program = gp.apps.DeltaPageRank(tolerance=1e-3)
     hybrid, alone = (run_with(program, graph, device=device) for device in ("hybrid", "cpu"))

@@ -271,6 +271,7 @@ def test_the_reason_names_both_times():
     )
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("there", [NEW, FOUND, replace(FOUND, is_compiled=False)], ids=short)
 @pytest.mark.parametrize("call", [pagerank(), bfs(), sssp()], ids=short)
 @pytest.mark.parametrize("calls", [1, 2, 5, 10, 30, 1000])

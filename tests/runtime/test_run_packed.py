@@ -186,7 +186,7 @@ def test_tiles(both, case):
         assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
 
 
-@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("sync", [True, pytest.param(False, marks=pytest.mark.full)], ids=["sync", "async"])
 @pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int"))
 def test_push(both, case, sync):
     edges, raw, packed = both(case)

@@ -91,7 +91,7 @@ def test_aggregate_and_converged(graph_of, mode):
 @pytest.mark.slow
 @pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 2, 7])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_full(MODES, "pull"))
 def test_own_monoid_over_named_fields(graph_of, mode, threads):
     edges = twins.skewed(44, 300, 2500, "float64")
     edges = edges.weighted(np.round(edges.weights, 1))

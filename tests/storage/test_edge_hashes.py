@@ -34,6 +34,7 @@ def assert_right(directory):
 # Writers
 
 
+@pytest.mark.spread
 @ENCODINGS
 @pytest.mark.parametrize("held", ["raw", "packed"])
 @pytest.mark.parametrize("weights", [None, (1, 99)])

@@ -43,6 +43,7 @@ def forged(path, least, most):
     rewrite(path, setting("arrays", "in_values", "limits", [least, most]))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("weights", "dtype"),
     [
@@ -128,6 +129,7 @@ def test_a_negative_length_is_refused(tmp_path, encoding):
 # False limits.
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("least", "most"), [("4", "255"), ("3", "199"), ("0", "10"), ("201", "255")])
 def test_false_limits_are_found_when_a_block_is_first_read(path, least, most):
     forged(path, least, most)

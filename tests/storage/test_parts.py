@@ -195,6 +195,7 @@ def test_a_restripe_writes_the_current_version(path, tmp_path):
 # Damage
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("file", ["in_sources.sums", "in_sources.records"])
 @pytest.mark.parametrize("change", ["flipped", "cut", "missing"])
 def test_damage_is_named_before_edges_are_read(path, file, change, read_like_large_graphs):

@@ -45,6 +45,7 @@ def opened(monkeypatch):
     return counts
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("weights", ["int32", "float64"])
 def test_every_opening_is_right(opened, weights, threads):

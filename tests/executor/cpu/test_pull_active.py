@@ -7,6 +7,7 @@ import garaph_py as gp
 from garaph_py.executor.cpu.executor import CpuExecutor
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.program import bind
+from tests.support.cases import mostly_full
 
 GRAPH = gp.rmat(8, 4, seed=3)
 
@@ -64,7 +65,7 @@ class Real(Steps):
     [(Steps(), True), (Steps(40), False), (Labels(40), False), (Before(), False), (Real(), False)],
     ids=["steps", "steps from many", "labels", "before", "floats"],
 )
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "raw"))
 def test_one_value_is_read_for_all_only_if_all_have_it(program, is_read_once, encoding, monkeypatch):
     graph, chosen, first = GRAPH if encoding == "raw" else GRAPH.packed(), [], VertexSet.first
     expected = gp.run(program, GRAPH, debug=True)

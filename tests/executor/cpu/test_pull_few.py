@@ -88,9 +88,10 @@ def rows_of(run):
     return [row._replace(seconds=0, started=0, compile_seconds=0) for row in run.stats.iterations]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("packed", [False, True], ids=["raw", "packed"])
 @pytest.mark.parametrize("iterations", [2, 7, 32, 33, 75, None], ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.full), np.float64])
 def test_iterations_are_those_of_single_ones(calls, dtype, iterations, packed):
     program = gp.apps.PageRank(stop="never" if iterations else "sum", dtype=dtype)
     graph = SMALL.packed() if packed else SMALL

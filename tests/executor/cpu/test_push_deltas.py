@@ -126,6 +126,7 @@ def test_what_a_vertex_withholds_is_pushed_when_it_becomes_active():
         assert run.values["sum"].tolist() == [8, 8, 8]
 
 
+@pytest.mark.full
 def test_a_resumed_run_begins_with_a_pull(graph, tmp_path):
     class Stop(Exception):
         pass
@@ -161,6 +162,7 @@ def test_edges_come_first_where_memory_is_bounded(graph, bytes_a_vertex, pushes)
     assert PUSH in modes(run_with(Core(), bounded, mode=PUSH))
 
 
+@pytest.mark.full
 def test_an_asynchronous_run_does_not_push(graph):
     run = run_with(Core(), graph, sync=False)
     assert PUSH not in modes(run)

@@ -78,6 +78,7 @@ def test_every_gpu_has_its_own_edges(devices_for, graph_of, monkeypatch, count):
     assert max(read) < graph.n  # counts only
 
 
+@pytest.mark.spread
 @processors
 @pytest.mark.parametrize("pages", [0, 3, None], ids=["streamed", "some stay", "resident"])
 def test_one_thread_launches_everything(devices_for, graph_of, monkeypatch, pages, processor):
@@ -147,6 +148,7 @@ def test_a_gpu_with_all_edges_keeps_them(devices_for, graph_of, encoding, weight
     assert len(drivers) == 2
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("program", [Hops(HUB), Lengths(HUB)], ids=["hops", "lengths"])
 @pytest.mark.parametrize("vertices", [1, 63, 65, 200])
 def test_gpus_may_have_nothing_to_do(devices_for, graph_of, program, vertices):

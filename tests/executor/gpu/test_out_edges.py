@@ -313,6 +313,7 @@ def test_values_are_not_made_to_be_packed(device_for):
     assert graph._arrays.bytes_to_reverse > 0
 
 
+@pytest.mark.full
 def test_packed_lists_in_host_memory(device_for, monkeypatch):
     """All in-edges are on the GPU, and there is no room for the out-edges."""
     graph, program = GRAPHS["skewed"]().packed(), PROGRAMS["hops"]

@@ -83,6 +83,7 @@ def test_packed_lists(device_for):
     np.testing.assert_array_equal(found.values, run_with(program, graph, device="cpu", mode=PULL).values)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("lists", [header.FEW_LISTS, 0])
 def test_a_launch_does_several_supersteps(device_for, graph, monkeypatch, lists):
     """They are those that the host decides on one by one; with 0 lists for a thread, each has its own kernels."""

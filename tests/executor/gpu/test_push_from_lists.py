@@ -348,6 +348,7 @@ def test_each_technique_of_hytgraph_has_its_switch(device_with_lists, graph, mon
     assert again == [True, False, False]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("program", [Quiet(0), Weighed(9)], ids=lambda program: type(program).__name__)
 @pytest.mark.parametrize("transfers", [COPIED, COMPACTED, ZERO_COPY])
 def test_bytes_of_each_way_of_hytgraph_are_counted(device_with_lists, graph, program, transfers):
@@ -365,6 +366,7 @@ def test_bytes_of_each_way_of_hytgraph_are_counted(device_with_lists, graph, pro
             assert needed <= row.to_device <= counts.requests.sum() * 128
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("switches", ["", ",transfers=copied", ",transfers=zero-copy"])
 @pytest.mark.parametrize("program", [Quiet(0), Weighed(9)], ids=lambda program: type(program).__name__)
 def test_hytgraph_records_all_edges_that_it_follows(device_with_lists, graph, monkeypatch, program, switches):

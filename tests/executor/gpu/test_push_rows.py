@@ -52,7 +52,7 @@ def few_edges_pull_too(monkeypatch):
 @pytest.mark.usefixtures("few_edges_pull_too")
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", [Quiet, Lengths])
+@pytest.mark.parametrize("kind", [Quiet, pytest.param(Lengths, marks=pytest.mark.full)])
 def test_the_answer_is_the_cpus(device_for, kind, directed, encoding):
     graph = graph_with(directed)
     driver = device_for(kind, graph, bind=rows_of)
@@ -80,6 +80,7 @@ def test_a_launch_does_one_superstep(device_for):
     assert not {"push_few", "initialize", "push_edge_list"} & kernels
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("few_edges_pull_too")
 def test_lists_in_host_memory_are_pushed_from(device_for, monkeypatch):
     graph = graph_with(False)

@@ -36,6 +36,7 @@ def followed(begins, ends, how, lead, warps):
     return found
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("lead", [0, 4])
 @pytest.mark.parametrize("switches", [{}, {"align": False}, {"merge": False}])
 @pytest.mark.parametrize("element_bytes", [4, 8])

@@ -253,6 +253,7 @@ def stored(graph_of, tmp_path):
     return read_graph(tmp_path / "graph", "auto", 8 << 20, None, events.ignore, on_disk=True)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("processors", ["gpu", "hybrid"])
 @pytest.mark.parametrize("kind", [DamagedGraphError, KeyboardInterrupt])
 def test_a_run_ends_with_what_went_wrong_in_the_transmission_thread(

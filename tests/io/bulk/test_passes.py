@@ -48,6 +48,7 @@ def test_ranges_hold_all_vertices_and_about_as_many_entries(n, count, owners, fe
     assert max(entries) <= len(owners) / count + np.bincount(owners // width, minlength=1).max()
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("weights", [None, (1, 9)])
 @pytest.mark.parametrize("directed", [True, False])
 def test_a_disk_with_little_room_gets_the_same_graph(tmp_path, monkeypatch, directed, weights):

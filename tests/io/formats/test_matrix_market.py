@@ -24,6 +24,7 @@ SAMPLES = {"r.mtx": REAL, "s.mtx": SYMMETRIC, "r.mtx.gz": gzip.compress(REAL, mt
 # Accepted
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress, zstd])
 @pytest.mark.parametrize(
     ("contents", "directed", "edges"),

@@ -26,6 +26,7 @@ def write_table(request, tmp_path):
     return write
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("table", "edges"),
     [
@@ -47,6 +48,7 @@ def test_tables(write_table, table, edges):
     assert edges_of(read(write_table(table))) == sorted(edges)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("table", "message"),
     [

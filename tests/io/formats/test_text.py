@@ -20,6 +20,7 @@ from tests.support.contents import COMPRESSORS
 from tests.support.graphs import edges_of
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("contents", "edges"),
     [

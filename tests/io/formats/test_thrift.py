@@ -41,6 +41,7 @@ def test_a_structure_that_was_cut(length):
         struct_fields(STRUCTURE[:length], 0, SHAPE)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("shape", [{}, {1: [int]}, {1: {1: int}}])
 @pytest.mark.parametrize("of", range(16))
 def test_counts_and_depths_that_are_too_large(of, shape):
