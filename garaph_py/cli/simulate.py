@@ -20,6 +20,7 @@ from .terminal import print_json, say
 if TYPE_CHECKING:
     from ..simulation import Machine
     from ..simulation.assess import Assessment
+    from ..simulation.gpus import Peers
     from ..simulation.parts import Parts
     from ..simulation.spec import Spec, SpecRun
 
@@ -88,6 +89,9 @@ def simulate(
     simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
     if chosen.parts is not None:
         show_in_parts(runs, simulated, chosen, memory, as_json)
+        return
+    if chosen.gpus is not None:
+        show_on_gpus(runs, simulated, chosen, memory, as_json)
         return
     played = (play(run, one, simulated, chosen.engine, memory) for run, one in runs)
     if as_json:
@@ -163,6 +167,44 @@ def play_parts(
         "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine),
         "seconds": done.seconds, "waits_for": done.waits_for, "extrapolated": done.extrapolated,
         "supersteps": [vars(one) for one in done.supersteps],
+    }  # fmt: skip
+
+
+def show_on_gpus(
+    runs: Iterable[tuple[SpecRun, str]], machine: Machine, spec: Spec, memory: int | None, as_json: bool
+) -> None:
+    """Simulate runs on each number of GPUs that a spec names, and print them."""
+    assert spec.gpus is not None
+    played = [
+        play_gpus(run, device, machine, spec.engine, memory, count, spec.gpus)
+        for run, device in runs
+        for count in spec.gpus.counts
+    ]
+    if as_json:
+        print_json({"runs": played})
+        return
+    say(f"{'graph':<16}{'program':<22}{'GPUs':>5}{'iterations':>11}{'s each':>11}{'seconds':>11}  waits for  modes")
+    for run in played:
+        modes = [one.mode for one in run["iterations"]]
+        told = ", ".join(f"{one} x {modes.count(one)}" for one in dict.fromkeys(modes))
+        say(
+            f"{run['graph']:<16}{run['program']:<22}{run['gpus']:>5}{len(modes):>11}"
+            f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
+        )
+
+
+def play_gpus(
+    run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None, count: int, gpus: Peers
+) -> dict[str, Any]:  # fmt: skip
+    """Simulate a run on `count` GPUs of a host; what there is to know of it, as JSON has it."""
+    from ..runtime.options import RunOptions
+    from ..simulation.gpus import simulate_gpus
+
+    done = simulate_gpus(run.workload, machine, RunOptions(device=device, engine=engine), gpus, count, memory)
+    return {
+        "graph": run.graph, "program": run.workload.traits.name, "device": device, "gpus": count,
+        "seconds": done.seconds, "waits_for": done.waits_for, "iterations": done.iterations,
+        "waits": [vars(one) for one in done.waits],
     }  # fmt: skip
 
 

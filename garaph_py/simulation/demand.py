@@ -196,6 +196,13 @@ def visited(workload: Workload, activity: Activity, lists: int) -> int:
     return round(lists * (min((1 - (1 - chance) ** length) / chance, length) if chance else length))
 
 
+def of_gpu_search(workload: Workload, activity: Activity, share: float) -> Demand:
+    """A pull of a GPU that ends gathers early, over a share of the edges, and of the vertices."""
+    lists = max(workload.shape.lists - activity.reached - activity.active, 0)
+    edges = visited(workload, activity, lists) * share
+    return Demand(PULL_ACTIVE, round(edges), edges, 0.0, 0.0, vertex=lists * share, graph=workload.vertices * share)
+
+
 def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[float]) -> int:
     """How many supersteps one compiled call does, if they take so long and `most` edges may lead from active vertices.
 

@@ -11,13 +11,14 @@ from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..events import PageGroup
 from ..executor.decision import Decision, Sharing
+from ..executor.gpu.parts import Part
 from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
-from .demand import CHAIN, Demand, demand_of, expected_pages, notified_vertices, of_push, supersteps
+from .demand import CHAIN, PULL_ACTIVE, Demand, demand_of, expected_pages, of_gpu_search, of_push, supersteps
 from .gpu import BufferModel
 from .gpu_pushes import GPU_PUSHES, can_push, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
@@ -257,9 +258,11 @@ class SimulatedGpu:
         Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
     chains : bool
         One call may do several supersteps.
+    part : Part or None
+        Its part of the `Workload.offsets`, if there are several GPUs.
     """
 
-    def __init__(self, cpu: SimulatedCpu, room: int | None, chains: bool = False) -> None:
+    def __init__(self, cpu: SimulatedCpu, room: int | None, chains: bool = False, part: Part | None = None) -> None:
         self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
         workload, machine = self.workload, self.machine
         assert machine.gpu_memory is not None
@@ -268,7 +271,11 @@ class SimulatedGpu:
         if left < 0:
             raise too_little(workload.fixed, 0, workload.fixed + left)
         self._chains = chains
-        self._residency = residency = workload.residency(left, cpu.policy.keep)
+        self.residency = residency = workload.residency(left, cpu.policy.keep, part)
+        self._share, self._vertices = (
+            residency.edges / max(workload.edges, 1),
+            sum(page.vertices for page in residency.pages),
+        )
         self._keeps = residency.keeps
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in residency.here]
@@ -283,7 +290,8 @@ class SimulatedGpu:
 
     @property
     def capabilities(self) -> Capabilities:
-        return capabilities_of_gpu(self.workload, self._residency, can_push(self.workload, self.machine))
+        found = capabilities_of_gpu(self.workload, self.residency, can_push(self.workload, self.machine))
+        return replace(found, pulls_end_early=self.ends_early)
 
     @property
     def load(self) -> tuple[int, int, float]:
@@ -296,7 +304,7 @@ class SimulatedGpu:
         if decision.mode == PUSH:
             return self.push(activities, decision)
         if decision.mode == PULL:
-            return [self.pull(self.pages, self.costs_alone(), order=decision.order).step]
+            return [self.pull_alone(activity, decision.order)]
         pages = expected_pages(self.pages, activity.active_edges)
         chosen = set(pages)
         skipped = [page for page in self.pages if page not in chosen]
@@ -306,24 +314,46 @@ class SimulatedGpu:
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
         )]  # fmt: skip
 
+    def pull_alone(self, activity: Activity, order: Sequence[int] | None = None) -> SimulatedStep:
+        """Pull over all pages, with no help from a CPU."""
+        if not self.ends_early:
+            return self.pull(self.pages, self.costs_alone(), order=order).step
+        demand = of_gpu_search(self.workload, activity, self._share)
+        work = self.machine.work_of(GPU, self.workload.traits.name, PULL_ACTIVE)
+        seconds = work.of(demand, self.workload.vertex_data)
+        return SimulatedStep(demand.edges, seconds, dict.fromkeys(self.pages, GPU), to_device=self._arrived())
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether pulls end early, as those of undirected edges in its memory do; if the machine has their costs."""
+        traits, policy = self.workload.traits, self.cpu.policy
+        visits_all = traits.ends_late or policy.one_partition_per_thread or self.workload.directed
+        visits_all = visits_all or bool(self.residency.elsewhere)
+        known = self.machine.has_costs(GPU, traits.name, PULL_ACTIVE)
+        return known and traits.ends_early and not visits_all
+
     def push(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """Push in one superstep, or in those of one call."""
-        ahead, workload = decision.ahead if self._chains else None, self.workload
+        ahead = decision.ahead if self._chains else None
         ways = [PUSH] if ahead is None else ways_of_call(activities, ahead.push_edges) or [PUSH]
         done = list[SimulatedStep]()
         for number, (activity, way) in enumerate(zip(activities, ways, strict=False), 1):
-            demand = of_gpu_push(workload, activity, self._residency, way)
-            demand = replace(demand, calls=int(number == len(ways)), first=int(PUSH not in self._done))
-            self._done.add(PUSH)
-            work = self.machine.work_of(GPU, workload.traits.name, way, *GPU_PUSHES)
-            seconds = work.of(demand, workload.vertex_data)
-            pages = dict.fromkeys(self.pages, GPU)
-            done.append(SimulatedStep(demand.edges, seconds, pages, to_device=demand.far + self._arrived()))
+            done.append(self.push_once(activity, way, int(number == len(ways))))
         return done
+
+    def push_once(self, activity: Activity, way: str, calls: int = 1, share: float = 1.0) -> SimulatedStep:
+        """Push from a share of the active vertices, in one of the ways of pushes; `calls` as in `Demand`."""
+        workload = self.workload
+        demand = of_gpu_push(workload, activity, self.residency, way, share)
+        demand = replace(demand, calls=calls, first=int(PUSH not in self._done))
+        self._done.add(PUSH)
+        work = self.machine.work_of(GPU, workload.traits.name, way, *GPU_PUSHES)
+        seconds, pages = work.of(demand, workload.vertex_data), dict.fromkeys(self.pages, GPU)
+        return SimulatedStep(demand.edges, seconds, pages, to_device=demand.far + self._arrived())
 
     def _arrived(self) -> float:
         """Bytes that were copied before the first iteration, if these are all edges: pushes wait for no others."""
-        if self._residency.elsewhere:
+        if self.residency.elsewhere:
             return 0.0
         edges = sum(page.edges for page in self._prefetched)
         self._prefetched.clear()
@@ -343,7 +373,7 @@ class SimulatedGpu:
             self.cpu.costs(cpu),
             gpu=lambda page: work.seconds(self.workload.gpu_edges(page), 0, size) + work.page,
             link_beside_cpu=self.link.beside_cpu,
-            launch=work.launch if self._residency.elsewhere else 0.0,
+            launch=work.launch if self.residency.elsewhere else 0.0,
         )
 
     def costs_alone(self) -> PageCosts:
@@ -372,7 +402,7 @@ class SimulatedGpu:
         prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
         self._prefetched -= model.owners.keys()
         # the GPU's fixed cost does not delay the CPU, but it is part of the GPU's measured rate, as in a real run
-        gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
+        gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, self._vertices, workload.vertex_data)
         gpu_seconds += 0.0 if PULL in self._done else work.first
         self._done.add(PULL)
         copied = model.copied_edges + prefetched
@@ -387,95 +417,6 @@ class SimulatedGpu:
         buffered = take_buffered(self._free, set(pages)) if self._keeps else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         return PageQueue.of(pages, buffered, resident, self.workload.split)
-
-
-class SimulatedHybrid:
-    """A CPU and a GPU that share iterations: the model of `HybridExecutor`.
-
-    Parameters
-    ----------
-    cpu : SimulatedCpu
-    gpu : SimulatedGpu
-    in_place : bool
-        The GPU's new values are copied directly to the vertex values; otherwise through a staging buffer.
-    """
-
-    def __init__(self, cpu: SimulatedCpu, gpu: SimulatedGpu, in_place: bool) -> None:
-        self.cpu, self.gpu, self._in_place = cpu, gpu, in_place
-        self._gpu_has_values = True
-
-    @property
-    def capabilities(self) -> Capabilities:
-        gpu = self.gpu.capabilities
-        return replace(
-            self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,), devices_push=PUSH in gpu.modes,
-            push_cost=gpu.push_cost, pushes_deltas=False,
-        )  # fmt: skip
-
-    @property
-    def pages(self) -> Sequence[Page]:
-        return self.gpu.pages
-
-    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """One iteration, or the pushes of one call of the GPU."""
-        (sharing,), activity = decision.sharing, activities[0]
-        if decision.device == CPU:
-            self._gpu_has_values = False
-            done = self.cpu.step(activity, decision)
-            sharing = sharing.without_gpu(
-                decision.mode, activity.active, activity.active_edges, done.edges, done.seconds
-            )
-            return [replace(done, sharing=(sharing,))]
-        before = self._send_values()
-        if decision.device == GPU and decision.mode == PUSH:
-            pushed = [replace(step, sharing=(sharing,)) for step in self.gpu.push(activities, decision)]
-            return [replace(pushed[0], seconds=before + pushed[0].seconds), *pushed[1:]]
-        if decision.device == GPU:
-            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs_alone(), order=decision.order)
-        else:
-            pulled, sharing, overhead = self._work_together(activity, decision, sharing)
-            self._gpu_has_values = decision.mode == PULL  # else it lacks those of the CPU's pages
-            before += overhead
-        sharing = sharing.measured(
-            gpu_edges=pulled.gpu_edges, gpu_seconds=pulled.gpu_seconds, copied_edges=pulled.copied_edges
-        )
-        return [replace(pulled.step, seconds=before + pulled.step.seconds, sharing=(sharing,))]
-
-    def _send_values(self) -> float:
-        """Seconds to send all values to the GPU, if the CPU has newer ones."""
-        if self._gpu_has_values:
-            return 0.0
-        self._gpu_has_values = True
-        return self.gpu.workload.vertex_data / self.gpu.link.to_device
-
-    def _work_together(self, activity: Activity, decision: Decision, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
-        """Simulate an iteration in which the CPU steals pages, and pulls them or does what has been notified.
-
-        Returns its result, the rates, and the seconds for sharing and for notifying.
-        """
-        workload, machine, mode = self.cpu.workload, self.cpu.machine, decision.mode
-        work, overhead = self.cpu.shared_costs(mode), machine.overhead(workload.traits.name, mode)
-        size, share, followed, notifying = workload.vertex_data, 1.0, 0, 0.0
-        if mode == NOTIFY_PULL:
-            followed = activity.active_edges
-            share = workload.gathered(activity) / max(workload.edges, 1)
-            notifying = work.of(self.cpu.notify_demand(activity), size) - work.iteration
-            notifying += overhead.notified * notified_vertices(workload, activity)
-
-        def measure(edges: int, seconds: float) -> None:
-            nonlocal sharing
-            sharing = sharing.paged(edges, round(share * edges), seconds)
-
-        costs = replace(
-            self.gpu.costs(self.cpu.page_costs(activity, mode)),
-            staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
-            handover=overhead.page,
-            launch=overhead.launch,
-        )
-        pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure, decision.order)
-        edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
-        pulled = replace(pulled, step=replace(pulled.step, edges=edges))
-        return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)
 
 
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:

@@ -17,7 +17,7 @@ from ..executor.gpu.residency import Residency
 from ..executor.modes import GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities
 from .demand import CHAIN, PUSH_FEW, Demand
-from .machine import ANY, Machine
+from .machine import Machine
 from .workload import Activity, Workload
 
 GPU_PUSHES = CHAIN, PUSH, PUSH_FEW
@@ -29,18 +29,22 @@ SMALL_ACTIVE, SMALL_EDGES = (FEW_BLOCKS * FEW_THREADS * each for each in (FEW_LI
 
 def can_push(workload: Workload, machine: Machine) -> bool:
     """Whether the GPU pushes in a simulation: the program may, and the machine says what that costs."""
-    programs = workload.traits.name, ANY
-    known = any(one.processor == GPU and one.mode in GPU_PUSHES and one.program in programs for one in machine.work)
+    known = machine.has_costs(GPU, workload.traits.name, *GPU_PUSHES)
     return known and workload.traits.is_relaxation and workload.pushes and not workload.on_disks
 
 
 def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) -> Capabilities:
     """The capabilities of a GPU that works alone, with these pages; whether it pushes is given."""
-    far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
     deltas = workload.traits.pushes_deltas and workload.pushes and not workload.on_disks
-    pull, push = EXPECTED.seconds_of(workload.edges, workload.vertex_data, far, far, deltas)
+    pull, push = expected_seconds(workload, residency, deltas)
     cost = push / pull if pull else EXPECTED.push_edge
     return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost, pushes_deltas=deltas)
+
+
+def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float]:
+    """What a pull of all edges of a GPU with these pages, and a push along them, are expected to take."""
+    far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
+    return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far, deltas)
 
 
 def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:
@@ -55,9 +59,9 @@ def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:
     return ways
 
 
-def of_gpu_push(workload: Workload, activity: Activity, residency: Residency, way: str) -> Demand:
-    """A push on the GPU. Its `far` are the bytes that kernels read in host memory."""
-    edges = activity.active_edges if activity.followed is None else activity.followed
-    share = sum(page.edges for page in residency.elsewhere) / max(workload.edges, 1)
-    far = FarLists(share, workload.edge_bytes, 0, 1).read_bytes(activity.active, edges)
-    return Demand(way, edges, edges, 0.0, far, vertex=activity.active, activated=activity.activated)
+def of_gpu_push(workload: Workload, activity: Activity, residency: Residency, way: str, share: float = 1.0) -> Demand:
+    """A push on the GPU from a share of the active vertices. Its `far` are the bytes that it reads in host memory."""
+    edges = share * (activity.active_edges if activity.followed is None else activity.followed)
+    elsewhere, active = sum(page.edges for page in residency.elsewhere), share * activity.active
+    far = FarLists(elsewhere / max(residency.edges, 1), workload.edge_bytes, 0, 1).read_bytes(active, edges)
+    return Demand(way, round(edges), edges, 0.0, far, vertex=active, activated=share * activity.activated)

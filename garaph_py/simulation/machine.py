@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from ..dispatch.rates import Speeds
 from ..errors import ParameterError
-from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
 from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand
@@ -34,7 +34,7 @@ WORK_KEYS = (
 UNPINNED_SHARE = 0.15
 """Share of `Link.to_device` that copies reach from memory that is not pinned, if that was not measured: 16 MiB in 2 ms,
 and 55 GB/s, on a host with an H200 (`executor.gpu.staging`)."""
-MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED)
+MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED, COMPONENTS)
 AMOUNTS = (
     "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "first",
     "call",
@@ -265,7 +265,7 @@ class Machine:
         for work in self.work:
             if work.processor == processor:
                 known.setdefault((work.program, work.mode), []).append(work)
-        own = [key for key in known if key[0] == program]
+        own = [key for key in known if key[0] == program and key[1] != COMPONENTS]  # nothing else costs as union-find
         for key in (*((name, mode) for mode in (*modes, PULL) for name in (program, ANY)), *own):
             if key in known:
                 return max(known[key], key=lambda work: (
@@ -276,6 +276,11 @@ class Machine:
             f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
             f"machine with runs of {program}"
         )
+
+    def has_costs(self, processor: str, program: str, *modes: str) -> bool:
+        """Whether an entry says what the program, or any one, costs on the processor in one of these very modes."""
+        own = [one for one in self.work if one.processor == processor and one.program in (program, ANY)]
+        return any(one.mode in modes for one in own)
 
     def overhead(self, program: str, mode: str = PULL) -> WorkCost:
         """The additional costs of an iteration that CPU and GPU share; zero if the machine has no entry for it.

@@ -1,4 +1,4 @@
-"""Simulated runs of a graph in parts: on the machines of a cluster, or on the GPUs of a host.
+"""Simulated runs of a graph in parts, on the machines of a cluster. (Several GPUs of one host: `gpus`.)
 
 Each part has equally many edges, its own vertices, and copies of other parts' vertices from which its edges lead
 (mirrors). In an iteration every part computes, as one machine does in `simulate`, and gets the new values of its
@@ -26,8 +26,8 @@ POSITION_BYTES = 4
 COMPUTING, LINK, LATENCY = "computing", "link", "latency"
 """The possible bottlenecks of an iteration."""
 KEYS = ("count", "bandwidth", "latency", "message", "mirrors")
-RMAT, ALL = "rmat", "all"
-"""Mirrors as in an R-MAT graph of this size; or every vertex of the other parts, as GPUs of one host keep them."""
+RMAT = "rmat"
+"""Mirrors as in an R-MAT graph of this size."""
 
 
 @dataclass(frozen=True)
@@ -211,14 +211,12 @@ def parts_of(document: dict[str, Any]) -> Parts | None:
 
 def mirrors_of(given: Any, counts: tuple[int, ...], where: str) -> Callable[[Workload, int], float]:
     """What the key ``mirrors`` says: a rule, or for each number of parts the mirrors of a part over all vertices."""
-    if given == ALL:
-        return lambda workload, parts: workload.vertices * (1 - 1 / parts)
     if given == RMAT:
         return lambda workload, parts: rmat_mirrors(workload.vertices, workload.edges, parts)
     if not isinstance(given, list) or len(given) != len(counts):
         raise ParameterError(
-            f'{where}mirrors={given!r}: give "{RMAT}", "{ALL}", or for each number in count the mirrors of a part, as '
-            "a share of all vertices"
+            f'{where}mirrors={given!r}: give "{RMAT}", or for each number in count the mirrors of a part, as a share '
+            "of all vertices"
         )
     listed = [toml.number({"mirrors": one}, "mirrors", where, lambda one: 0 <= one <= 1, "a share") for one in given]
     shares = dict(zip(counts, listed, strict=True))

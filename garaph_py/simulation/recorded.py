@@ -251,6 +251,7 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
         width,
         known_shape=shape_in(result, n, m),
         known_nearby=result.get("graph_nearby"),
+        directed=directed,
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
@@ -316,7 +317,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
         pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts, n, m),
-        known_nearby=facts.get("graph_nearby"),
+        known_nearby=facts.get("graph_nearby"), directed=facts["directed"],
     )  # fmt: skip
     device = device_of(facts["device"], rows)
     memory = facts["gpu_memory"]

@@ -17,7 +17,8 @@ from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from ..runtime.options import ANY, HYBRID, RunOptions, cpu_chains
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS, cores_beside_gpu
-from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid, SimulatedStep
+from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedStep
+from .hybrid import SimulatedHybrid
 from .machine import Machine
 from .partitions import SimulatedLists, check_lists
 from .workload import Activity, Workload
@@ -57,7 +58,10 @@ class Simulation:
         self.owners.append(step.owners)
 
 
-def simulate(workload: Workload, machine: Machine, options: RunOptions, room: int | None = None) -> Simulation:
+def simulate(
+    workload: Workload, machine: Machine, options: RunOptions, room: int | None = None,
+    executor: SimulatedExecutor | None = None,
+) -> Simulation:  # fmt: skip
     """Simulate `workload` on `machine`.
 
     Parameters
@@ -68,6 +72,8 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
         Only ``device`` (not ``"auto"``), ``engine`` and ``mode`` are used.
     room : int, optional
         Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
+    executor : SimulatedExecutor, optional
+        By default the one for the device of `options`.
 
     Raises
     ------
@@ -77,7 +83,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     DeviceMemoryError
         If a page does not fit in the GPU's memory.
     """
-    executor = executor_of(workload, machine, options, room)
+    executor = executor or executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
     policy, activities = options.policy, workload.activities
     measures = options.device == HYBRID and policy.hardware and activities

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import events
 from ..dispatch.engines import engine_of
@@ -22,18 +22,37 @@ from ..graph import Graph
 from ..program import BoundProgram, VertexProgram, bind
 from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
+from .gpus import Peers, peers_of
 from .machine import HINT, Machine, read_machine
 from .partitions import check_lists
 from .parts import Parts, parts_of
 from .workload import Activity, Layout, Workload, bind_for_types, in_order, workload_of
 
-KEYS = ("machine", "engine", "device", "layout", "parts", "graphs", "runs")
+KEYS = ("machine", "engine", "device", "layout", "parts", "gpus", "graphs", "runs")
 LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
-GRAPH_KEYS = ("vertices", "edges", "directed", "source")
+GRAPH_KEYS = ("vertices", "edges", "lists", "weighted", "directed", "source")
 RUN_KEYS = ("graph", "program", "iterations", "active", "fade", "published")
 DEVICES = (CPU, GPU, HYBRID)
 RUN = "run"
 """As `active` of a run: its supersteps are done here, on the CPU."""
+
+
+class Sizes(NamedTuple):
+    """A graph that is given by numbers.
+
+    Attributes
+    ----------
+    vertices, edges : int
+    lists : int or None
+        Vertices with in-edges; None: as in a random graph.
+    weighted : bool
+        Edges have values.
+    """
+
+    vertices: int
+    edges: int
+    lists: int | None = None
+    weighted: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,8 @@ class Spec:
     runs : tuple of SpecRun
     parts : Parts or None
         None if each run has one machine.
+    gpus : Peers or None
+        None if each run has one GPU at most.
     """
 
     machine: Machine
@@ -74,6 +95,7 @@ class Spec:
     devices: tuple[str, ...]
     runs: tuple[SpecRun, ...]
     parts: Parts | None = None
+    gpus: Peers | None = None
 
 
 def read_spec(
@@ -116,7 +138,10 @@ def spec_of(
         for number, given in enumerate(runs, 1)
     )
     check()
-    return Spec(machine, engine, devices, specified, parts_of(document))
+    parts, gpus = parts_of(document), peers_of(document)
+    if parts is not None and gpus is not None:
+        raise ParameterError("parts are those of machines with one GPU at most; leave [parts] or [gpus] out")
+    return Spec(machine, engine, devices, specified, parts, gpus)
 
 
 def check_simulated(engine: str, folder: Path | None = None) -> ListPush | None:
@@ -132,8 +157,8 @@ def check_simulated(engine: str, folder: Path | None = None) -> ListPush | None:
     return lists
 
 
-def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
-    """A graph, or its numbers of vertices and edges; and whether it is directed."""
+def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | Sizes, bool]:
+    """A graph, or its numbers; and whether it is directed."""
     where = f"graphs.{name}: "
     if not isinstance(given, dict):
         raise ParameterError(f"{where}give a table with vertices and edges, or with a source")
@@ -141,12 +166,15 @@ def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> 
     if "source" in given:
         graph = named(toml.string(given, "source", where), folder).load(on_event)
         return graph, graph.directed
-    sizes = toml.count(given, "vertices", 1, where), toml.count(given, "edges", 0, where)
-    return sizes, toml.flag(given, "directed", True)
+    vertices, edges = toml.count(given, "vertices", 1, where), toml.count(given, "edges", 0, where)
+    lists = toml.count(given, "lists", 0, where) if "lists" in given else None
+    if lists is not None and lists > min(vertices, edges):
+        raise ParameterError(f"{where}lists={lists}: more vertices with in-edges than vertices, or than edges")
+    return Sizes(vertices, edges, lists, toml.flag(given, "weighted", False)), toml.flag(given, "directed", True)
 
 
 def run_of(
-    given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
+    given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | Sizes, bool]], layout: dict[str, Any],
     folder: Path, iterations: int | None, lists: Callable[[], ListPush | None] = lambda: None,
 ) -> SpecRun:  # fmt: skip
     """The run in one ``[[runs]]`` entry; error messages begin with `where`."""
@@ -157,7 +185,8 @@ def run_of(
     called, parameters = program_of(given["program"])
     program = build(called, find(called, folder), parameters)
     graph, directed = graphs[name]
-    vertices, edges = (graph.n, graph.m) if isinstance(graph, Graph) else graph
+    sizes = Sizes(graph.n, graph.m, weighted=graph.edge_dtype is not None) if isinstance(graph, Graph) else graph
+    vertices, edges = sizes.vertices, sizes.edges
     if given.get("active") == RUN:
         if not isinstance(graph, Graph):
             raise ParameterError(f'{where}active = "{RUN}" needs a graph with a source; give shares, or a source')
@@ -166,15 +195,18 @@ def run_of(
         count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
         active = found[: count if iterations is None else min(count, iterations)]
     else:
-        bound = bind_for_types(program, isinstance(graph, Graph) and graph.edge_dtype is not None)
+        bound = bind_for_types(program, sizes.weighted)
         check_shares(given, bound, where)
         count = toml.count({"iterations": 10} | given, "iterations", 1, where)
         shares = itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations))
-        active = in_order(Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares)
+        active = in_order(Activity(max(round(some * vertices), 1), round(leave * edges)) for some, leave in shares)
     published = given.get("published", {})
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
-    workload = workload_of(bound, graph, active, synchronous=True, directed=directed, layout=layout_of(layout, edges))
+    of = graph if isinstance(graph, Graph) else (vertices, edges)
+    workload = workload_of(bound, of, active, synchronous=True, directed=directed, layout=layout_of(layout, edges))
+    if sizes.lists is not None:
+        workload = replace(workload, known_shape=replace(workload.shape, lists=sizes.lists))
     return SpecRun(
         name, program, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published}
     )
@@ -205,17 +237,19 @@ def layout_of(given: dict[str, Any], edges: int) -> Layout:
     )
 
 
-def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
-    """For each iteration, the share of active vertices, which is also the share of edges that lead from them.
+def shares_of(given: dict[str, Any], where: str) -> Iterator[tuple[float, float]]:
+    """For each iteration, the share of active vertices, and the share of the edges that lead from them; the same if one
+    is given.
 
-    After the last listed share, each share is `fade` times the previous one.
+    After the last ones listed, each share is `fade` times the previous one.
     """
     listed_shares = toml.listed(given.get("active", 1.0))
     if not listed_shares:
         raise ParameterError(f"{where}active is an empty list; give at least one share")
-    shares = [toml.share({"active": one}, "active", 1.0, where) for one in listed_shares]
-    yield from shares
-    fade, share = toml.share(given, "fade", 1.0, where), shares[-1]
+    given_pairs = [one if isinstance(one, list) and len(one) == 2 else [one, one] for one in listed_shares]
+    pairs = [tuple(toml.share({"active": one}, "active", 1.0, where) for one in pair) for pair in given_pairs]
+    fade, (some, leave) = toml.share(given, "fade", 1.0, where), pairs[-1]
+    yield from ((some, leave) for some, leave in pairs)
     while True:
-        share *= fade
-        yield share
+        some, leave = some * fade, leave * fade
+        yield some, leave

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..codec.arrays import RAW
 from ..executor.cpu.nearby import NEARBY, SHARE, has_nearby_sources
 from ..executor.gpu.memory_plan import array_sizes, reported_bytes, tally_bytes
+from ..executor.gpu.parts import Part
 from ..executor.gpu.pinned import OWN_PAGES
 from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan, plan_to_copy
 from ..executor.gpu.settings import STREAMS
@@ -160,6 +161,8 @@ class Workload:
         The shape of the graph's lists; None if the graph is not at hand.
     known_nearby : bool or None
         Whether sources are nearby (`executor.cpu.nearby`), so that pulls do not prefetch values; None if not known.
+    directed : bool
+        The out-edges of a vertex are not its in-edges, too.
     """
 
     traits: Traits
@@ -176,6 +179,7 @@ class Workload:
     kernels: tuple[Array, Array] | None = None
     known_shape: Shape | None = None
     known_nearby: bool | None = None
+    directed: bool = True
 
     @cached_property
     def shape(self) -> Shape:
@@ -220,21 +224,22 @@ class Workload:
         """The pages of a CPU that works alone."""
         return self._pages_of_vertices(lay_out(self.offsets, self.page_edges))
 
-    def residency(self, room: int, keep: bool = True, streams: int = STREAMS) -> Residency:
-        """The GPU's pages, and which of them are resident, if `room` bytes of its memory are left for edges.
+    def residency(self, room: int, keep: bool = True, part: Part | None = None) -> Residency:
+        """The pages of a GPU, and which of them are resident, if `room` bytes of its memory are left for edges.
 
-        No page is resident unless both `keep` and the workload's own say so.
+        No page is resident unless both `keep` and the workload's own say so. `part` is the GPU's part of the `offsets`,
+        if there are several.
 
         Raises
         ------
         DeviceMemoryError
             If a page does not fit in the GPU's memory.
         """
-        given = self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+        given = self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, STREAMS, self.page_edges
         if keep and self.keep:
-            planned = plan(*given, pages_if_resident(self.traits.updates_all_vertices))
+            planned = plan(*given, pages_if_resident(self.traits.updates_all_vertices), part)
         else:
-            planned = plan_to_copy(*given)
+            planned = plan_to_copy(*given, part)
         return replace(planned, pages=self._pages_of_vertices(planned.pages))
 
     def split(self, page: Page, edges: int) -> tuple[Page | None, Page]:
@@ -253,11 +258,10 @@ class Workload:
         runs = len(self.offsets) - 1
         if runs == self.vertices:
             return pages
-        at = [page.first_vertex * self.vertices // runs for page in pages] + [self.vertices]
-        return [
-            Page(page.number, first, last, page.first_edge, page.last_edge)
-            for page, first, last in zip(pages, at, at[1:], strict=False)
-        ]
+        return [replace(
+            page, first_vertex=page.first_vertex * self.vertices // runs,
+            last_vertex=page.last_vertex * self.vertices // runs,
+        ) for page in pages]  # fmt: skip
 
     @cached_property
     def notified_share(self) -> tuple[Array, Array]:
@@ -363,7 +367,7 @@ def workload_of(
         vertex_bytes = device_bytes(bound, vertices, edges, directed, synchronous)
     return Workload(
         traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, layout.on_disks, layout.keep,
-        layout.page_edges, known_shape=shape, known_nearby=nearby,
+        layout.page_edges, known_shape=shape, known_nearby=nearby, directed=directed,
     )  # fmt: skip
 
 

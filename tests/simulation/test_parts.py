@@ -1,4 +1,4 @@
-"""Simulated runs of a graph in parts, on machines and on GPUs."""
+"""Simulated runs of a graph in parts, on machines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_parts_is_said(tmp_path, before, after, said):
 
 
 @pytest.mark.parametrize(("given", "shares"), [
-    ("all", [0, 0.75]), ([0.0, 0.5], [0, 0.5]), ("rmat", [0, None]),
+    ([0.0, 0.5], [0, 0.5]), ("rmat", [0, None]),
 ])  # fmt: skip
 def test_mirrors(given, shares):
     table = {"count": [1, 4], "bandwidth": 1.0, "latency": 0, "mirrors": given}

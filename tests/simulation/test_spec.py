@@ -20,6 +20,8 @@ from tests.support.simulated import MACHINE, SPEC
     ('"ConnectedComponents"', '"Components"', "Components"), ("active = [1.0, 0.5]", "active = []", "active is"),
     ("fade = 0.1", "fade = 2", "fade=2"), ("iterations = 4", "iterations = 0", "iterations=0"),
     ("{ cpu = 0.5 }", "{ tpu = 0.5 }", "published="), ("vertices = 1_000_000", "vertices = 0.5", "graphs.small"),
+    ("active = [1.0, 0.5]", "active = [[1.0, 2]]", "active=2"), ("edges =", "lists = 2_000_000\nedges =", "lists=2"),
+    ("active = [1.0, 0.5]", "active = [[1.0]]", "active=[1.0]"), ("edges =", "weighted = 1\nedges =", "weighted=1"),
     ("[[runs]]", "[[run]]", "'run'"), ('["cpu", "gpu"]', '["cpu", "tpu"]', "device='tpu'"),
     ('"rmat:10:8"', '"rmat:10"', "rmat:10"), ("[graphs.small]", "[layout]\nkeep = 1\n[graphs.small]", "keep=1"),
 ])  # fmt: skip
@@ -33,6 +35,25 @@ def test_what_is_wrong_with_a_spec_is_said(tmp_path, before, after, said):
     with pytest.raises((ParameterError, FormatError)) as error:
         read_spec(path)
     assert said in str(error.value)
+
+
+def test_numbers_of_a_graph(tmp_path: Path) -> None:
+    """Active vertices, and other shares of edges that leave them; vertices with in-edges, and edge values."""
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        SPEC.replace("[1.0, 0.5]", "[[0.5, 1.0], [0.25, 0.125]]").replace("edges = 16", "lists = 9_000\nedges = 16")
+    )
+    found = read_spec(path).runs[0].workload
+    assert [(one.active, one.active_edges) for one in found.activities] == [
+        (500_000, 16_000_000), (250_000, 2_000_000), (25_000, 200_000), (2_500, 20_000)
+    ]  # fmt: skip
+    assert found.shape.lists == 9_000
+    path.write_text(path.read_text().replace('"ConnectedComponents"', '{ name = "SSSP", source = 0 }'))
+    assert read_spec(path).runs[0].workload.edge_bytes == 4
+    path.write_text(path.read_text().replace("edges = 16", "weighted = true\ndirected = false\nedges = 16"))
+    found = read_spec(path).runs[0].workload
+    assert (found.edge_bytes, found.directed) == (8, False)
 
 
 @pytest.mark.slow
