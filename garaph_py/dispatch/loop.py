@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +31,10 @@ from .scheduler import Schedule, Scheduler, before_each
 
 Array = npt.NDArray[Any]
 
+COUNTS = attrgetter("edges", "active", "active_edges", "changeable", "skipped", "to_device", "from_device")
+"""Counts of a `PageResult` that are added up over the pages of an iteration."""
+NO_COUNTS = (0,) * 7
+"""These of no page."""
 IN_ORDER = "; vertices of the least priority first"
 """Suffix of the reason, in the record of a superstep in which active vertices had to wait."""
 
@@ -137,18 +142,22 @@ class Loop:
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
         pages = result.pages
-        active, changeable = sum(page.active for page in pages), sum(page.changeable for page in pages)
-        edges = sum(page.edges for page in pages)
+        edges, active, active_edges, changeable, skipped, to_device, from_device = (
+            sum(counts) for counts in zip(NO_COUNTS, *map(COUNTS, pages), strict=True)
+        )
         state.visited(decision.mode, edges, active, changeable)
-        state.advance(active, sum(page.active_edges for page in pages), changeable)
+        state.advance(active, active_edges, changeable)
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
-        skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, edges)
-        record = self._record(number, seen, decision, result, skipped, started, from_disk)
+        record = events.Iteration(
+            number, decision.mode, seen.f, seen.active, result.followed + edges, len(pages) - skipped, skipped,
+            time.perf_counter() - started, result.device, to_device, from_device, started - self.began, decision.why,
+            decision.alpha, from_disk, groups_of(decision, result), partitions=pages[0].counts if pages else None,
+        )  # fmt: skip
         scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
@@ -157,19 +166,6 @@ class Loop:
         scheduler.pushed_several(seen, steps)
         make = partial(several, record, seen, decision, steps)
         return seen, decision, Unmade(len(steps), partial(column_of, seen, steps), make)
-
-    def _record(  # wide: an iteration's record depends on all of these
-        self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
-        from_disk: int,
-    ) -> events.Iteration:  # fmt: skip
-        pages = result.pages
-        return events.Iteration(
-            number, decision.mode, seen.f, seen.active, result.followed + sum(page.edges for page in pages),
-            len(pages) - skipped, skipped, time.perf_counter() - started, result.device,
-            sum(page.to_device for page in pages), sum(page.from_device for page in pages),
-            started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
-            partitions=pages[0].counts if pages else None,
-        )  # fmt: skip
 
 
 def column_of(seen: Observation, steps: Supersteps, name: str) -> Array:

@@ -53,6 +53,10 @@ class Holders:
         return self._newest == {memory}
 
 
+SETS = ("frontier", "next_frontier", "notified", "pending")
+"""The sets of vertices in a `State`."""
+
+
 class OnHost(Generic[T]):
     """A part of a `State`, in the host's memory: if only a device has it, it is copied to the host when it is read."""
 
@@ -151,9 +155,11 @@ class State:
     unfinished_edges: int | None = field(init=False, default=None)
 
     @classmethod
-    def empty(cls, n: int, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:
-        """A state of `n` vertices without active ones or a total; its other sets are empty."""
-        other, notified, pending = (VertexSet.empty(n) for _ in range(3))
+    def empty(
+        cls, n: int, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet, *others: VertexSet
+    ) -> State:  # fmt: skip
+        """A state of `n` vertices without active ones or a total. Its other sets, in the order of `SETS`, are empty."""
+        other, notified, pending = others or (VertexSet.empty(n) for _ in range(3))
         return cls(
             synchronous, 0, 0, 0, None, np.zeros(2, values.dtype), values=values, next_values=next_values,
             frontier=frontier, next_frontier=other, notified=notified, pending=pending,
@@ -172,7 +178,7 @@ class State:
 
     def is_on_host(self, *parts: str) -> bool:
         """Whether the host has all these parts; reading them copies nothing then."""
-        return not any(part in self.elsewhere for part in parts)
+        return self.elsewhere.keys().isdisjoint(parts)
 
     def swap_values(self) -> None:
         """Make the new values the current ones."""

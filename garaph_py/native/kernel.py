@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import compress
+from operator import is_not
 from typing import Any, cast
 
 import numpy as np
@@ -163,8 +165,8 @@ class ArgumentTable:
     Attributes
     ----------
     held : list
-        What the rows hold, by argument: an array or `PerCall`, or the number that all rows have, if they have one.
-        `put` changes nothing if it gets the same object.
+        What the rows hold, by argument: an array or `PerCall`, the number that all rows have, if they have one, or an
+        array of their numbers that nobody may change. `put` changes nothing if it gets the same object.
     """
 
     def __init__(self, kernel: Kernel, count: int) -> None:
@@ -212,14 +214,13 @@ class ArgumentTable:
             self._set(k, 0 if value is None else find(kind, value))
             self.held[k] = value
 
-    def put_all(self, arguments: Iterable[tuple[int, Any]], known: Addresses | None = None) -> None:
-        """Like `put` for each place and value, without a call of it for what is there already, and for an array or a
-        number that a table with one row gets: most are one or the other."""
+    def put_all(self, places: Sequence[int], values: Sequence[Any], known: Addresses | None = None) -> None:
+        """Like `put` for each place and value, without a step of Python for what is there already, and without a call
+        of `put` for an array or a number that a table with one row gets: most are one or the other."""
         held, put, row, kinds, plain = self.held, self.put, self._row, self._signature, self._plain
         find = checked_address if known is None else known.of
-        for k, value in arguments:
-            if held[k] is value:
-                continue
+        differs = map(is_not, map(held.__getitem__, places), values)
+        for k, value in compress(zip(places, values, strict=True), differs):
             given = type(value)
             if row is None or given is not plain[k]:
                 put(k, value, known)
@@ -234,7 +235,7 @@ class ArgumentTable:
                 return
             self.held[k] = value
         else:
-            self.held[k] = NOTHING
+            self.held[k] = value if type(value) is np.ndarray and not value.flags.writeable else NOTHING
         if self._signature[k] == "f64":
             self.words[:, k].view(np.float64)[:] = value
         else:
@@ -253,7 +254,7 @@ class ArgumentTable:
         """Set all arguments; return this table."""
         if len(arguments) != self.words.shape[1]:
             raise TypeError(f"{self.kernel.name} takes {self.words.shape[1]} arguments, not {len(arguments)}")
-        self.put_all(enumerate(arguments))
+        self.put_all(range(len(arguments)), arguments)
         return self
 
     def __call__(self, k: int = 0) -> int:

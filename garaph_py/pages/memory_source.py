@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ..graph.adjacency import Adjacency
+from ..graph.arrays import GraphArrays
 from .layout import Page, layout
 from .source import Array, PageEdges, Wanted
 
 MEMORY_PAGE_EDGES = 1 << 28
 """Default bound on a page's edges if these need not be read: tens of milliseconds of work for sixteen cores. Between
 two pages threads wait for each other and for half a millisecond of Python (BFS on 16 threads, November 2026)."""
+
+IN_PAGES, OUT_PAGE = "pages of in-edges", "page of out-edges"
+"""Names of what a graph keeps for its next run, among its derived arrays."""
 
 
 class MemoryPageSource:
@@ -83,6 +87,20 @@ class MemoryPageSource:
         unit, values = self._unit, self._values
         first, last = page.first_edge // unit * unit, -(-page.last_edge // unit) * unit  # whole units
         return PageEdges(first, self._sources.slice(first, last), None if values is None else values.slice(first, last))
+
+
+def in_edges_of(arrays: GraphArrays) -> MemoryPageSource:
+    """The in-edges in the usual pages, which the graph keeps."""
+    return arrays.derived.get(IN_PAGES, lambda: MemoryPageSource(arrays.in_edges), lambda _: 0)
+
+
+def out_edges_of(arrays: GraphArrays) -> MemoryPageSource:
+    """The out-edges as one page, which the graph keeps."""
+
+    def made() -> MemoryPageSource:
+        return MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
+
+    return arrays.derived.get(OUT_PAGE, made, lambda _: 0)
 
 
 def memory_layout(offsets: Array, page_edges: int | None = None) -> Sequence[Page]:

@@ -18,7 +18,7 @@ from ..storage.reader import ArrayReader
 from .disk_source import DiskPageSource, OnBuffer, ignore
 from .layout import Page, part_layout
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
-from .memory_source import MemoryPageSource
+from .memory_source import MemoryPageSource, in_edges_of, out_edges_of
 from .part_source import PartSource
 from .source import HostSource, PageSource
 
@@ -143,6 +143,8 @@ class SourceFactory:
         if not into.on_disk:
             if (place := self._arrays.place) is not None and pages is None:
                 pages = part_layout(into.offsets, place.pieces)
+            if page_edges is None and pages is None and edges is None:
+                return in_edges_of(self._arrays)
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
         layout = memory.in_layout(page_edges, pages, elsewhere)
@@ -166,7 +168,7 @@ class SourceFactory:
         """
         out, memory = self._arrays.out_edges, self._memory
         if not out.on_disk:
-            return MemoryPageSource(out, pages=[Page(0, 0, self._arrays.n, 0, self._arrays.m)])
+            return out_edges_of(self._arrays)
         assert memory is not None
         assert self.has_out or memory.needs.tiles
         if own is not None and not memory.apart:

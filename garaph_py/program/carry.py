@@ -8,8 +8,6 @@ program promises (`by_levels`) that those got their own values in the same super
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .bind import BoundProgram
@@ -29,7 +27,7 @@ def may_carry(bound: BoundProgram) -> bool:
 
 def carrying(bound: BoundProgram) -> BoundProgram:
     """`bound` with values that carry parents; its functions still see the plain values."""
-    return replace(bound, value=STORED, accumulator=STORED, original=bound, carries=True)
+    return bound.changed(value=STORED, accumulator=STORED, original=bound, carries=True)
 
 
 def with_parent(value, parent):

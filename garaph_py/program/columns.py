@@ -57,7 +57,7 @@ def joined(columns: Sequence[BoundProgram]) -> BoundProgram:
 
 def pushing_rows(bound: BoundProgram) -> BoundProgram:
     """`bound`, whose columns are relaxations, for a run on a processor that works alone and may push rows."""
-    return replace(bound, pushes_rows=True)
+    return bound.changed(pushes_rows=True)
 
 
 def column_names(dtype: DType, column: int) -> list[str]:

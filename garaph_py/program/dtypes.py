@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError
-from .fields import NUMBERS, VertexId
+from .fields import NUMBERS, VertexId, means
 from .monoids import largest, smallest
 from .vertex_program import VertexProgram
 
@@ -52,7 +52,7 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
         if item is float and real is not None:
             return real
         try:
-            dtype: DType = np.dtype(vertex if item == VertexId else item)
+            dtype: DType = np.dtype(vertex if means(item, VertexId) else item)
         except (TypeError, ValueError):
             dtype = np.dtype(object)
         if item is None or dtype not in ALLOWED:
@@ -64,7 +64,7 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
 
     if isinstance(spec, type) or not isinstance(spec, Mapping):
         return scalar(spec)
-    if not spec or not all(map(is_field_name, spec)):
+    if not are_field_names(tuple(spec)):
         raise ProgramError(
             f"{kind.__name__}.{name} has fields {list(spec)}; a field's name is an identifier without a leading "
             "underscore"
@@ -76,6 +76,12 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
 def structure(fields: tuple[tuple[str, DType], ...]) -> DType:
     """The aligned structure with these fields. NumPy takes microseconds to make one, and to hash it the first time."""
     return np.dtype(list(fields), align=True)
+
+
+@lru_cache(256)
+def are_field_names(names: tuple[Any, ...]) -> bool:
+    """Whether `names` may name the fields of a structure: there is one, and each may."""
+    return bool(names) and all(map(is_field_name, names))
 
 
 def is_field_name(name: Any) -> bool:

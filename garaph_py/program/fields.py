@@ -36,11 +36,17 @@ def hints(kind: type) -> dict[str, Any]:
     An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
     function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
     """
-    owners = [(base, vars(base).get("__annotations__", {})) for base in kind.__mro__]
+    owners = [(base, own) for base in kind.__mro__ if (own := vars(base).get("__annotations__"))]
     return {
         item.name: next(evaluated(own[item.name], base) for base, own in owners if item.name in own)
         for item in dataclasses.fields(kind)
     }
+
+
+def means(hint: Any, mark: Any) -> bool:
+    """Whether the annotation `hint` is `mark`: `VertexId` or `PerVertex`. Python takes a microsecond to compare these
+    with a type, which they never equal."""
+    return hint is mark or not (isinstance(hint, type) or hint != mark)
 
 
 def evaluated(hint: Any, owner: type) -> Any:

@@ -6,7 +6,6 @@ import types
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from operator import is_
 from typing import Any
 
@@ -16,8 +15,8 @@ from .monoids import Monoid
 from .signatures import check_functions, own_sum
 from .vertex_program import VertexProgram
 
-MISSING = object()
-"""What stands for an attribute that a class does not have any more."""
+Members = tuple[list[str], list[Any]]
+"""The names of a class's attributes, and the attributes, in the class's order."""
 KEPT = "_garaph_known"
 """The attribute of a class that keeps its `Known`. It is freed with the class, which an entry in a dictionary of all
 classes would not be, because it refers to the class."""
@@ -37,7 +36,7 @@ class Known:
         The functions that it defines, and the names of the arguments each asks for.
     functions : dict of str to function
         These functions, with that of `sum` if it is the author's own.
-    members : list of dict
+    members : list of Members
         The attributes of the class and of each class that it inherits from.
     keys : dict
         What `key` has returned.
@@ -49,7 +48,7 @@ class Known:
     sum: Monoid
     arguments: dict[str, tuple[str, ...]]
     functions: dict[str, types.FunctionType]
-    members: list[dict[str, Any]]
+    members: list[Members]
     keys: dict[Hashable, str] = field(default_factory=dict)
     fitting: set[Hashable] = field(default_factory=set)
 
@@ -112,18 +111,23 @@ def known(program: VertexProgram, vertex_fields: tuple[str, ...], compiled: bool
     return found
 
 
-def members(kind: type) -> list[dict[str, Any]]:
+def members(kind: type) -> list[Members]:
     """The attributes of `kind` and of each class that it inherits from, but for those of `object`."""
-    found = [dict(vars(base)) for base in kind.__mro__[:-1]]
-    for each in found:
-        each.pop(KEPT, None)
+    found = []
+    for base in kind.__mro__[:-1]:
+        space = vars(base)
+        names, values = [*space], [*space.values()]
+        if KEPT in space:
+            at = names.index(KEPT)
+            del names[at], values[at]
+        found.append((names, values))
     return found
 
 
-def has_members(kind: type, before: list[dict[str, Any]]) -> bool:
-    """Whether `members` of `kind` would have the same objects under the same names as `before`."""
-    spaces = list(map(vars, kind.__mro__[:-1]))
-    return len(spaces) == len(before) and all(
-        len(space) - (KEPT in space) == len(one) and all(map(is_, map(space.get, one, repeat(MISSING)), one.values()))
-        for space, one in zip(spaces, before, strict=True)
+def has_members(kind: type, before: list[Members]) -> bool:
+    """Whether `members` of `kind` are the same objects, under the same names and in the same order, as `before`."""
+    now = members(kind)
+    return len(now) == len(before) and all(
+        names == one and all(map(is_, values, others))
+        for (names, values), (one, others) in zip(now, before, strict=True)
     )

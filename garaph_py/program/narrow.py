@@ -9,8 +9,6 @@ have contributed. If a vertex does end with one of them, the run is done again w
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..graph import Graph
@@ -54,7 +52,7 @@ def may_narrow(bound: BoundProgram, graph: Graph) -> bool:
 
 def narrowed(bound: BoundProgram) -> BoundProgram:
     """`bound` with values of 32 bits; its functions still see 64."""
-    return replace(bound, value=STORED, accumulator=STORED, original=bound)
+    return bound.changed(value=STORED, accumulator=STORED, original=bound)
 
 
 def remember_wide(bound: BoundProgram, graph: Graph) -> None:

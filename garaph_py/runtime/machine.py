@@ -80,7 +80,8 @@ class Once(Generic[T]):
     """A function that calls `find` the first time, and then returns the same."""
 
     def __init__(self, find: Callable[[], T]) -> None:
-        self._find, self._found = find, list[T]()
+        self._find = find
+        self._found: list[T] = []
 
     def __call__(self) -> T:
         if not self._found:

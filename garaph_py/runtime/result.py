@@ -15,6 +15,7 @@ from ..graph.shape import Shape
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
+from ..program.fields import means
 from .options import RunOptions
 
 Array = npt.NDArray[Any]
@@ -32,8 +33,8 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
     """Names of the reported fields whose values are vertices."""
     reports = program.reports
     if isinstance(reports, dict):
-        return tuple(name for name, kind in reports.items() if kind == VertexId)
-    return ("value",) if reports == VertexId else ()
+        return tuple(name for name, kind in reports.items() if means(kind, VertexId))
+    return ("value",) if means(reports, VertexId) else ()
 
 
 def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> dict[str, Any]:

@@ -198,7 +198,6 @@ class Runner:
         DeviceError
             If the plan needs a GPU, and the run cannot begin on one.
         """
-        self._watch()
         try:
             while self._gpus:
                 with contextlib.ExitStack() as stack:

@@ -239,3 +239,9 @@ def test_numpy_arrays_are_raw():
     edges = Adjacency(np.array([0, 1]), np.array([0], np.uint32), np.array([3], np.int32))
     assert [array.codec for array in edges.arrays()] == [RAW, RAW]
     assert all(first is second for first, second in pairwise([edges.neighbours] * 2))
+
+
+def test_a_whole_raw_array_is_its_own_slice():
+    array = RawArray(np.arange(5))
+    assert array.slice(0, 5) is array
+    assert array.slice(0, 4).data.tolist() == [0, 1, 2, 3]

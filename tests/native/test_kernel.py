@@ -46,6 +46,10 @@ def test_a_table_that_is_filled_again_reads_what_was_put_last():
     assert written(kernel.PerCall(rows), numbers) == [[0, 0], [0, 0], [1, 2]]
     numbers[:] = 5, 6  # the same array, with other numbers
     assert written(kernel.PerCall(rows), numbers) == [[0, 0], [0, 0], [5, 6]]
+    fixed = np.array([3.0, 4.0])
+    fixed.flags.writeable = False
+    for array, expected in (fixed, [3, 4]), (fixed, [3, 4]), (numbers, [5, 6]), (fixed, [3, 4]):
+        assert written(kernel.PerCall(rows), array) == [[0, 0], [0, 0], expected]
     assert written(rows, 7.5) == [[0, 0], [0, 0], [7.5, 0]]
     starts = np.array([0, 1])
     by_start = kernel.From(one, starts)

@@ -104,6 +104,16 @@ def test_an_annotation_is_evaluated_again_until_its_name_is_known(monkeypatch):
     assert hints(Early) == {"later": float}
 
 
+def test_a_changed_copy_finds_anew_what_follows_from_its_fields():
+    bound = bind(gp.apps.BFS(0), RING)
+    before = bound.key, bound.is_relaxation
+    changed = bound.changed(accumulator=np.dtype(np.int64))
+    assert (changed.value, changed.arguments) == (bound.value, bound.arguments)
+    assert not changed.is_relaxation
+    assert changed.key != bound.key
+    assert (bound.key, bound.is_relaxation) == before == (before[0], True)
+
+
 class FromSource(Sum):
     source: int = 6
 

@@ -111,6 +111,17 @@ def test_an_edit_gives_the_key_that_a_new_process_would_give(user, edit):
     assert key_of(user) == after
 
 
+def test_an_attribute_that_has_another_name():
+    class Own:
+        note = object()
+
+    before = known.members(Own)
+    note = Own.note
+    del Own.note
+    Own.text = note
+    assert not known.has_members(Own, before)
+
+
 def test_an_attribute_with_no_value_that_is_gone():
     class Own:
         note = None

@@ -302,6 +302,16 @@ def make_push_few(f: Functions, reader: Reader, priorities: bool, kind: Any) -> 
     return RecordKernel("push_few", push_few, names, f, reader)
 
 
+def memory_of(kind: np.dtype[Any]) -> dict[str, Array]:
+    """The memory of the kernel `push_few`, for values of this `kind`, by argument."""
+    arrays: list[tuple[str, int, Any]] = [
+        ("queue", 2 * MOST_EDGES, np.uint32), ("spans", 2 * MOST_EDGES, np.int64), ("copies", MOST_EDGES, kind),
+        ("waiting", MOST_WAITING, np.uint32), ("step", 1, kind), ("least", 1, kind), ("bucket", 3, np.int64),
+        ("log", WIDTH * MOST_SUPERSTEPS, np.int64), ("counts", 4, np.int64),
+    ]  # fmt: skip
+    return {name: np.empty(length, dtype) for name, length, dtype in arrays}
+
+
 class Chain:
     """Runs the kernel `push_few`.
 
@@ -329,29 +339,25 @@ class Chain:
             return None
         source, kernel = self._edges.source(out_source), self._kernels_of(self._edges.reader).push_few
         self._launch.prepare(kernel)
-        memory = self._launch.memory
-        self._log = memory(WIDTH * MOST_SUPERSTEPS, np.int64, "log")
-        counts, bucket, (page,) = np.zeros(4, np.int64), np.zeros(3, np.int64), source.pages
-        step = np.array([ahead.step or 0], state.values.dtype)
+        kind, (page,) = state.values.dtype, source.pages
+        memory = self._launch.kept((Chain, kind), lambda: memory_of(kind))
+        memory["step"][0] = ahead.step or 0
         state.next_frontier.clear()
         (steps,) = self._launch(
             kernel, 1, state, self._launch.edges(self._edges.reader, source.edges(page), 1),
-            in_place=int(not state.synchronous), queue=memory(2 * MOST_EDGES, np.uint32, "queue"),
-            spans=memory(2 * MOST_EDGES, np.int64, "spans"), copies=memory(MOST_EDGES, state.values.dtype, "copies"),
-            waiting=memory(MOST_WAITING, np.uint32, "waiting"), step=step, least=np.empty_like(step), bucket=bucket,
-            log=self._log, most_edges=most, counts=counts,
+            in_place=int(not state.synchronous), most_edges=most, **memory,
         ).tolist()  # fmt: skip
-        followed, active, active_edges, changeable = counts.tolist()
+        followed, active, active_edges, changeable = memory["counts"].tolist()
         result = PageResult(followed, active, active_edges, changeable, None, how=PageDecision(PUSH, CPU))
-        opened, *edges = bucket.tolist()
-        result.bucket = OpenBucket(step[0].item(), *edges) if opened else None
+        opened, *edges = memory["bucket"].tolist()
+        result.bucket = OpenBucket(memory["step"][0].item(), *edges) if opened else None
         if steps > 1:
-            result.supersteps = self._supersteps(steps)
+            result.supersteps = supersteps_of(memory["log"].reshape(-1, WIDTH)[:steps].copy())
         return result
 
-    def _supersteps(self, steps: int) -> Supersteps:
-        """What each superstep of the last call did, from its log. The loop measures how long the last one took."""
-        log = self._log.reshape(-1, WIDTH)[:steps].copy()
-        seconds, pulled, how = np.zeros(steps), np.zeros(steps, np.bool_), PageDecision(PUSH, CPU)
-        seconds[:-1] = (log[1:, BEGAN] - log[:-1, BEGAN]) / 1e9
-        return Supersteps(log[:, ACTIVE], log[:, EDGES], seconds, log[:, FOLLOWED], pulled, how, how, log[:, WAITED])
+
+def supersteps_of(log: Array) -> Supersteps:
+    """What each superstep of a call did, from its log. The loop measures how long the last one took."""
+    seconds, pulled, how = np.zeros(len(log)), np.zeros(len(log), np.bool_), PageDecision(PUSH, CPU)
+    seconds[:-1] = (log[1:, BEGAN] - log[:-1, BEGAN]) / 1e9
+    return Supersteps(log[:, ACTIVE], log[:, EDGES], seconds, log[:, FOLLOWED], pulled, how, how, log[:, WAITED])

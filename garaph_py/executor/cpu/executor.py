@@ -14,16 +14,15 @@ import numpy.typing as npt
 from ... import events
 from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
-from ...native import PerCall, job, reuse
+from ...native import job, reuse
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page, within
 from ...pages.memory import tile_page_edges
-from ...pages.memory_source import MemoryPageSource, memory_layout
+from ...pages.memory_source import memory_layout, out_edges_of
 from ...pages.provider import SourceFactory
 from ...pages.queue import in_order
 from ...pages.source import PageSource
 from ...program import BoundProgram
-from ...program.functions import partial_dtype
 from ...program.narrow import ValuesTooWide
 from ..decision import Decision
 from ..edge_list import EdgeBuffers
@@ -31,7 +30,7 @@ from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import sum_partials
 from ..protocol import Capabilities, OpenPlan
 from ..results import PageResult, StepResult
-from ..state import OnPage, State
+from ..state import SETS, OnPage, State
 from ..step import StepByParts, tell
 from .active import ActiveLists
 from .chain import Chain
@@ -108,7 +107,7 @@ class CpuExecutor(StepByParts):
         self.modes += (COMPONENTS,) * bound.sums_components
         reader = reader_of(arrays.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels = kernels(bound, reader)
-        self.out_source = MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
+        self.out_source = out_edges_of(arrays)
         self.source = self.out_source  # until the run is open
         self._launch = launch = Launcher(bound, arrays, pool, listener)
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
@@ -179,14 +178,14 @@ class CpuExecutor(StepByParts):
         n = self._arrays.n
         values, own_array = reuse.empty(n, self.bound.value), synchronous and not self.is_relaxation
         second = reuse.empty(n, self.bound.value) if own_array else values
-        state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
+        state = State.empty(n, values, second, synchronous, *map(self._launch.vertex_set, SETS))
         counts, partials = self._first_values(state, *self._first_runs())
         _, state.active_count, state.active_edges, state.changeable = np.add.reduce(counts).tolist()
         self._pull.one_value = (
             state.active_count == 1 and self.bound.spreads_one_value and synchronous and self._arrays.place is None
         )
         if self.bound.total is not None:
-            self.first_partials = partials
+            self.first_partials = partials.copy()
             state.total = sum_partials([partials], partials.dtype).astype(self.bound.total)
         first, last = self._arrays.own
         for begin, end in (0, first), (last, n):  # the mirrors of a part, which count where they are owned
@@ -212,13 +211,13 @@ class CpuExecutor(StepByParts):
     def _first_values(self, state: State, first: Array, last: Array) -> tuple[Array, Array]:
         """Make the initial values and the first frontier of these runs of vertices; return their counts and partial
         totals."""
-        counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
+        own = self._launch.partitions(len(first))
         if len(first):
             self._launch(
-                self._kernels.init, len(first), state, counts=PerCall(counts), partial=PerCall(partials),
-                first_vertex=first, last_vertex=last,
+                self._kernels.init, len(first), state, counts=own.arguments["counts"],
+                partial=own.arguments["partial"], first_vertex=first, last_vertex=last,
             )  # fmt: skip
-        return counts, partials
+        return own.counts[: len(first)], own.partials
 
     def _keep_apart(self, state: State, apart: bool) -> None:
         """Copy the values to a second array, if `apart` and a synchronous relaxation still has only one.

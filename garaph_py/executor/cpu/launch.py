@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from ... import events
 from ...graph.arrays import GraphArrays
+from ...graph.vertex_set import VertexSet
 from ...native import Kernel, prepare
 from ...native.kernel import Addresses
 from ...native.threads import ThreadPool
@@ -21,8 +21,9 @@ from .partitions import Partitions
 from .records import CONSTANTS, RecordKernel, RecordTable
 
 Array = npt.NDArray[Any]
-Tables = dict[tuple[Any, ...], Any]
-"""Tables by kernel and number of calls, and other memory by what `Launcher.memory` is asked for."""
+T = TypeVar("T")
+Tables = dict[Hashable, Any]
+"""Tables by kernel and number of calls, and other memory by what `Launcher.kept` is asked for."""
 
 KEPT = "tables of launches"
 """Name of what a graph keeps for the `Launcher` of its next run, among its derived arrays."""
@@ -54,17 +55,24 @@ class Launcher:
         self._known = Addresses()
         self._constants = {name: of(bound, arrays) for name, of in CONSTANTS.items()}
         self._windows: dict[tuple[Reader, int], Arguments] = {}
-        self._partitions: dict[int, Partitions] = {}
 
     def prepare(self, *kernels: Kernel) -> None:
         """Compile those of `kernels` that have not been compiled yet; the listener receives one event for each."""
         prepare(kernels, self._listener)
 
-    def memory(self, length: int, dtype: npt.DTypeLike, name: str) -> Array:
-        """Memory for one launch after the other, with any contents, under a `name`."""
-        found: Array | None = self._tables.get((name, length, dtype))
+    def vertex_set(self, name: str) -> VertexSet:
+        """An empty set of vertices, under a `name`: the one that the last run had, if its memory is kept."""
+        found = self.kept(name, lambda: VertexSet.empty(self._constants["n"]))
+        found.bits.fill(0)
+        found.blocks.fill(0)
+        found.is_summary_loose = False
+        return found
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is used for one launch after the other, under a `key`; it is made if there is nothing."""
+        found: T | None = self._tables.get(key)
         if found is None:
-            found = self._tables[name, length, dtype] = np.empty(length, dtype)
+            found = self._tables[key] = make()
         return found
 
     def close(self) -> None:
@@ -88,10 +96,7 @@ class Launcher:
             All arguments that come neither from the graph, nor from the program, nor from the state. `PerCall` arrays
             have a row for each call; other arrays are shared by all calls.
         """
-        key = kernel.key, calls
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = RecordTable(kernel, calls)
+        table = self.kept((kernel.key, calls), lambda: RecordTable(kernel, calls))
         return self.pool.launch(table.fill(self._constants, state, edges, others, self._known))
 
     def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:
@@ -103,6 +108,5 @@ class Launcher:
 
     def partitions(self, count: int) -> Partitions:
         """Buffers for the outputs of `count` partitions of a page."""
-        if count not in self._partitions:
-            self._partitions[count] = Partitions(count, self.bound)
-        return self._partitions[count]
+        bound = self.bound
+        return self.kept((count, bound.accumulator, bound.total), lambda: Partitions(count, bound))

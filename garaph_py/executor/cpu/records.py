@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from ...graph.arrays import GraphArrays
@@ -20,16 +20,13 @@ from .functions import Functions
 NUMBERS = {"i64": "i64", "u32": "u32", "u8": "u8", "Bits": "u64"}
 """How the signature of a kernel writes the types that do not depend on the program."""
 STATE = {
-    name: attrgetter(path)
-    for name, path in {
-        "values": "values", "next_values": "next_values", "total": "total", "thresholds": "thresholds",
-        "frontier": "frontier.bits", "frontier_blocks": "frontier.blocks",
-        "next_frontier": "next_frontier.bits", "next_frontier_blocks": "next_frontier.blocks",
-        "notified": "notified.bits", "notified_blocks": "notified.blocks",
-        "pending": "pending.bits", "pending_blocks": "pending.blocks",
-    }.items()
+    "values": "values", "next_values": "next_values", "total": "total", "thresholds": "thresholds",
+    "frontier": "frontier.bits", "frontier_blocks": "frontier.blocks",
+    "next_frontier": "next_frontier.bits", "next_frontier_blocks": "next_frontier.blocks",
+    "notified": "notified.bits", "notified_blocks": "notified.blocks",
+    "pending": "pending.bits", "pending_blocks": "pending.blocks",
 }  # fmt: skip
-"""Arguments that are read from the `State`, and how to read them."""
+"""Arguments that are read from the `State`, and where it has them."""
 CONSTANTS: dict[str, Callable[[BoundProgram, GraphArrays], Any]] = {
     "n": lambda bound, arrays: arrays.n,
     "in_offsets": lambda bound, arrays: arrays.in_edges.offsets,
@@ -66,10 +63,10 @@ class RecordKernel(Kernel):
 
     Attributes
     ----------
-    constants : list of (int, str)
-        The places of its `CONSTANTS` among the arguments.
-    of_state : list of (int, callable)
-        The places of the arguments that are read from the state, and how to read them.
+    constants, of_state : callable
+        ``constants(values)`` and ``of_state(state)`` are its `CONSTANTS`, and its arguments from the `State`, in order.
+    usual : list of int
+        The places of these among the arguments.
     places : dict of str to int
         The places of all others.
     """
@@ -107,14 +104,12 @@ class RecordKernel(Kernel):
         )  # fmt: skip
         super().__init__(" ".join(signature), entry, functions is not None and bool(functions.columns))
         self.edges = len(edges)
-        self.constants, self.of_state, self.places = [], [], {}
-        for place, name in enumerate(self.names, self.edges):
-            if name in CONSTANTS:
-                self.constants.append((place, name))
-            elif name in STATE:
-                self.of_state.append((place, STATE[name]))
-            else:
-                self.places[name] = place
+        places = {name: place for place, name in enumerate(self.names, self.edges)}
+        constants, of_state = ([name for name in self.names if name in known] for known in (CONSTANTS, STATE))
+        self.constants = all_of(itemgetter, *constants)
+        self.of_state = all_of(attrgetter, *(STATE[name] for name in of_state))
+        self.usual = [places.pop(name) for name in (*constants, *of_state)]
+        self.places = places
 
 
 class RecordTable:
@@ -138,9 +133,18 @@ class RecordTable:
         table, kernel, places = self._table, self._kernel, self._kernel.places
         if len(others) != len(places):
             raise TypeError(f"{kernel.name} takes {sorted(places)}, not {sorted(others)}")
-        table.put_all(enumerate(edges))  # buffers of pages come and go, so nobody keeps their addresses
-        arguments = [(place, constants[name]) for place, name in kernel.constants]
-        arguments += [(place, of(state)) for place, of in kernel.of_state]
-        arguments += [(places[name], value) for name, value in others.items()]
-        table.put_all(arguments, known)
+        table.put_all(range(len(edges)), edges)  # buffers of pages come and go, so nobody keeps their addresses
+        table.put_all(
+            [*kernel.usual, *map(places.__getitem__, others)],
+            [*kernel.constants(constants), *kernel.of_state(state), *others.values()],
+            known,
+        )
         return table
+
+
+def all_of(getter: Callable[..., Callable[[Any], Any]], *items: str) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that gets all these `items` of an object, with `operator.attrgetter` or `itemgetter`."""
+    if len(items) > 1:
+        return getter(*items)
+    single = [getter(item) for item in items]
+    return lambda source: tuple(get(source) for get in single)

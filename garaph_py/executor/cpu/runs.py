@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -63,8 +63,8 @@ class Runs:
         self._arrays, self._launch = arrays, launcher
         self.one_per_thread = one_per_thread
         self._max_runs = launcher.pool.size if one_per_thread else None
-        # By page, cost of a vertex, and number of runs.
-        kept: Callable[[], dict[tuple[Page, int, int], tuple[Array, ...]]] = dict
+        # By page, cost of a vertex, and number of runs; those of all vertices by their number.
+        kept: Callable[[], dict[Hashable, tuple[Array, ...]]] = dict
         self._cuts = kept() if arrays.on_disk else arrays.derived.get(CUTS, kept, lambda cuts: 0)
 
     def count(self, edges: int) -> int:
@@ -84,11 +84,23 @@ class Runs:
     def of_vertices(self, whole: bool = False) -> tuple[Array, Array]:
         """First and last vertices of equal runs of all vertices, or of one run if `whole`; runs begin at blocks."""
         n = self._arrays.n
-        if n <= BLOCK:  # one run, found in a fifth of the time
-            return np.zeros(1, np.int64), np.array([n])
-        bounds = np.array([0, n] if whole else split(-(-n // BLOCK), self.count(n))) * BLOCK
-        bounds[-1] = n
-        return bounds[:-1], bounds[1:]
+        count = 1 if whole or n <= BLOCK else self.count(n)
+        found = self._cuts.get(count)
+        if found is None:
+            bounds = np.array(split(-(-n // BLOCK), count)) * BLOCK
+            bounds[-1] = n
+            found = self._keep(count, bounds[:-1], bounds[1:])
+        return found[0], found[1]
+
+    def _keep(self, key: Hashable, *found: Array) -> tuple[Array, ...]:
+        """Keep runs under a `key` for later launches; nobody may change them, so that tables need not be filled
+        again."""
+        if len(self._cuts) >= MAX_KEPT_CUTS:
+            self._cuts.clear()
+        for bounds in found:
+            bounds.flags.writeable = False
+        self._cuts[key] = found
+        return found
 
     def of_page(self, page: Page) -> tuple[Array, ...]:
         """Runs of a page's edges that cost the same: first and last edge of each run, and first and last of the
@@ -98,15 +110,13 @@ class Runs:
         key = page, vertex_edges, count
         found = self._cuts.get(key)
         if found is None:
-            if len(self._cuts) >= MAX_KEPT_CUTS:
-                self._cuts.clear()
             if place is None:
                 bounds, cuts = pieces_of(self._arrays.in_edges.offsets, page, vertex_edges, count)
             else:
                 edges, vertices = (page.first_edge, page.last_edge), (page.first_vertex, page.last_vertex)
                 bounds, cuts = pieces_within(place.pieces, *zip(edges, vertices, strict=True)).T
                 bounds, cuts = bounds.copy(), cuts.copy()
-            self._cuts[key] = found = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
+            found = self._keep(key, bounds[:-1], bounds[1:], cuts[:-1], cuts[1:])
         return found
 
     def of_set(

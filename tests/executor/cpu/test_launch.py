@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
+from garaph_py.events import ignore
 from garaph_py.executor.cpu import launch
+from garaph_py.native.threads import ThreadPool
+from garaph_py.program import bind
 
 EDGES = [0, 0, 1, 2, 2, 3, 4, 5, 6, 6], [1, 2, 3, 3, 4, 5, 6, 0, 7, 2]
 LEVELS = [0, 1, 1, 2, 2, 3, 3, 4], [3, 0, 4, 1, 5, 2, 6, 7]
@@ -76,6 +79,22 @@ def test_too_many_tables_are_given_up(made, monkeypatch):
         made.clear()
         levels(graph)
         assert made
+
+
+def test_a_set_that_the_last_run_left_is_empty_for_the_next():
+    graph = gp.from_edges(*EDGES)
+    with ThreadPool(1) as pool:
+        first, second = (launch.Launcher(bind(gp.apps.BFS(0), graph), graph._arrays, pool, ignore) for _ in range(2))
+        left = first.vertex_set("frontier")
+        left.put(0, 8)
+        left.is_summary_loose = True
+        first.close()
+        third = launch.Launcher(bind(gp.apps.BFS(0), graph), graph._arrays, pool, ignore)
+    assert second.vertex_set("frontier") is not left
+    assert third.vertex_set("frontier") is left
+    assert not left.bits.any()
+    assert not left.blocks.any()
+    assert not left.is_summary_loose
 
 
 def test_threads_share_no_tables():

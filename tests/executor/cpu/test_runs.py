@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
+from garaph_py.events import ignore
 from garaph_py.executor.cpu import runs
+from garaph_py.executor.cpu.launch import Launcher
 from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import Page
+from garaph_py.program import bind
 
 N = 300
 OFFSETS = np.append(0, np.cumsum(np.random.default_rng(1).integers(0, 9, N)))
@@ -89,3 +93,17 @@ def test_the_runs_of_pages_are_kept_with_the_graph(monkeypatch):
     assert len(asked) == 2
     gp.run(gp.apps.PageRank(), graph, threads=1, options=gp.Options(engine="garaph"))  # it counts no cost of vertices
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize("n", [1, 4096, 4097, 70_000])
+def test_runs_of_vertices_are_made_once_and_nobody_may_change_them(n):
+    graph = gp.from_edges([0], [0], vertices=np.arange(n))
+    with ThreadPool(2) as pool:
+        made = runs.Runs(graph._arrays, Launcher(bind(gp.apps.BFS(0), graph), graph._arrays, pool, ignore), False)
+    for whole in False, True:
+        first, last = made.of_vertices(whole)
+        assert [first[0], *last[:-1], last[-1]] == [*first, n]
+        assert (len(first) == 1) == (whole or n <= 4097)
+        assert all(one is other for one, other in zip((first, last), made.of_vertices(whole), strict=True))
+        with pytest.raises(ValueError, match="read-only"):
+            last[0] = 0
