@@ -55,6 +55,11 @@ class Page:
         return slice(self.first_vertex // WORD, -(-self.last_vertex // WORD))
 
 
+def joined(first: Page, last: Page) -> Page:
+    """The pages from `first` to `last` as one."""
+    return Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)
+
+
 def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) -> tuple[Page | None, Page]:
     """Cut a page in two: return the first part, and the last part with about `edges` edges.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ...pages.layout import Page
+from ...pages.layout import Page, joined
 from ..modes import RESIDENT, ZERO_COPY
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, places
@@ -212,8 +212,3 @@ class Buffers:
         if buffer.found:
             return [None if there else at for at, there in zip(addresses, buffer.found, strict=False)]
         return addresses
-
-
-def joined(first: Page, last: Page) -> Page:
-    """The pages from `first` to `last` as one."""
-    return Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)

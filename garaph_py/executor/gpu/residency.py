@@ -9,13 +9,14 @@ resident: `plan_to_copy`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
 
 from ...errors import DeviceMemoryError
-from ...pages.layout import Page, layout
+from ...pages.layout import Page, joined, layout
 from ...system.sizes import show_bytes
 from .edges import ALIGNMENT, Sizes, page_bytes
 from .parts import Part
@@ -28,7 +29,8 @@ PAGE_EDGES = 1 << 24
 If all pages are resident, this is the minimal bound on a page's edges: hundreds of microseconds of work for the GPU."""
 SMALL_PAGE_BYTES = 1 << 24
 """Bytes of a page below which the time that its thread takes to copy and launch it begins to matter: 130 microseconds,
-in which the link moves 7 MB. Streamed pages have a smaller bound only if memory is short."""
+in which the link moves 7 MB. Streamed pages have a smaller bound only if memory is short; resident ones are then joined
+up to this size."""
 LEAST_PAGE_EDGES = 1 << 16
 """The smallest bound on a page's edges. If memory is shorter than that, the run uses one stream."""
 BUFFERS_SHARE = 8
@@ -164,15 +166,27 @@ def plan(  # wide: what the pages depend on
     wanted = limit, streams
     least = min(streams, FEW_STREAMS)
     pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, limit, page_edges, part, least, most)
-    sizes = [page_bytes(page, arrays) for page in pages]
-    largest = max(sizes, default=0)
-    resident, used = 0, streams * largest
-    for size in sizes:
-        if used + size > left:
+    largest = max((page_bytes(page, arrays) for page in pages), default=0)
+    joins = page_edges is None and part.pages is None and streams > 0
+    here, used = first_that_fit(pages, arrays, left - streams * largest, SMALL_PAGE_BYTES if joins else 0)
+    others = [page for page in pages if not here or page.first_vertex >= here[-1].last_vertex]
+    pages = [replace(page, number=k) for k, page in enumerate([*here, *others])]
+    used, buffer = fixed + used + streams * largest, largest if streams else 0
+    return Residency(pages, len(here), streams, buffer, used, (limit, streams) != wanted)
+
+
+def first_that_fit(pages: Sequence[Page], arrays: Sizes, room: int, small: int) -> tuple[list[Page], int]:
+    """The first of `pages` that take `room` bytes at most, and their bytes; neighbours are joined to pages of at most
+    `small` bytes."""
+    found, used, last = list[Page](), 0, 0
+    for page in pages:
+        at, before, size = len(found), 0, page_bytes(page, arrays)
+        if found and small and (of_both := page_bytes(joined(found[-1], page), arrays)) <= small:
+            page, at, before, size = joined(found[-1], page), at - 1, last, of_both
+        if used - before + size > room:
             break
-        resident, used = resident + 1, used + size
-    buffer = largest if streams else 0
-    return Residency(pages, resident, streams, buffer, fixed + used, (limit, streams) != wanted)
+        found[at:], used, last = [page], used - before + size, size
+    return found, used
 
 
 def plan_to_copy(

@@ -15,12 +15,12 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from ...events import Listener, Span, Step
-from ...pages.layout import Page
+from ...pages.layout import Page, joined
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
 from ..modes import COPIED
-from .buffers import Buffer, Buffers, joined
+from .buffers import Buffer, Buffers
 from .device import Device
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, host_arrays

@@ -65,7 +65,7 @@ def test_a_plan_keeps_within_its_budget(degrees, arrays, others, share, streams,
     assert 1 <= found.streams <= streams
     assert found.used == others + sum(sizes[: found.resident]) + found.streams * found.buffer_bytes
     if found.resident < len(sizes):
-        assert found.buffer_bytes == max(sizes)
+        assert found.buffer_bytes >= max(sizes[found.resident :])
         assert found.used + sizes[found.resident] > budget  # what could have stayed, stays
         limit = page_edges or 1 << 14
         assert all(page.edges <= limit or page.last_vertex - page.first_vertex <= VERTICES for page in found.pages)
@@ -148,6 +148,35 @@ def test_memory_is_saved_by_fewer_streams_then_by_smaller_pages():
     assert [one.buffer_bytes for one in found[:3]] == [large] * 3
     assert least < found[3].buffer_bytes < large
     assert [one.buffer_bytes for one in found[4:]] == [least] * 2
+
+
+def test_small_pages_that_stay_are_one():
+    """Each page takes its thread as long, however small it is. Streamed ones keep the size of a stream's buffer."""
+    offsets, least = np.arange(10001, dtype=np.int64) * 100, 4 * 7 * RUN
+    found = plan(offsets, raw_layout(), 0, 20 * least, 4)
+    assert_covered(found.pages, offsets)
+    assert found.resident == 1 < len(found.pages)
+    assert page_bytes(found.pages[0], raw_layout()) > 3 * found.buffer_bytes
+    assert all(page_bytes(page, raw_layout()) <= found.buffer_bytes for page in found.pages[1:])
+    assert found.used + page_bytes(found.pages[1], raw_layout()) > 20 * least  # what could have stayed, stays
+
+
+def test_pages_that_stay_are_joined_up_to_a_size(monkeypatch):
+    offsets, least = np.arange(10001, dtype=np.int64) * 100, 4 * 7 * RUN
+    most = 4 * least
+    monkeypatch.setattr(residency, "SMALL_PAGE_BYTES", most)
+    found = plan(offsets, raw_layout(), 0, 20 * least, 1)
+    sizes = [page_bytes(page, raw_layout()) for page in found.pages[: found.resident]]
+    assert found.resident > 2
+    assert all(most - found.buffer_bytes < size <= most for size in sizes[:-1])
+
+
+@pytest.mark.parametrize(("streams", "page_edges"), [(0, None), (4, 2000)], ids=["read in place", "on disk"])
+def test_pages_that_are_chosen_or_read_one_by_one_are_not_joined(streams, page_edges):
+    offsets = np.arange(10001, dtype=np.int64) * 100
+    found = plan(offsets, raw_layout(), 0, 1_000_000, streams, page_edges)
+    assert found.resident > 2
+    assert max(page.edges for page in found.pages) == found.pages[0].edges
 
 
 def test_a_little_less_memory_than_two_buffers_take_makes_pages_a_little_smaller():

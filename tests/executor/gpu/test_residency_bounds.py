@@ -58,16 +58,17 @@ def test_what_fits_exactly_stays():
     assert plan(offsets, raw_layout(), fixed, fixed + 4 * MIB - 1, 4, 1 << 16).resident == 11  # four are buffers
 
 
-@pytest.mark.parametrize(("edges", "left", "streams", "page_edges", "resident"), [
-    (1 << 29, 1024 * MIB, 4, 1 << 23, 28),  # the buffers take an eighth
-    (1 << 28, 128 * MIB, 4, 1 << 22, 4),  # more, lest pages be small
-    (1 << 26, 192 * MIB, 8, 1 << 21, 16),  # four pages for each stream
-    (1 << 30, 2048 * MIB, 2, 1 << 24, 30),  # none is larger than 2 ** 24
+@pytest.mark.parametrize(("edges", "left", "streams", "page_edges", "resident", "resident_edges"), [
+    (1 << 29, 1024 * MIB, 4, 1 << 23, 28, 1 << 23),  # the buffers take an eighth
+    (1 << 28, 128 * MIB, 4, 1 << 22, 4, 1 << 22),  # more, lest pages be small
+    (1 << 26, 192 * MIB, 8, 1 << 21, 8, 1 << 22),  # four pages for each stream; resident ones are joined to 16 MiB
+    (1 << 30, 2048 * MIB, 2, 1 << 24, 30, 1 << 24),  # none is larger than 2 ** 24
 ])  # fmt: skip
-def test_pages_that_are_streamed(edges, left, streams, page_edges, resident):
+def test_pages_that_are_streamed(edges, left, streams, page_edges, resident, resident_edges):
     fixed = left + 5000
     found = plan(many(edges), raw_layout(), fixed, fixed + left, streams)
-    assert {page.edges for page in found.pages} == {page_edges}
+    assert {page.edges for page in found.here} == {resident_edges}
+    assert {page.edges for page in found.elsewhere} == {page_edges}
     assert (found.resident, found.streams, found.buffer_bytes) == (resident, streams, 4 * page_edges)
     assert (found.used, found.is_short) == (fixed + left, False)
 
