@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..codec.arrays import RAW
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -38,8 +40,12 @@ class Costs:
         Bytes/s of copies to the GPU (docs/results/gpu.md).
     far : float
         Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link
-        moves, because their lists are short (docs/results/engines.md). Long ones come at 51 GB/s (docs/results/gpu.md,
+        moves, because their lists are short (docs/results/engines.md).
+    far_long : float
+        The same of raw lists of `long_list` edges or more, on the average of all vertices (docs/results/gpu.md,
         "Billions of edges in 11 GiB").
+    long_list : int
+        The shortest of these: the measured ones had 128 on the average. Those with 32 come at the rate `far`.
     sectors : float
         Bytes/s of the sectors of 32 bytes that kernels read in host memory (docs/results/engines.md).
     listed_vertex, listed_edge : float
@@ -64,6 +70,8 @@ class Costs:
     push_start: float = 0.05
     link: float = 5e10
     far: float = 2.5e10
+    far_long: float = 5.1e10
+    long_list: int = 100
     sectors: float = 4.8e10
     listed_vertex: float = 6.6e-8
     listed_edge: float = 1.9e-9
@@ -76,18 +84,22 @@ class Costs:
         """An active vertex's edge in a push of a GPU that has all edges, in units of a pulled edge."""
         return self.gpu / self.push
 
+    def far_rate(self, edges: int, vertices: int, encoding: str) -> float:
+        """Bytes/s of edges that a push reads in host memory, where so many vertices have so many edges."""
+        return self.far_long if encoding == RAW and edges >= self.long_list * vertices else self.far
+
     def seconds_of(
         self, edges: int, values: int, streamed: float, far: float, deltas: bool = False
     ) -> tuple[float, float]:
         """The time of a GPU's pull of all edges, for which so many bytes are streamed, and of a push along all of them,
-        of which so many bytes are in host memory.
+        in which the lists in host memory take `far` seconds.
 
         Along lists in the GPU's memory, it pushes faster if the bytes of the `values` that change stay in the cache,
         but not if it pushes `deltas`: each of them changes a sum, while few edges change a minimum (R-MAT 22 on an
         H200, with all values in the cache: 37 to 46 G edges/s; docs/results/gpu.md).
         """
         push = self.push_cached if values <= self.cache and not deltas else self.push
-        return edges / self.gpu + streamed / self.link, edges / push + far / self.far
+        return edges / self.gpu + streamed / self.link, edges / push + far
 
 
 EXPECTED = Costs()

@@ -433,7 +433,7 @@ def copied_bytes(call: Call, there: OnDevice) -> float:
     """Bytes of edges that all iterations get from host memory, those that a push reads there as a multiple.
 
     Each pull of all edges copies those that are not in the GPU's memory. A push reads the lists of active vertices, and
-    the link moves `Costs.link` / `Costs.far` times as many bytes as a push reads in the same time.
+    the link moves `Costs.link` / `Costs.far_rate` times as many bytes as a push reads in the same time.
     """
     passes, streamed = call.work / max(call.edges, 1), there.streamed(call)
     if call.in_place:
@@ -442,7 +442,8 @@ def copied_bytes(call: Call, there: OnDevice) -> float:
         return passes * streamed
     has_out_edges = there.staying(call) >= call.whole_bytes
     far = 0.0 if has_out_edges else call.edges * call.out_edge_bytes if call.out_edge_bytes else streamed
-    return call.past.pulls * streamed + call.past.pushed * far * COSTS.link / COSTS.far
+    slower = COSTS.link / COSTS.far_rate(call.edges, call.vertices, call.encoding)
+    return call.past.pulls * streamed + call.past.pushed * far * slower
 
 
 def gpu_steps(call: Call) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+from ..codec.arrays import RAW
 from ..executor.costs import EXPECTED
 from ..executor.far_lists import FarLists
 from ..executor.gpu.header import CHAIN_LENGTH, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS
@@ -44,7 +45,8 @@ def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) 
 def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float]:
     """What a pull of all edges of a GPU with these pages, and a push along them, are expected to take."""
     far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
-    return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far, deltas)
+    rate = EXPECTED.far_rate(residency.edges, residency.vertices, RAW)
+    return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far / rate, deltas)
 
 
 def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:

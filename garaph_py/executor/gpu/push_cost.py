@@ -7,6 +7,7 @@ from ...native.threads import available_cores
 from ..costs import EXPECTED
 from ..far_lists import FarLists
 from ..modes import ZERO_COPY
+from .mapped import MappedEdges
 from .placed import Placement
 
 
@@ -28,7 +29,21 @@ def seconds(placed: Placement) -> tuple[float, float]:
     residency, m = placed.residency, placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     streamed_bytes, values = streamed * placed.edges.arrays.width, placed.memory.arrays["values"]
-    return EXPECTED.seconds_of(m, values, streamed_bytes, m * far_bytes(placed), placed.keeps_sums)
+    return EXPECTED.seconds_of(m, values, streamed_bytes, far_seconds(placed), placed.keeps_sums)
+
+
+def far_seconds(placed: Placement) -> float:
+    """The time in which a push along all edges reads those in host memory."""
+    mapped, residency = far_mapped(placed), placed.residency
+    if mapped is None:
+        return 0.0
+    rate = EXPECTED.far_rate(residency.edges, residency.vertices, mapped.layout.encoding)
+    return residency.edges * far_bytes(placed) / rate
+
+
+def far_mapped(placed: Placement) -> MappedEdges | None:
+    """The lists along which pushes go in host memory."""
+    return placed.mapped if placed.out_edges is None else placed.out_edges.mapped
 
 
 def far_edges(placed: Placement) -> int:
@@ -48,7 +63,7 @@ MOST_WRITERS = 16
 
 def far_lists(placed: Placement, threads: int | None) -> FarLists | None:
     """The lists in host memory, if the host may write edge lists instead, on `threads` or all available cores."""
-    mapped = placed.mapped if placed.out_edges is None else placed.out_edges.mapped
+    mapped = far_mapped(placed)
     if placed.listed is None or placed.on_disk or mapped is None:
         return None
     share, writers = (
@@ -60,5 +75,5 @@ def far_lists(placed: Placement, threads: int | None) -> FarLists | None:
 
 def far_bytes(placed: Placement) -> float:
     """Bytes that a push reads in host memory for each edge that it follows, on the average."""
-    mapped = placed.mapped if placed.out_edges is None else placed.out_edges.mapped
+    mapped = far_mapped(placed)
     return 0.0 if mapped is None else far_edges(placed) / max(placed.residency.edges, 1) * mapped.layout.width

@@ -99,6 +99,11 @@ class Residency:
         return sum(page.edges for page in self.pages)
 
     @property
+    def vertices(self) -> int:
+        """The vertices of all pages."""
+        return sum(page.vertices for page in self.pages)
+
+    @property
     def numbers(self) -> range:
         """The numbers of the resident pages."""
         return range(self.first, self.first + self.resident)
