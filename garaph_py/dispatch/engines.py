@@ -33,7 +33,7 @@ from ..executor.gpu.settings import (
 from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
 from ..system.user_files import class_in_file
-from .hytgraph import ALPHA, BETA, COMBINED, HYBRID, by_change, choose_transfers, combine_tasks
+from .hytgraph import ALPHA, BETA, COMBINED, HYBRID, by_change, choose_transfers, combine_tasks, cut_last
 from .observation import Observation
 from .policy import POLICIES, AutoPolicy, Policy, check_flags
 
@@ -246,7 +246,7 @@ class HyTGraph(ListPolicy):
     partition_bytes : int
         Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
     combine : bool
-        A task copies up to four adjacent partitions (section V-B). False: one.
+        A task copies up to four adjacent partitions (section V-B), the last ones of a superstep one. False: all one.
     recompute : bool
         What is copied is processed once more, for vertices that have changed since (section VI-A), in asynchronous
         runs; and if vertices push deltas, these are applied after each task.
@@ -328,7 +328,7 @@ class HyTGraph(ListPolicy):
     def plan(self, counts: PartitionCounts) -> list[TransferTask]:
         """The tasks of a superstep, in their order (Algorithm 1)."""
         tasks = combine_tasks(choose_transfers(counts, self.ways, self.alpha, self.beta), self.combined)
-        return by_change(tasks, counts) if self.priority else tasks
+        return cut_last(by_change(tasks, counts) if self.priority else tasks)
 
 
 SUFFIX = ".py"

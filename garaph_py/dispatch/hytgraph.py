@@ -122,7 +122,19 @@ def by_change(tasks: list[TransferTask], counts: PartitionCounts) -> list[Transf
     """
     if counts.change is None:
         return tasks
-    change = counts.change
+    change: list[float] = counts.change.tolist()
     copies = [task for task in tasks if task.transfer == COPIED]
-    copies.sort(key=lambda task: -float(change[list(task.partitions)].sum()))
+    copies.sort(key=lambda task: -sum(change[number] for number in task.partitions))
     return copies + [task for task in tasks if task.transfer != COPIED]
+
+
+def cut_last(tasks: list[TransferTask]) -> list[TransferTask]:
+    """The same tasks, the last of which that copies is one for each partition.
+
+    Nothing is copied while kernels process what the last copy has brought, so that should be little.
+    """
+    copies = sum(task.transfer == COPIED for task in tasks)
+    if not copies:
+        return tasks
+    single = [TransferTask(COPIED, (number,)) for number in tasks[copies - 1].partitions]
+    return tasks[: copies - 1] + single + tasks[copies:]

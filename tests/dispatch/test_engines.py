@@ -219,17 +219,18 @@ def test_how_hytgraph_transfers_partitions(engine, where, ways, combined):
 
 
 def test_a_plan_combines_copies_and_orders_them():
-    """Five partitions with all edges active, of which a copy is the cheapest way; the last changes most."""
+    """Nine partitions with all edges active, of which a copy is the cheapest way; the last changes most."""
     counts = PartitionCounts(
-        *(np.full(5, one) for one in (1 << 20, 1 << 15, 1 << 20, 1 << 16)), 4, np.array([1, 1, 1, 1, 9], np.float32)
+        *(np.full(9, one) for one in (1 << 20, 1 << 15, 1 << 20, 1 << 16)), 4, np.append(np.ones(8, np.float32), 9)
     )
     plans = {
         (combine, priority): [task.partitions for task in gp.HyTGraph(combine=combine, priority=priority).plan(counts)]
         for combine in (True, False) for priority in (True, False)
     }  # fmt: skip
+    single = [(k,) for k in range(8)]
     assert plans == {
-        (True, True): [(4,), (0, 1, 2, 3)], (True, False): [(0, 1, 2, 3), (4,)],
-        (False, True): [(4,), (0,), (1,), (2,), (3,)], (False, False): [(0,), (1,), (2,), (3,), (4,)],
+        (True, True): [(8,), (0, 1, 2, 3), *single[4:]], (True, False): [(0, 1, 2, 3), (4, 5, 6, 7), (8,)],
+        (False, True): [(8,), *single], (False, False): [*single, (8,)],
     }  # fmt: skip
     assert {task.transfer for task in gp.HyTGraph("compacted").plan(counts)} == {COMPACTED}
 

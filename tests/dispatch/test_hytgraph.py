@@ -16,6 +16,7 @@ from garaph_py.dispatch.hytgraph import (
     compaction_costs,
     copy_costs,
     count_partitions,
+    cut_last,
     zero_copy_costs,
 )
 from garaph_py.executor.modes import COMPACTED, COPIED, ZERO_COPY
@@ -110,6 +111,16 @@ def test_tasks_copy_up_to_four_adjacent_partitions():
         (COPIED, (0, 1, 2, 3)), (COPIED, (4, 5, 6, 7)), (COPIED, (8,)), (COPIED, (10,)), (COPIED, (13,)),
         (ZERO_COPY, (11, 14)), (COMPACTED, (12,)),
     ]  # fmt: skip
+
+
+def test_the_last_copies_are_single():
+    """Nothing is copied while kernels process the last one."""
+    before = [TransferTask(COPIED, (4, 5, 6, 7)), TransferTask(COPIED, (0, 1, 2))]
+    after = [TransferTask(ZERO_COPY, (3, 8)), TransferTask(COMPACTED, (9,))]
+    single = [TransferTask(COPIED, (k,)) for k in (0, 1, 2)]
+    assert cut_last(before + after) == [before[0], *single, *after]
+    assert cut_last(after) == after
+    assert cut_last([]) == []
 
 
 @given(st.lists(st.sampled_from([COPIED, ZERO_COPY, COMPACTED, None]), max_size=40))

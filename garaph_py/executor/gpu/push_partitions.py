@@ -148,15 +148,16 @@ class Superstep:
         relaxation all are listed, because the places of the queue then have copies of what vertices push.
         """
         looks = self.how.looks_at_all and (self.pushes_deltas or not self.is_synchronous)
-        parts, place, piece = list[Part](), 0, 0
+        active, every, followed = counts.active_vertices.tolist(), counts.edges.tolist(), counts.active_edges.tolist()
+        cut, compacted, parts, place, piece = counted["pieces"].tolist(), counts.compacted_bytes, list[Part](), 0, 0
         for task in tasks:
             is_listed = task.transfer not in WHOLE or not looks
-            for group in self.buffers.groups(task, counts.compacted_bytes):
-                vertices = int(counts.active_vertices[group].sum()) if is_listed else 0
-                pieces = int(counted["pieces"][group].sum())
+            for group in self.buffers.groups(task, compacted):
+                vertices = sum(active[k] for k in group) if is_listed else 0
+                pieces = sum(cut[k] for k in group)
                 if task.transfer in WHOLE:  # kernels may look for those that have changed, and leave other pieces
-                    pieces = 3 * int(counts.edges[group].sum()) // PIECE
-                room, edges = (piece, piece + pieces), int(counts.active_edges[group].sum())
+                    pieces = 3 * sum(every[k] for k in group) // PIECE
+                room, edges = (piece, piece + pieces), sum(followed[k] for k in group)
                 places = place, place + vertices
                 parts.append(Part(len(parts), task.transfer, tuple(group), is_listed, places, room, edges))
                 place, piece = place + vertices, piece + pieces
@@ -309,15 +310,17 @@ class Superstep:
         Bytes that kernels read in host memory are those of the sectors that hold lists.
         """
         ways = {number: task.transfer for task in tasks for number in task.partitions}
-        moved = {COPIED: counts.edges * counts.edge_bytes, COMPACTED: counts.compacted_bytes}
+        moved = {way: counted["sectors"].astype(np.int64) * SECTOR for way in ways.values()}
+        moved |= {COPIED: counts.edges * counts.edge_bytes, COMPACTED: counts.compacted_bytes}
         moved[RESIDENT] = np.zeros_like(counts.edges)
-        requested, results = counted["sectors"].astype(np.int64) * SECTOR, list[PageResult]()
+        how = {way: (PageDecision(PUSH, GPU, way), nbytes.tolist()) for way, nbytes in moved.items()}
+        results = list[PageResult]()
         for number, edges in enumerate(counts.active_edges.tolist()):
-            if (way := ways.get(number)) is None:
+            if number in ways:
+                decision, nbytes = how[ways[number]]
+                results.append(PageResult(edges, 0, 0, 0, None, to_device=nbytes[number], how=decision))
+            else:
                 results.append(PageResult(0, 0, 0, 0, None, skipped=True))
-                continue
-            nbytes, how = int(moved.get(way, requested)[number]), PageDecision(PUSH, GPU, way)
-            results.append(PageResult(edges, 0, 0, 0, None, to_device=nbytes, how=how))
         tallies = self.launches.read_tallies()
         first = next((result for result in results if not result.skipped), results[0])
         first.active = first.changeable = int(tallies["active"].sum())
