@@ -374,6 +374,7 @@ class SimulatedGpu:
             gpu=lambda page: work.seconds(self.workload.gpu_edges(page), 0, size) + work.page,
             link_beside_cpu=self.link.beside_cpu,
             launch=work.launch if self.residency.elsewhere else 0.0,
+            waits=not self.workload.is_pinned,
         )
 
     def costs_alone(self) -> PageCosts:

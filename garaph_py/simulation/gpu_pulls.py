@@ -199,19 +199,18 @@ def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 def with_unpinned(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the rate of copies from memory that is not pinned: the median over pulls that make such copies.
 
-    Twice, because the second time these copies, and not the launches, take the simulated time.
+    The thread waits for these copies, so what a pull takes longer than simulated is their time.
     """
+    assert machine.link is not None
     pulls = [run for run in pulling(runs) if not run.workload.is_pinned]
-    for _ in range(2):
-        assert machine.link is not None
-        rate, rates = machine.link.rate(False), list[float]()
-        for _, row, seconds in copies_of(machine, pulls):
-            left = row["seconds"] - (seconds - row["to_device"] / rate)
-            rates += [row["to_device"] / left] * (left > 0)
-        if rates:
-            unpinned = min(float(np.median(rates)), machine.link.to_device)
-            machine = replace(machine, link=replace(machine.link, unpinned=unpinned))
-    return machine
+    rate, rates = machine.link.rate(False), list[float]()
+    for _, row, seconds in copies_of(machine, pulls):
+        left = row["seconds"] - (seconds - row["to_device"] / rate)
+        rates += [row["to_device"] / left] * (left > 0)
+    if not rates:
+        return machine
+    unpinned = min(float(np.median(rates)), machine.link.to_device)
+    return replace(machine, link=replace(machine.link, unpinned=unpinned))
 
 
 def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:

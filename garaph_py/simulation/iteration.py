@@ -50,6 +50,8 @@ class PageCosts:
         Seconds to hand a stolen page to the CPU; the CPU's measured rate does not include them.
     launch : float
         Seconds that the GPU's thread takes to launch a page, beside the CPU's thread.
+    waits : bool
+        The GPU's thread waits for each copy: the memory is not pinned, so the driver copies it in this thread.
     """
 
     cpu: Callable[[Page], float]
@@ -62,6 +64,7 @@ class PageCosts:
     staging: float = 0.0
     handover: float = 0.0
     launch: float = 0.0
+    waits: bool = False
 
 
 @dataclass
@@ -144,6 +147,8 @@ class IterationModel:
             if action is COPY_AND_LAUNCH:
                 self._clock.sleep(self.costs.launch)
                 self._copy(page, buffer)
+                if self.costs.waits:
+                    self._clock.wait(partial(getattr, buffer, "is_copied"))
             elif action is LAUNCH:
                 self._clock.sleep(self.costs.launch)
                 self._gpu.launch(page, buffer)

@@ -22,6 +22,7 @@ from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TIL
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
+from garaph_py.simulation import workload as workloads
 from garaph_py.simulation.demand import expected_pages, notified_vertices
 from garaph_py.simulation.machine import UNPINNED_SHARE, Disks, Link, UnitCost, WorkCost
 from garaph_py.simulation.spec import read_spec
@@ -30,6 +31,15 @@ from tests.support.command import garaph
 from tests.support.simulated import EVERYBODY, KNOWN, LABELS, MACHINE, SMALL, SPEC, SUMS, how, workload
 
 SPECS = Path(__file__).parents[2] / "scripts" / "simulations"
+
+
+pinned = pytest.mark.usefixtures("edges_are_pinned")
+
+
+@pytest.fixture
+def edges_are_pinned(monkeypatch):
+    """Even those of the small graphs here."""
+    monkeypatch.setattr(workloads, "OWN_PAGES", 0)
 
 
 def by_number(owners):
@@ -84,12 +94,21 @@ def test_what_stays_is_copied_once():
     assert done.iterations[1].seconds == 2.0  # kernels 0.5 s each
 
 
+@pinned
 def test_the_gpu_s_thread_launches_each_page_unless_all_stay():
     launching = replace(SMALL.work[1], launch=2.0)
     machine = replace(SMALL, work=(SMALL.work[0], launching))
     stay, most = (simulate(workload(activities=[EVERYBODY] * 2), machine, how(GPU), room=room) for room in (4096, 3072))
     assert stay.iterations[1].seconds == 2.0  # as without launches
     assert most.iterations[1].seconds == 4 * 2.0 + 0.5  # the last launch, and its kernel
+
+
+@pytest.mark.parametrize(("bound", "seconds"), [(0, 4 * 2.0 + 1.0 + 0.5), (1 << 25, 4 * (2.0 + 1.0) + 0.5)])
+def test_the_thread_waits_for_copies_from_memory_that_is_not_pinned(monkeypatch, bound, seconds):
+    """It launches a page in 2 s, and a copy takes 1 s; the last kernel takes 0.5 s."""
+    monkeypatch.setattr(workloads, "OWN_PAGES", bound)
+    launching = replace(SMALL, work=(SMALL.work[0], replace(SMALL.work[1], launch=2.0)))
+    assert simulate(workload(), launching, how(GPU), room=2048).seconds == seconds
 
 
 def test_copies_from_memory_that_is_not_pinned_are_slower():
@@ -120,6 +139,7 @@ def test_both_by_hand():
     assert done.seconds == 4.0
 
 
+@pinned
 def test_a_page_that_the_cpu_takes_first_is_not_copied():
     done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how("hybrid", "garaph:keep=yes"), room=8192)
     assert [by_number(owners) for owners in done.owners] == [{0: GPU, 1: GPU, 2: GPU, 3: CPU}] * 2
@@ -149,6 +169,7 @@ def test_iterations_of_the_cpu_beside_a_gpu_cost_what_the_machine_says():
     assert shared.seconds == pytest.approx(2 * alone.seconds)
 
 
+@pinned
 def test_the_cpu_notifies_beside_the_gpu_by_hand():
     work = workload(LABELS, [Activity(8, 256)])
     done = simulate(work, SMALL, how("hybrid", "garaph:hardware=no"), room=2048)
@@ -247,6 +268,7 @@ def test_handing_a_page_to_the_cpu_takes_time():
     assert done.seconds == 5.25
 
 
+@pinned
 @pytest.mark.parametrize(("synchronous", "seconds"), [(True, 4.0), (False, 6.5)])
 def test_values_land_by_hand(synchronous, seconds):
     machine = replace(SMALL, host_copy=128.0)  # 2 s a page
@@ -285,6 +307,7 @@ def test_disks_by_hand():
     assert simulate(workload(on_disks=True), kept, how(CPU)).seconds == 8.0
 
 
+@pinned
 def test_a_slowed_link_by_hand():
     machine = replace(SMALL, link=Link(1024.0, 264.0, beside_cpu=0.5, unpinned=1024.0))
     done = simulate(workload(), machine, how("hybrid", "garaph"), room=2048)
