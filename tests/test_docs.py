@@ -22,15 +22,15 @@ DOCS = ROOT / "docs"
 REFERENCE = "".join(path.read_text() for path in sorted((DOCS / "reference").glob("*.*")))
 CODE = re.compile(r"^```(?:\{code-cell\} )?python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PAGES = [path for path in sorted(DOCS.rglob("*.md")) if CODE.search(path.read_text())]
-MANY_KERNELS = ("many", "programs")
-"""Pages that compile some forty kernels for programs of their own, which takes twice as long as all other pages."""
+OTHERS = ("engines", "many", "memory", "networkx", "programs")
+"""Pages whose code does what tests do too, and compiles up to forty kernels of its own."""
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.full if page.stem in MANY_KERNELS else (), id=page.stem) for page in PAGES],
+    [pytest.param(page, marks=pytest.mark.full if page.stem in OTHERS else (), id=page.stem) for page in PAGES],
 )
 def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""

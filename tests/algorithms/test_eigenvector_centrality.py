@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 import garaph_py as gp
+from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 
 
@@ -94,8 +95,8 @@ def test_no_more_iterations_than_are_allowed(most):
 
 
 @pytest.mark.spread
-@pytest.mark.parametrize("weight", [True, False])
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("weight", mostly_full([True, False], "True"))
+@pytest.mark.parametrize("directed", mostly_full([True, False], "True"))
 def test_first_values(weight, directed):
     rng = np.random.default_rng(3)
     graph = gp.from_edges(*rng.integers(0, 40, (2, 400)), rng.random(400), vertices=range(40), directed=directed)

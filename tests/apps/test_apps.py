@@ -249,7 +249,13 @@ def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("weighted", "personalization"), [(False, None), (True, None), (True, {7: 1})], ids=["plain", "weights", "both"]
+    ("weighted", "personalization"),
+    [
+        pytest.param(False, None, marks=pytest.mark.full),
+        pytest.param(True, None, marks=pytest.mark.full),
+        (True, {7: 1}),
+    ],
+    ids=["plain", "weights", "both"],
 )
 def test_delta_pagerank_is_as_near_as_it_promises(graph_of, flows, weighted, personalization):
     graph = graph_of(flows, weighted=weighted)

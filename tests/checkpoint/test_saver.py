@@ -401,7 +401,7 @@ def interrupted(stored, directory, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_the_command_resumes_what_was_interrupted(stored, directory, monkeypatch, capsys, number):
     ended = interrupted(stored, directory, number)
     assert ended.returncode == 128 + number

@@ -11,6 +11,7 @@ from garaph_py.cluster.prepare import places
 from garaph_py.graph.part import part_of
 from tests.support.local_cluster import conducted
 from tests.support.part_workers import Workers
+from tests.support.programs import Sees
 
 
 @pytest.fixture(scope="module")
@@ -62,31 +63,14 @@ def test_killed_workers_change_no_bit(graph, seed, free_copies, monkeypatch):
     np.testing.assert_array_equal(values, gp.run(gp.apps.PageRank(), graph, options=gp.Options(sync=True)).values)
 
 
-class Weighed(gp.VertexProgram):
-    weight: gp.PerVertex = 1
-    other: gp.PerVertex = 3
-
-    value = np.int64
-    sum = gp.add
-
-    def init(self, weight):
-        return weight
-
-    def gather(self, src):
-        return src % 1009
-
-    def apply(self, acc, weight, other):
-        return acc + weight * other
-
-
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_worker_gets_parameters_of_its_part_alone(graph, dies, monkeypatch):
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
-    program, sizes = Weighed(weight=np.arange(graph.n) % 7), []
+    program, sizes = Sees(root=0, salt=np.arange(graph.n) % 7), []
 
     async def after(address, what):
         if what == "news" and workers.hostings.get(address) is not None:
-            sizes.extend(len(host._run._program.weight) for host in workers.hostings[address]._hosts.values())
+            sizes.extend(len(host._run._program.salt) for host in workers.hostings[address]._hosts.values())
         if dies and what == "news" and len(workers.hostings) == 3:
             workers.kill("worker 1")
             workers.add()

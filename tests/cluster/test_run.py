@@ -88,6 +88,7 @@ def test_the_next_run_over_a_graph_finds_it_in_the_workers(client, monkeypatch):
         np.testing.assert_array_equal(found, gp.run(program, graph).values)
 
 
+@pytest.mark.full
 def test_a_user_s_class_goes_as_source(client):
     graph = gp.from_edges(["a", "b", "c", "a", "d"], ["b", "c", "d", "c", "a"])
     program = Halves(start="c", weight={"b": 3.0})

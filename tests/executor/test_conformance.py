@@ -15,6 +15,7 @@ from garaph_py.executor.protocol import Capabilities
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.pages.queue import PageQueue
 from tests.support import twins
+from tests.support.cases import mostly_full
 from tests.support.executors import IN_ANY_ORDER, KINDS, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after
 from tests.support.threads import at_work
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 PROGRAMS = {"total": Hops(HUB), "quiet": Quiet(HUB)}
 FAR = np.iinfo(np.int64).max
 
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", mostly_full(KINDS, *(name for name in KINDS if "five" not in name)))
 programs = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 

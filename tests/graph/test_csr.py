@@ -91,7 +91,7 @@ def test_arrays_that_do_not_fit_are_copied():
 
 def test_arrays_may_be_read_only_and_are_never_changed(tmp_path):
     np.save(tmp_path / "indices.npy", INDICES)
-    indices, weights = np.load(tmp_path / "indices.npy", mmap_mode="r"), WEIGHTS.copy()
+    indices, weights = np.load(tmp_path / "indices.npy", mmap_mode="r"), WEIGHTS.astype(np.int32)
     weights.flags.writeable = False
     graph = gp.from_csr(INDPTR, indices, weights)
     assert gp.run(gp.apps.SSSP(0), graph, options=gp.Options(mode="push")).values.tolist() == [0, 1, 2]

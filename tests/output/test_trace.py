@@ -165,7 +165,7 @@ def test_nothing_half_written_is_left(
     assert os.listdir(tmp_path) == ["file"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_spans_are_in_the_time_of_the_run(graph: gp.Graph, tmp_path: Path) -> None:
     before = time.perf_counter()
     run_with(Program(), graph, iterations=2, threads=2, trace=tmp_path / "t", report=tmp_path / "r")

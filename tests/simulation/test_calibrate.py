@@ -25,7 +25,7 @@ from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
 from ..support.runs import run_with
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_calibration_finds_the_machine_again():
     measured = [
         recorded(scale, traits, device, 0.25)

@@ -35,7 +35,7 @@ def test_copies_and_the_first_iteration_have_costs_of_their_own():
         assert simulate(run.workload, machine, run.options, run.room).seconds == pytest.approx(run.seconds, rel=0.05)
 
 
-@pytest.mark.parametrize("launch", [0.0, 7e-5])
+@pytest.mark.parametrize("launch", [pytest.param(0.0, marks=pytest.mark.full), 7e-5])
 def test_launches_of_pages_are_told_from_their_copies(launch: float) -> None:
     known = launching(launch)
     known = replace(known, link=replace(known.link, copy=2e-5))

@@ -10,7 +10,7 @@ import garaph_py as gp
 from garaph_py.executor.cpu import launch, runs
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, mostly_kept
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, mostly_full, mostly_kept
 
 from ...support.runs import run_with
 
@@ -176,7 +176,7 @@ def test_more_threads_than_edges(graph_of, case, mode):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("mode", mostly_full(MODES[1:], "pull"))
 def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
     class Watched(launch.Partitions):
         def __init__(self, *arguments):

@@ -154,6 +154,7 @@ def test_floats_are_not_pushed_in_deterministic_runs(graph):
             run_with(Influence(), graph, mode=PUSH, **how)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("bytes_a_vertex", "pushes"), [(31, False), (33, True)])
 def test_edges_come_first_where_memory_is_bounded(graph, bytes_a_vertex, pushes):
     vertices = vertex_bytes(bind(Core(), graph), graph, arrays=2)  # and the sums take 4 bytes a vertex

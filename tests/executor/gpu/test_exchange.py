@@ -18,6 +18,7 @@ from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
+from tests.support.cases import mostly_full
 from tests.support.late_gpu import arm_when_initialized
 from tests.support.numpy_gpu import HUB, Eager, Lengths, Quiet, Trails, held_after, memory_for
 from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
@@ -36,7 +37,7 @@ def compared(monkeypatch):
     monkeypatch.setattr(MultiGpuExecutor, "commit", commit_and_compare)
 
 
-@pytest.fixture(params=["undirected", "directed"])
+@pytest.fixture(params=mostly_full(["undirected", "directed"], "undirected"))
 def graph(graph_of, request):
     return graph_of(WEIGHTED, directed=request.param == "directed")
 

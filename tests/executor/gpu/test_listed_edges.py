@@ -101,7 +101,7 @@ def test_a_gpu_reads_no_more_than_the_cpu(device_for, stored):
     assert 0 < own <= 1.05 * others
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_goes_over_the_link(device_for, stored):
     """Eight bytes for each edge that is read, and four for its value."""
     graph, on_disk = stored

@@ -167,7 +167,15 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [{"iterations": 40}, {"check": "finite"}, {"checkpoint": "here"}, {"trace": "t.json"}])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"iterations": 40},
+        {"checkpoint": "here"},
+        pytest.param({"check": "finite"}, marks=pytest.mark.full),
+        pytest.param({"trace": "t.json"}, marks=pytest.mark.full),
+    ],
+)
 def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, program, tmp_path, how):
     driver = device_for(program, graph)
     expected = run_with(program, graph, device="cpu", sync=True, iterations=how.get("iterations"))

@@ -31,7 +31,9 @@ def graph_of(directed):
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(
+    scope="module", params=[True, pytest.param(False, marks=pytest.mark.full)], ids=["directed", "undirected"]
+)
 def graph(request):
     return graph_of(request.param)
 
@@ -88,7 +90,7 @@ def test_packed_lists(device_for):
 def test_a_launch_does_several_supersteps(device_for, graph, monkeypatch, lists):
     """They are those that the host decides on one by one; with 0 lists for a thread, each has its own kernels."""
     monkeypatch.setattr(header, "FEW_LISTS", lists)
-    program = program_of(Weighed, graph)
+    program = program_of(Peeled, graph)
     driver = device_for(program, graph)
     for _ in range(2):  # the second run finds all pages in one piece
         driver.launched.clear()

@@ -40,7 +40,7 @@ PAIRS = [(engine, program) for program in (Quiet(0), Weighed(9)) for engine in E
 PAIRS += [(engine, program) for program in (Lengths(0), Peeled(4)) for engine in WITH_EACH]
 
 
-@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.full)], ids=["directed", "undirected"])
 def graph(request):
     edges = twins.skewed(4, 3000, 12000)
     lengths = np.random.default_rng(7).integers(1, 20, len(edges.sources)).astype(np.int32)

@@ -95,7 +95,7 @@ def test_lists_in_host_memory_are_pushed_from(device_for, monkeypatch):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("directed", [False, True])
 def test_without_room_for_the_lists_a_gpu_pulls(device_for, directed):
     """The host's memory cannot be mapped here."""
@@ -113,7 +113,7 @@ def room_for(graph, share):
     return memory_for(Lengths, graph, share, bind=rows_of)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("gpu_is_faster")
 def test_both_processors_pull(device_for):
     graph = graph_with(False)

@@ -111,6 +111,7 @@ def test_random_files(tmp_path, name, contents):
     read_or_typed_error(tmp_path / name, beginning * (len(contents) % 3 > 0) + contents)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(st.data())

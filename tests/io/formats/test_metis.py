@@ -103,6 +103,7 @@ def test_random_files(tmp_path, contents):
     read_or_typed_error(tmp_path / "g.graph", contents)
 
 
+@pytest.mark.full
 @HOSTILE
 @given(st.data())
 def test_changed_files(tmp_path, data):
