@@ -1,19 +1,20 @@
 """How large a graph fits a small GPU? Runs over billions of edges, within a budget of device memory.
 
     python scripts/bench_large.py --scale 25 --edge-factor 82 --gpu-memory 11GiB [--gpus 1 2] [--programs PageRank ...]
-        [--encoding packed] [--iterations 10] [--verify] [--dir DIR]
+        [--encoding packed] [--order degree] [--iterations 10] [--verify] [--dir DIR] [--save FOLDER]
 
 The graph is a symmetric R-MAT graph. With packed edges its vertices are in degree order, and it is generated out of
 core into a graph directory in `--dir`, which is removed once the graph is in memory: 5.5 billion stored edges take
-about 8 GB there. With raw edges it has the generator's order, in which vertices with small numbers have the most edges,
-and is generated in memory, without a file: so 8.7 billion edges (edge factor 129) fit 125 GiB with lengths. Prints a
+about 8 GB there. With raw edges, or `--order given`, it has the generator's order, in which vertices with small numbers
+have the most edges, and is generated in memory, without a file: so 8.7 billion edges (edge factor 129) fit 125 GiB with
+lengths. With --save, the graph of the last program goes to FOLDER/graph, where bench_scale.py finds it. Prints a
 Markdown table with a row for each number of GPUs, each of which may use so much memory. BFS begins at the vertex with
 the most edges, and so does SSSP. The lengths of SSSP are made in memory, from 1 to 255, by a hash of both ends; packed,
 they take a byte, and raw four. PageRank does so many `--iterations`.
 "iterations, ms" is the sum of all iterations of the median of five warm calls, with the mode of each if there are few;
 "call, ms" is such a call as a whole, and "first, s" the first call, with nothing of the graph on the GPU. The answers
 of all rows of a program are compared. With --verify, those of the first rows are then checked along all edges
-(scale_checks.py); it needs those of all programs but SSSP.
+(scale_checks.py); it needs those of all programs but SSSP, or of SSSP alone.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from garaph_py.system.sizes import parse_bytes
 
 REPEATS = 5
 ENCODINGS = "packed", "raw"
+ORDERS = "degree", "given"
 PROGRAMS = "PageRank", "BFS", "ConnectedComponents", "SSSP"
 LENGTHS = 255
 """How many lengths there are, from 1 on."""
@@ -61,16 +63,19 @@ def main() -> None:
     parser.add_argument("--gpus", nargs="+", type=int, default=[1])
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
     parser.add_argument("--encoding", choices=ENCODINGS, default="packed")
+    parser.add_argument("--order", choices=ORDERS, default="degree")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--dir", type=Path)
+    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
-    if options.encoding == "raw":
+    if options.encoding == "raw" or options.order == "given":
         graph = undirected(random_rmat(options.scale, options.edge_factor, permute=False))
+        graph = graph.packed() if options.encoding == "packed" else graph
     else:
         graph = in_degree_order(random_rmat(options.scale, options.edge_factor), options.dir)
-    print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n")
+    print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n", flush=True)
     heads = "GPUs | bytes per edge | edges that stay | iterations | iterations, ms | call, ms | first, s"
     print(f"| program | {heads} |\n{'|---' * 8}|")
     source = hub(graph)
@@ -89,7 +94,12 @@ def main() -> None:
             result = run(graph, *programs[name], options.gpu_memory, count)
             check(result, answers.setdefault(name, result))
     if options.verify:
-        print(f"\nright: {verified(graph, answers, options.iterations)}")
+        print(f"\nright: {verified(graph, answers, options.iterations)}", flush=True)
+    if options.save:
+        graph.release()
+        started = time.perf_counter()
+        gp.save(graph, options.save / "graph", encoding=options.encoding)
+        print(f"saved in {time.perf_counter() - started:.0f} s")
 
 
 def in_degree_order(edges: RandomEdges, folder: Path | None) -> gp.Graph:
