@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 import garaph_py as gp
+from tests.support.cases import mostly_full
 
 pytestmark = pytest.mark.slow
 
@@ -17,13 +18,15 @@ FOUND = [
     for example in doctest.DocTestFinder().find(item, name, module=inspect.getmodule(item), globs={"gp": gp})
     if example.examples
 ]
+KERNELS = "PenalizedHittingProbability"
+"""An example for which kernels are compiled that no other test needs."""
 
 
 def test_the_programs_the_algorithms_and_the_answer_have_examples():
     assert {*gp.apps.__all__, *gp.algorithms.__all__, "Result"} <= {example.name for example in FOUND}
 
 
-@pytest.mark.parametrize("example", FOUND, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", mostly_full(FOUND, *(it.name for it in FOUND if it.name != KERNELS)))
 def test_an_example_gives_what_it_says(example):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0

@@ -458,7 +458,7 @@ def test_what_is_asked_for_must_make_sense(graph, directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [errno.ENOSPC, None], ids=["ENOSPC", "short"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, pytest.param(None, marks=pytest.mark.full)], ids=["ENOSPC", "short"])
 def test_every_call_that_fails(graph_of, directory, monkeypatch, number):
     """For every k, the k-th call of a run fails; the run that goes on after it, or after its death, has the answer."""
     graph, program = graph_of(twins.skewed(3, 300, 1200), directed=False), gp.apps.ConnectedComponents()

@@ -37,7 +37,9 @@ def run(workers, parts, heard=lambda superstep, reports: None, needs=0):
     return asyncio.run(asyncio.wait_for(work(), 60))
 
 
-@pytest.mark.parametrize(("workers", "parts"), [(1, 3), (3, 5), pytest.param(2, 2, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("workers", "parts"), [(1, 3), *(pytest.param(k, m, marks=pytest.mark.full) for k, m in ((2, 2), (3, 5)))]
+)
 def test_parts_find_the_answer_together(workers, parts):
     expected, steps = least(N, SOURCES, TARGETS)
     answer, conductor = run(LocalWorkers(workers), parts)

@@ -9,6 +9,7 @@ from garaph_py.cluster.cuts import cut
 from garaph_py.cluster.mirrors import mirror_counts
 from garaph_py.cluster.prepare import places
 from garaph_py.graph.part import part_of
+from tests.support.cases import mostly_full
 from tests.support.local_cluster import conducted
 from tests.support.part_workers import Workers
 from tests.support.programs import Sees
@@ -63,7 +64,7 @@ def test_killed_workers_change_no_bit(graph, seed, free_copies, monkeypatch):
     np.testing.assert_array_equal(values, gp.run(gp.apps.PageRank(), graph, options=gp.Options(sync=True)).values)
 
 
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("dies", mostly_full([False, True], "True"))
 def test_a_worker_gets_parameters_of_its_part_alone(graph, dies, monkeypatch):
     monkeypatch.setattr(client_module, "ALIVE_SECONDS", 0.02)
     program, sizes = Sees(root=0, salt=np.arange(graph.n) % 7), []

@@ -99,7 +99,7 @@ def on_gpu(device_for, interpreting, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("device", mostly_full(["gpu", "hybrid"], "gpu"))
 def test_a_gpu_keeps_what_runs_hand_over(on_gpu, graphs, device):
     program, expected = CASES["flow"]
     for iterations in 0, 1, 3:

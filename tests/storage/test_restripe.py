@@ -89,7 +89,9 @@ def test_disks_come_and_go(tmp_path, encoding):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("old", "new", "then"), [("a.", "ab", "c"), (".", "b", ".")])
+@pytest.mark.parametrize(
+    ("old", "new", "then"), [pytest.param("a.", "ab", "c", marks=pytest.mark.full), (".", "b", ".")]
+)
 def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch, old, new, then):
     """The graph is on its old disks or on its new ones; the next run removes all other files from all disks."""
     stored_on(tmp_path / "whole", old)

@@ -62,7 +62,13 @@ class Real(Steps):
 
 @pytest.mark.parametrize(
     ("program", "is_read_once"),
-    [(Steps(), True), (Steps(40), False), (Labels(40), False), (Before(), False), (Real(), False)],
+    [
+        (Steps(), True),
+        (Steps(40), False),
+        (Labels(40), False),
+        (Before(), False),
+        pytest.param(Real(), False, marks=pytest.mark.full),
+    ],
     ids=["steps", "steps from many", "labels", "before", "floats"],
 )
 @pytest.mark.parametrize("encoding", mostly_full(["raw", "packed"], "raw"))

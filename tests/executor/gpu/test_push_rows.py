@@ -137,7 +137,7 @@ def test_a_gpu_pulls_rows_of_edges_on_disk(device_for, tmp_path):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("left", [1, 4, 9, 20])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_failing_device_costs_no_answer(device_for, monkeypatch, directed, left):
