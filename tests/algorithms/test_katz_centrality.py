@@ -72,7 +72,7 @@ def test_bad_arguments():
         gp.algorithms.katz_centrality(nx.path_graph(3))
 
 
-@pytest.mark.parametrize("weight", mostly_full([True, False], "False"))
+@pytest.mark.parametrize("weight", mostly_full([True, False], "True"))
 def test_first_values(weight):
     rng = np.random.default_rng(3)
     graph = gp.from_edges(*rng.integers(0, 40, (2, 200)), rng.random(200), vertices=range(40))

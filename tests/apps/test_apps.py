@@ -83,7 +83,7 @@ def test_heat_settles_where_scipy_says(graph_of, network):
     np.testing.assert_allclose(gp.run(program, graph_of(network)).values, expected, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_circuit_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)

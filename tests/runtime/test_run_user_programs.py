@@ -42,7 +42,7 @@ class WaitingOnly(gp.apps.BFS):
         return old != self.identity
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("threads", [1, 7])
 def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)

@@ -129,7 +129,7 @@ class Hops(Quiet):
 def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
     steps = [(0, 5000)] * 5000 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
-    edges = twins.Edges(24000, *np.array(steps).T)
+    edges = twins.Edges(24000, *np.array(steps).T, np.ones(len(steps), np.int32))
     run = gp.run(Hops(), graph_of(edges))
     assert PULL in {i.mode for i in run.stats.iterations}
     assert run.values[[5000, 100, 50]].tolist() == [1, 2, 3]
