@@ -231,7 +231,8 @@ class ArgumentTable:
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""
         if type(value) is int:
-            if self.held[k] == value:
+            held = self.held[k]
+            if type(held) is int and held == value:
                 return
             self.held[k] = value
         else:

@@ -103,7 +103,9 @@ class Guards:
 
 def arrays_of(table: kernel.ArgumentTable, k: int) -> Iterator[tuple[int, int, int, bool]]:
     """The arrays that call `k` of the table gets: begin, end, which argument, and whether it may be written to."""
-    for argument, held in enumerate(table.held):
+    for argument, (held, plain) in enumerate(zip(table.held, table.kernel.plain, strict=True)):
+        if plain is not np.ndarray:
+            continue
         begin = int(table.words[k, argument])
         if isinstance(held, np.ndarray):
             yield begin, begin + held.nbytes, argument, held.flags.writeable

@@ -50,6 +50,7 @@ def test_a_table_that_is_filled_again_reads_what_was_put_last():
     fixed.flags.writeable = False
     for array, expected in (fixed, [3, 4]), (fixed, [3, 4]), (numbers, [5, 6]), (fixed, [3, 4]):
         assert written(kernel.PerCall(rows), array) == [[0, 0], [0, 0], expected]
+    assert written(one, 7) == [[7, 0], [0, 0], [0, 0]]  # one number after one for each call
     assert written(rows, 7.5) == [[0, 0], [0, 0], [7.5, 0]]
     starts = np.array([0, 1])
     by_start = kernel.From(one, starts)
