@@ -35,4 +35,4 @@ def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None,
 def readable(total: npt.NDArray[Any]) -> object:
     """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
     names = total.dtype.names
-    return SimpleNamespace(**{name: total[name][0] for name in names}) if names else total[0].item()
+    return SimpleNamespace(**dict(zip(names, total[0], strict=True))) if names else total[0].item()

@@ -20,7 +20,7 @@ class Partitions:
     cuts : ndarray of int64, shape (count, 2)
         The vertices of `heads` and `tails`; -1 where the bound cuts none.
     sums : ndarray, shape (count, 64)
-        Room for the sums of 64 neighbouring vertices.
+        Room for the sums of 64 neighbouring vertices; `accumulators` is this array as a kernel's argument.
     counts : ndarray of int64, shape (count + 1, 4)
         Edges visited, vertices activated, their out-edges, and how many of them may change again. The last row belongs
         to `merge_partial_sums`.
@@ -33,6 +33,7 @@ class Partitions:
     def __init__(self, count: int, bound: BoundProgram) -> None:
         self.heads, self.tails = np.empty((2, count), bound.accumulator)
         self.sums = np.empty((count, 64), bound.accumulator)
+        self.accumulators = PerCall(self.sums)
         self.cuts, self.counts = np.empty((count, 2), np.int64), np.zeros((count + 1, 4), np.int64)
         self.partials = np.zeros(count, partial_dtype(bound.total))
         self.arguments = {

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK, WORD
-from ...native import PerCall, no_unroll, prefetch
+from ...native import no_unroll, prefetch
 from ...pages.layout import Page
 from ...pages.source import PageEdges
 from ..modes import NOTIFY_PULL, PULL
@@ -462,7 +462,7 @@ class Pull:
             if "shared" in kernels[0].places:
                 span["shared"] = self._shared
             if not self.reads_active_only(state):
-                span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
+                span["accumulators"] = self._launch.partitions(len(first_edge)).accumulators
                 span["nearby"] = int(has_nearby_sources(self._arrays))
             return Task(*kernels, len(first_edge), span)
         first, last = page.first_vertex, page.last_vertex
