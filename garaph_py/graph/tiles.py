@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..native import Kernel, PerCall, prefetch
 from ..native.threads import ThreadPool
-from ..system.memory import enough_memory
+from ..system.memory import enough_memory, on_own_pages
 
 Array = npt.NDArray[Any]
 BITS = 16
@@ -42,6 +42,9 @@ LANES = 4
 """Counters for each block of destinations, used in turn: an addition need not wait for the one before it."""
 AHEAD = 32
 """How many places ahead of an edge the memory is prefetched that it is written to: two cache lines."""
+MANY_THREADS = 8
+"""Threads from which on tiles are made in small pages of memory: a number between 2, with which that took 1.3 to 1.5 of
+the time, and 16, with which it took 0.81 (docs/results/cpu.md, "Making tiles")."""
 Lists = Iterable[tuple[int, int, Array, Array | None]]
 """Out-edges in parts. Each part is ``(first, last, targets, values)`` for the vertices [first, last); the values may be
 None."""
@@ -200,14 +203,19 @@ def make_tiles(
     bits = granule_bits_of(bounds)
     with enough_memory("tiles"):
         block_of = np.repeat(np.arange(rows, dtype=np.uint32), -(-np.diff(bounds) >> bits))
-        edges = np.empty(m, np.uint32)
-        values = None if dtype is None else np.empty(m, dtype)
+        edges = room(m, np.dtype(np.uint32), pool)
+        values = None if dtype is None else room(m, dtype, pool)
         blocks, starts, cursor = places(pieces, counted(offsets, pieces, lists, block_of, rows, bits, pool))
     for first, last, targets, given in lists(dtype is not None):
         parts, own = pieces_of(first, last, pieces, cursor)
         where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], bits, block_of, bounds
         pool.launch(place.rows(len(own), *where, PerCall(own), edges, bits_of(values)))
     return Tiles(blocks, bounds, starts, edges, values)
+
+
+def room(length: int, dtype: np.dtype[Any], pool: ThreadPool) -> Array:
+    """New memory for the edges of tiles, or for their values: in small pages if the pool has many threads."""
+    return on_own_pages(length, dtype, sparse=True) if pool.size >= MANY_THREADS else np.empty(length, dtype)
 
 
 def counted(

@@ -454,8 +454,8 @@ def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
     ("program", "given", "memory", "makes"),
     [
         (gp.apps.PageRank(weighted=False), {}, 1 << 30, True),
-        (gp.apps.PageRank(weighted=False), {"iterations": 7}, 1 << 30, True),
-        (gp.apps.PageRank(weighted=False), {"iterations": 6}, 1 << 30, False),
+        (gp.apps.PageRank(weighted=False), {"iterations": 5}, 1 << 30, True),
+        (gp.apps.PageRank(weighted=False), {"iterations": 4}, 1 << 30, False),
         (gp.apps.PageRank(weighted=False), {"deterministic": True}, 1 << 30, False),
         (gp.apps.PageRank(weighted=False), {"threads": 64}, 1 << 30, False),  # one thread would have most work
         (gp.apps.PageRank(weighted=False), {"sync": False}, 1 << 30, False),

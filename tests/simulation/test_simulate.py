@@ -147,8 +147,8 @@ def test_a_page_that_the_cpu_takes_first_is_not_copied():
 
 
 @pytest.mark.parametrize(("engine", "device", "iterations", "edges", "mode"), [
-    ("auto", CPU, 7, 1 << 24, PULL_TILED), ("auto", CPU, 6, 1 << 24, PULL), ("auto", CPU, 7, (1 << 24) - 1, PULL),
-    ("garaph", CPU, 7, 1 << 24, PULL), ("auto", GPU, 7, 1 << 24, PULL),
+    ("auto", CPU, 5, 1 << 24, PULL_TILED), ("auto", CPU, 4, 1 << 24, PULL), ("auto", CPU, 5, (1 << 24) - 1, PULL),
+    ("garaph", CPU, 5, 1 << 24, PULL), ("auto", GPU, 5, 1 << 24, PULL),
 ])  # fmt: skip
 def test_long_runs_over_many_edges_pull_by_tiles(engine, device, iterations, edges, mode):
     every, traits = [Activity(1 << 20, edges)] * iterations, replace(SUMS, tiles=True)

@@ -19,6 +19,7 @@ from garaph_py.native.kernel import address_of
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime import plan as planning
 from garaph_py.runtime.plan import suits_tiles
+from garaph_py.system.memory import on_own_pages
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
 
@@ -106,6 +107,26 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, monkeypatch, weighted
     assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == sorted(
         zip(*(c.tolist() for c in given), strict=True)
     )
+
+
+def test_many_threads_make_the_same_tiles_in_small_pages(graph_of, monkeypatch):
+    small = []
+
+    def noted(length, dtype, sparse=False):
+        small.append((length, dtype.name, sparse))
+        return on_own_pages(length, dtype, sparse)
+
+    monkeypatch.setattr(making_tiles, "on_own_pages", noted)
+    graph = graph_of(twins.skewed(66, N, 20_000, "int32"))
+    made = []
+    for size in 2, making_tiles.MANY_THREADS:
+        with ThreadPool(size) as pool:
+            made.append(tiles_of(graph._arrays, True, None, pool))
+        graph.release()
+        assert len(small) == (2 if size > 2 else 0)
+    assert small == [(graph.m, "uint32", True), (graph.m, "int32", True)]
+    for name in "edges", "values", "starts":
+        assert getattr(made[0], name).tobytes() == getattr(made[1], name).tobytes()
 
 
 @pytest.mark.slow
