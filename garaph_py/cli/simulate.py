@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,11 +89,17 @@ def simulate(
     simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
     if chosen.parts is not None:
         show_in_parts(runs, simulated, chosen, memory, as_json)
-        return
-    if chosen.gpus is not None:
+    elif chosen.gpus is not None:
         show_on_gpus(runs, simulated, chosen, memory, as_json)
-        return
-    played = (play(run, one, simulated, chosen.engine, memory) for run, one in runs)
+    else:
+        show_each(runs, simulated, chosen.engine, memory, as_json, quiet)
+
+
+def show_each(
+    runs: Sequence[tuple[SpecRun, str]], machine: Machine, engine: str, memory: int | None, as_json: bool, quiet: bool
+) -> None:
+    """Simulate the runs of a spec, and print one with its iterations, or a table of several."""
+    played = (play(run, device, machine, engine, memory) for run, device in runs)
     if as_json:
         print_json({"runs": [run | {"iterations": with_ways(run["iterations"])} for run in played]})
     elif len(runs) > 1:
