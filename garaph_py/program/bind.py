@@ -432,4 +432,6 @@ def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, An
     else:
         columns.append(("identity", summed, identity))
     kind = structure(tuple((name, kind) for name, kind, _ in columns))
-    return np.array([tuple(value for *_, value in columns)], kind)
+    record = np.zeros(1, kind)  # the bytes between two fields too, as the record is also compared by its bytes
+    record[0] = tuple(value for *_, value in columns)
+    return record

@@ -104,6 +104,23 @@ def test_an_annotation_is_evaluated_again_until_its_name_is_known(monkeypatch):
     assert hints(Early) == {"later": float}
 
 
+def test_the_bytes_between_two_fields_are_always_the_same():
+    """A graph remembers by these bytes whether the values of a program are wide (`narrow.name_of`)."""
+
+    class Half(Sum):
+        value = np.float32
+        real: float = 1
+        whole: int = 2
+
+    found = set()
+    for number in range(32):
+        used = [np.full(size, number, np.uint8) for size in range(1, 65)]  # memory that the records may get
+        del used
+        found.add(bind(Half(), RING).parameters.tobytes())
+    (record,) = found
+    assert len(record) > 4 + 8 + 4
+
+
 def test_a_changed_copy_finds_anew_what_follows_from_its_fields():
     bound = bind(gp.apps.BFS(0), RING)
     before = bound.key, bound.is_relaxation
