@@ -10,6 +10,7 @@ from ..executor.gpu.memory_plan import can_push_rows, has_lists
 from ..executor.modes import COMPONENTS, GPU, PULL
 from ..graph import Graph
 from ..program import BoundProgram
+from ..program.columns import pushing_rows
 from .options import ANY, RunOptions, gpu_may_push, may_chain
 from .reckoning import Call, OnDevice
 
@@ -71,7 +72,7 @@ def why_one(graph: Graph, options: RunOptions) -> str | None:
 def why_only_pulls(bound: BoundProgram, graph: Graph, options: RunOptions) -> str | None:
     """Why a run on several GPUs pulls where one GPU would push, for the user; None if it does as one GPU."""
     if can_push_rows(bound, graph):
-        return "several GPUs push no rows, so they pull"
+        return "several GPUs push no rows, so they pull" if gpu_may_push(pushing_rows(bound), options) else None
     would_push = not bound.is_relaxation and gpu_pushes(bound, graph, options)
     return "several GPUs push no deltas, so they pull" if would_push else None
 

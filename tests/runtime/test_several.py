@@ -6,6 +6,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.program import bind
+from garaph_py.program.columns import joined
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.past import Past, Took
@@ -198,8 +199,11 @@ def test_the_plan_says_that_several_pull():
     bound = bind(gp.apps.DeltaPageRank(), graph)
     assert gpus_of(bound, graph, two, FOUR, "gpu") == ((0, 1), "several GPUs push no deltas, so they pull")
     assert gpus_of(bound, graph, RunOptions(device="gpu", gpus=1), FOUR, "gpu") == ((0,), None)
-    garaph = RunOptions(device="gpu", gpus=2, engine="garaph")  # no GPU pushes
-    assert gpus_of(bound, graph, garaph, FOUR, "gpu") == ((0, 1), None)
+    rows = joined([bind(gp.apps.BFS(source), graph) for source in (0, 1)])
+    assert gpus_of(rows, graph, two, FOUR, "gpu") == ((0, 1), "several GPUs push no rows, so they pull")
+    for given in {"engine": "garaph"}, {"mode": "pull"}:  # one GPU would not push either
+        for program in bound, rows:
+            assert gpus_of(program, graph, replace(two, **given), FOUR, "gpu") == ((0, 1), None)
 
 
 def test_the_plan_says_why(graph_of):
