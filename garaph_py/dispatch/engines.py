@@ -246,7 +246,8 @@ class HyTGraph(ListPolicy):
     partition_bytes : int
         Bytes of a partition's edges at most, unless 32 vertices have more (section V-B).
     combine : bool
-        A task copies up to four adjacent partitions (section V-B), the last ones of a superstep one. False: all one.
+        A task copies up to four adjacent partitions (section V-B), but for the last of them in a superstep, which are
+        tasks of their own. False: each is one.
     recompute : bool
         What is copied is processed once more, for vertices that have changed since (section VI-A), in asynchronous
         runs; and if vertices push deltas, these are applied after each task.
