@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 COUNTS = attrgetter("edges", "active", "active_edges", "changeable", "skipped", "to_device", "from_device")
 """Counts of a `PageResult` that are added up over the pages of an iteration."""
 NO_COUNTS = (0,) * 7
-"""These of no page."""
+"""What an iteration without pages has of each."""
 IN_ORDER = "; vertices of the least priority first"
 """Suffix of the reason, in the record of a superstep in which active vertices had to wait."""
 

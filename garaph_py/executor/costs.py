@@ -42,10 +42,11 @@ class Costs:
         Bytes/s of edges that a push reads in host memory, if a tenth of the vertices is active: half of what the link
         moves, because their lists are short (docs/results/engines.md).
     far_long : float
-        The same of raw lists of `long_list` edges or more, on the average of all vertices (docs/results/gpu.md,
+        The same, if the edges are raw and a vertex has `long_list` of them or more on the average (docs/results/gpu.md,
         "Billions of edges in 11 GiB").
     long_list : int
-        The shortest of these: the measured ones had 128 on the average. Those with 32 come at the rate `far`.
+        Edges of an average vertex from which on `far_long` holds: a guess between 32, which came at the rate `far`, and
+        128, with which `far_long` was measured.
     sectors : float
         Bytes/s of the sectors of 32 bytes that kernels read in host memory (docs/results/engines.md).
     listed_vertex, listed_edge : float
@@ -85,7 +86,7 @@ class Costs:
         return self.gpu / self.push
 
     def far_rate(self, edges: int, vertices: int, encoding: str) -> float:
-        """Bytes/s of edges that a push reads in host memory, where so many vertices have so many edges."""
+        """Bytes/s of edges that a push reads in host memory, where `vertices` have `edges` in all."""
         return self.far_long if encoding == RAW and edges >= self.long_list * vertices else self.far
 
     def seconds_of(

@@ -44,9 +44,11 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 def means(hint: Any, mark: Any) -> bool:
-    """Whether the annotation `hint` is `mark`: `VertexId` or `PerVertex`. Python takes a microsecond to compare these
-    with a type, which they never equal."""
-    return hint is mark or not (isinstance(hint, type) or hint != mark)
+    """Whether the annotation `hint` is `mark`, which is `VertexId` or `PerVertex`.
+
+    A type never is, and is not compared with `mark`, because that takes Python a microsecond.
+    """
+    return hint is mark or (not isinstance(hint, type) and hint == mark)
 
 
 def evaluated(hint: Any, owner: type) -> Any:

@@ -59,7 +59,7 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 
 
 def why_one(graph: Graph, options: RunOptions) -> str | None:
-    """Why a run takes one GPU, however many the user allows, for the user; None if it may take several."""
+    """What tells the user why a run takes one GPU, however many are allowed; None if it may take several."""
     if options.lists is not None:
         return f"engine={options.engine!r} uses one"
     if graph.on_disk:
@@ -70,7 +70,7 @@ def why_one(graph: Graph, options: RunOptions) -> str | None:
 
 
 def why_only_pulls(bound: BoundProgram, graph: Graph, options: RunOptions) -> str | None:
-    """Why a run on several GPUs pulls where one GPU would push, for the user; None if it does as one GPU."""
+    """What tells the user why a run on several GPUs pulls where one GPU would push; None if it would not."""
     if can_push_rows(bound, graph):
         return "several GPUs push no rows, so they pull" if gpu_may_push(pushing_rows(bound), options) else None
     would_push = not bound.is_relaxation and gpu_pushes(bound, graph, options)

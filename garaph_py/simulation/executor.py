@@ -272,10 +272,7 @@ class SimulatedGpu:
             raise too_little(workload.fixed, 0, workload.fixed + left)
         self._chains = chains
         self.residency = residency = workload.residency(left, cpu.policy.keep, part)
-        self._share, self._vertices = (
-            residency.edges / max(workload.edges, 1),
-            sum(page.vertices for page in residency.pages),
-        )
+        self._share, self._vertices = residency.edges / max(workload.edges, 1), residency.vertices
         self._keeps = residency.keeps
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in residency.here]

@@ -81,18 +81,18 @@ class Peers:
 
 @dataclass(frozen=True)
 class Waits:
-    """What an iteration waits for, in seconds.
+    """What an iteration waits for.
 
     Attributes
     ----------
     computing : float
-        The work of the GPU that has most, also with what it receives.
+        Seconds that the GPU with most work takes, also for what it receives.
     link : float
-        Bytes between GPUs, as far as none of them computes meanwhile.
+        Seconds that bytes between GPUs take while no GPU computes.
     thread : float
-        The thread that drives the GPUs, likewise.
+        Seconds that the thread which drives the GPUs takes while no GPU computes.
     received : float
-        Bytes, not seconds: what the GPU that receives most gets.
+        Bytes that the GPU which receives most gets.
     """
 
     computing: float
@@ -231,8 +231,7 @@ class SimulatedGpus:
         done, others, traits = [gpu.pull_alone(activity) for gpu in self.gpus], self.count - 1, self.workload.traits
         at_end = traits.synchronous and not self.is_resident
         pieces = [1 if at_end or gpu.ends_early else len(gpu.pages) for gpu in self.gpus]
-        each = traits.value_bytes + ACTIVE_BITS / 8
-        received = self.workload.vertices * each * others / self.count
+        received = self.workload.vertices * (traits.value_bytes + ACTIVE_BITS / 8) * others / self.count
         link = received / self.peers.bandwidth / max(*pieces, 1)
         computing, at_ends = max(one.seconds for one in done), [min(one, 2) for one in pieces]
         alone, driving = (

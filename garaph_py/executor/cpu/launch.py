@@ -31,7 +31,8 @@ MOST_KEPT_VERTICES = 1 << 16
 """Vertices of a graph up to which it is kept. Making it takes a twelfth of a run over ten edges, and it refers to the
 values of the last run."""
 MOST_KEPT = 64
-"""How many tables are kept at most: a program has some ten kernels."""
+"""Most tables and other memory that are kept, by number. A program has some ten kernels, and some ten of the others; a
+graph on which several programs have left more than this keeps nothing."""
 
 
 class Launcher:
