@@ -121,7 +121,7 @@ def shortage(residency: Residency) -> str | None:
     """A warning for the user if pages are smaller or streams fewer than would be fast; None if they are not."""
     if not residency.is_short:
         return None
-    largest = max(page.edges for page in residency.pages)
+    largest = max(page.edges for page in residency.elsewhere)  # resident ones are joined
     return (
         f"GPU memory is short: pages of {largest:,} edges at most, on {residency.streams} streams; allow more with "
         "gpu_memory, or use fewer streams"

@@ -17,6 +17,7 @@ from garaph_py.executor.gpu.memory_plan import (
 )
 from garaph_py.executor.gpu.ranks import Ranks
 from garaph_py.executor.gpu.replication import fixed
+from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.gpu.shards import shards
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.pages.layout import Page
@@ -96,8 +97,6 @@ def test_rows_are_not_pushed_from_disk(tmp_path):
 
 def test_messages_about_gpu_memory():
     assert str(refused("values", 2000, 700, 1000)).startswith("values needs 2,000 bytes of GPU memory, but only 300 of")
-    pages = [Page(0, 0, 1, 0, 5000), Page(1, 1, 2, 5000, 6000)]
-    assert shortage(SimpleNamespace(pages=pages, streams=2, is_short=False)) is None
-    assert "pages of 5,000 edges at most, on 2 streams" in shortage(
-        SimpleNamespace(pages=pages, streams=2, is_short=True)
-    )
+    pages = [Page(0, 0, 1, 0, 9000), Page(1, 1, 2, 9000, 14000), Page(2, 2, 3, 14000, 15000)]
+    assert shortage(Residency(pages, 1, 2, 0, 0)) is None
+    assert "pages of 5,000 edges at most, on 2 streams" in shortage(Residency(pages, 1, 2, 0, 0, is_short=True))
