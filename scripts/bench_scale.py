@@ -111,7 +111,10 @@ def check(given: argparse.Namespace) -> dict[str, Any]:
     for step in sorted(path.stem for path in given.folder.glob("*:*.json")):
         name, _, device = step.partition(":")
         devices[step] = name, answers(given, device)
-    first = next(path for path in (answers(given, "cpu"), *(path for _, path in devices.values())) if path.exists())
+    folders = [answers(given, "cpu"), *(path for _, path in devices.values())]
+    first = next((path for path in folders if path.exists()), None)
+    if first is None:
+        raise SystemExit(f"{given.folder} has no answers to check; do the step of a program first")
     same = {step: agree(name, first, folder) for step, (name, folder) in devices.items()}
     searches = {step: folder for step, (name, folder) in devices.items() if name == "BFS" and folder != first}
     right = verify(graph, first, given.iterations, {step: path for step, path in searches.items() if same[step]})
