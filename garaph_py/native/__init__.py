@@ -28,6 +28,7 @@ from .intrinsics import (
     sums_of_packed,
     trailing_zeros,
     u32_at,
+    word_at,
 )
 from .job import IN_TURN, run_in_turn
 from .kernel import ArgumentTable, From, Kernel, PerCall, prepare
@@ -62,4 +63,5 @@ __all__ = [
     "sums_of_packed",
     "trailing_zeros",
     "u32_at",
+    "word_at",
 ]

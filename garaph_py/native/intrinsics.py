@@ -137,6 +137,11 @@ def u32_at(address: int, index: int) -> int:
     return ctypes.c_uint32.from_address(int(address) + 4 * int(index)).value
 
 
+def word_at(data: Any, at: int) -> Any:
+    """The 8 bytes of an array of bytes from byte `at` on, as a uint64. They may be anywhere."""
+    return data[at : at + 8].copy().view(np.uint64)[0]
+
+
 def numbers_of(array: Any) -> Any:
     """The numbers of which the structures in `array` consist, all of one type and without gaps, as an array."""
     return array.view(array.dtype[0])

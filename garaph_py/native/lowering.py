@@ -253,6 +253,15 @@ def load_u32(typing_context: Any, address: Any, index: Any) -> Any:
 
 
 @numba.extending.intrinsic
+def _word_at(typing_context: Any, data: Any, at: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = builder.bitcast(element(builder, arguments, ir.IntType(8)), WORD.as_pointer())
+        return builder.load(address, align=1, typ=WORD)
+
+    return nb.uint64(data, nb.int64), emit
+
+
+@numba.extending.intrinsic
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -482,5 +491,6 @@ REPLACED: dict[Any, Any] = {
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
     intrinsics.u32_at: numba.extending.intrinsic(load_u32),
+    intrinsics.word_at: _word_at,
 }
 """The functions of `intrinsics`, and the Numba functions that replace them in compiled code."""

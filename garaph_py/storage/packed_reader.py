@@ -21,7 +21,8 @@ from .check import Constraints as Rule
 from .disks import ALIGNMENT
 from .parts import REWRITE, in_order, read_records, read_sums, records_of
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
-from .sectors import around, cut, numbers_in, sums
+from .sectors import around, cut, numbers_in
+from .sums import HASH_SECTORS, sums
 
 Array = npt.NDArray[Any]
 
@@ -99,7 +100,7 @@ class PackedArrayReader(ArrayReader):
 
     @property
     def kernels(self) -> list[Kernel]:
-        return [sounding_kernel(KIND_OF[self.array.name], self.dtype), IN_TURN]
+        return [sounding_kernel(KIND_OF[self.array.name], self.dtype), IN_TURN, *[HASH_SECTORS] * self.keeps_parts]
 
     @property
     def reads_compactly(self) -> bool:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ..codec.format import RECORD, RECORD_BYTES, RUN
 from .blocks import BlockReader
 from .limits import BlockLimits
-from .sectors import sectors_in, sums
+from .sectors import sectors_in
+from .sums import sums
 
 Array = npt.NDArray[Any]
 

@@ -15,7 +15,8 @@ from .disks import ALIGNMENT
 from .lists import COUNT_FAULTS
 from .parts import read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
-from .sectors import SECTOR, cut, sums
+from .sectors import SECTOR, cut
+from .sums import HASH_SECTORS, sums
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +43,7 @@ class RawArrayReader(ArrayReader):
 
     @property
     def kernels(self) -> list[Kernel]:
-        return [] if self._rule.lists is None else [COUNT_FAULTS]
+        return [*[COUNT_FAULTS] * (self._rule.lists is not None), *[HASH_SECTORS] * (self._sectors > 0)]
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         blocks, parts = list(span[1:] if skip else span), list[PartReads]()

@@ -21,7 +21,8 @@ from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
 from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
-from .sectors import SECTOR, sectors_in, sums_of_parts
+from .sectors import SECTOR, sectors_in
+from .sums import sums_of_parts
 
 Array = npt.NDArray[Any]
 

@@ -1,4 +1,4 @@
-"""Reading parts of blocks: which sectors to read instead of whole blocks, and checksums of sectors."""
+"""Reading parts of blocks: which sectors to read instead of whole blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from .disks import ALIGNMENT
 
@@ -16,8 +15,6 @@ SECTOR = ALIGNMENT
 """Bytes of a sector: the unit in which parts of blocks are read and checked."""
 REQUEST_BYTES = 1 << 13
 """Fixed cost of a part: 4 us of Python, given as the bytes that a disk reads in that time at 2 GB/s."""
-LOW = 0xFFFFFFFF
-"""The 32 low bits of an int64."""
 
 
 def access_bytes(k: float) -> int:
@@ -80,36 +77,3 @@ def sectors_in(starts: Array, lengths: Array) -> Array:
     """The number of sectors that hold bytes of each of some blocks of a file."""
     found: Array = -(-(starts + lengths) // SECTOR) - starts // SECTOR
     return found
-
-
-def sums(stored: Array, begin: int = 0) -> Array:
-    """The checksums of the sectors of a block's `stored` bytes, which begin at byte `begin` of a file."""
-    bounds = np.array([[begin, begin + len(stored)]])
-    return sums_of_parts(stored, bounds, np.array([-begin]))[0]
-
-
-def sums_of_parts(data: Array, bounds: Array, shifts: Array) -> tuple[Array, Array, Array]:
-    """The checksums of the sectors of some parts of a file.
-
-    Parameters
-    ----------
-    data : ndarray of uint8
-        Has the bytes of the parts.
-    bounds : ndarray of int64, shape (k, 2)
-        The first byte of each part in the file, and one past its last.
-    shifts : ndarray of int64, shape (k,)
-        What has to be added to a byte's place in the file to get its place in `data`.
-
-    Returns
-    -------
-    sums : ndarray of uint32
-        The low half of XXH3-64 of each sector, or of the bytes of it that are in the part.
-    sectors, parts : ndarray of int64
-        The number of each sector in the file, and of the part that it belongs to.
-    """
-    sectors, parts = numbers_in(bounds[:, 0] // SECTOR, -(-bounds[:, 1] // SECTOR))
-    begins = np.maximum(sectors * SECTOR, bounds[parts, 0]) + shifts[parts]
-    ends = np.minimum(sectors * SECTOR + SECTOR, bounds[parts, 1]) + shifts[parts]
-    view, digest = data.data, xxhash.xxh3_64_intdigest
-    found = [digest(view[begin:end]) & LOW for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return np.array(found, np.uint32), sectors, parts

@@ -27,7 +27,7 @@ from .limits import BlockLimits
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .parts import records_of
 from .progress import Progress
-from .sectors import sums
+from .sums import sums
 from .unfinished import final_name, new_suffix, sweep, temporary_name, writer_of
 
 Array = npt.NDArray[Any]

@@ -18,7 +18,8 @@ from garaph_py.storage.manifest import VERSION
 from garaph_py.storage.packed_reader import begin_masks_of
 from garaph_py.storage.parts import in_order
 from garaph_py.storage.restripe import restripe
-from garaph_py.storage.sectors import SECTOR, sums
+from garaph_py.storage.sectors import SECTOR
+from garaph_py.storage.sums import sums
 from garaph_py.storage.upgrade import upgrade
 from tests.support.crashes import Crash, calls_of
 from tests.support.graphs import equal

@@ -1,4 +1,4 @@
-"""Which parts of blocks are read: no other choice takes less time; and sums of sectors."""
+"""Which parts of blocks are read: no other choice takes less time."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.storage.sectors import SECTOR, access_bytes, cut, sums, worth_reading
+from garaph_py.storage.sectors import access_bytes, cut, worth_reading
 
 ENDS = st.lists(st.integers(0, 60), min_size=2, max_size=14, unique=True).map(sorted)
 
@@ -49,13 +49,3 @@ def test_runs_are_cut_where_blocks_begin(ends, step):
     assert [e for first, last in parts for e in range(first, last)] == [
         e for first, last in runs for e in range(first, last)
     ]
-
-
-def test_a_sum_tells_of_every_byte():
-    stored = np.random.default_rng(1).integers(0, 256, 2 * SECTOR + 100).astype(np.uint8)
-    before = sums(stored)
-    assert len(before) == 3
-    for place in (0, SECTOR - 1, SECTOR, 2 * SECTOR, len(stored) - 1):
-        stored[place] ^= 1
-        assert np.flatnonzero(sums(stored) != before).tolist() == [place // SECTOR]
-        stored[place] ^= 1
