@@ -19,9 +19,10 @@ from ..native import IN_TURN, From, Kernel
 from .blocks import AGAIN, BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
+from .packed_parts import BEGIN, BLOCK, END, FIND_PARTS, FIRST, HEADS, KNOWN, LAST, STORED, parts_of
 from .parts import REWRITE, in_order, read_records, read_sums, records_of
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
-from .sectors import around, cut, numbers_in
+from .sectors import cut, numbers_in
 from .sums import HASH_SECTORS, sums
 
 Array = npt.NDArray[Any]
@@ -100,7 +101,11 @@ class PackedArrayReader(ArrayReader):
 
     @property
     def kernels(self) -> list[Kernel]:
-        return [sounding_kernel(KIND_OF[self.array.name], self.dtype), IN_TURN, *[HASH_SECTORS] * self.keeps_parts]
+        return [
+            sounding_kernel(KIND_OF[self.array.name], self.dtype),
+            IN_TURN,
+            *[HASH_SECTORS, FIND_PARTS] * self.keeps_parts,
+        ]
 
     @property
     def reads_compactly(self) -> bool:
@@ -135,14 +140,15 @@ class PackedArrayReader(ArrayReader):
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         blocks, runs, known = list(span[1:] if skip else span), np.empty((0, 2), np.int64), self._known
         if ranges is not None:
-            runs = cut(np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1), self._runs)
-            whole = np.ones(len(runs), np.bool_) if known is None else ~known.blocks[runs[:, 0] // self._runs]
-            blocks, runs = np.unique(runs[whole, 0] // self._runs).tolist(), runs[~whole]
+            blocks, runs = [], np.stack((ranges[:, 0] // RUN, -(-ranges[:, 1] // RUN)), axis=1)
+            if known is None or not known.blocks.all():
+                runs = cut(runs, self._runs)
+                whole = np.ones(len(runs), np.bool_) if known is None else ~known.blocks[runs[:, 0] // self._runs]
+                blocks, runs = np.unique(runs[whole, 0] // self._runs).tolist(), runs[~whole]
         then = partial(self._plan, span, skip, blocks, runs, known)
         if known is None or known.records is not None or not len(runs):
             return then(np.empty(0, RECORD))
-        bounds = self._record_bounds(runs)
-        parts = self._reads(RecordReads, runs, bounds, self._apart(runs, bounds), 0, known)
+        parts = self._parts(HEADS, runs, known, np.empty(0, RECORD), 0, 0)
         nbytes = sum(int(some.nbytes.sum()) for some in parts)
         return ReadPlan(span.start, span.stop, [0] * len(span), [], parts, nbytes, then)
 
@@ -163,62 +169,36 @@ class PackedArrayReader(ArrayReader):
                 at[block - first] = place + int(self._starts[block]) - read.offset
             reads.append(read)
             place += read.nbytes
-        parts = [] if known is None or not len(runs) else self._parts(runs, known, first, records, place)
+        parts = list[PackedPartReads]()
+        if known is not None and len(runs):
+            what = STORED if known.records is None else KNOWN
+            parts = self._parts(what, runs, known, records, first, place)
         place += sum(int(some.nbytes.sum()) for some in parts)
         return ReadPlan(first, span.stop, at, reads, parts, place + ALIGNMENT)
 
-    def _parts(self, runs: Array, known: Known, first: int, records: Array, place: int) -> list[PackedPartReads]:
-        """The reads of the sectors that hold `runs`, to the buffer from `place` on.
+    def _parts(
+        self, what: int, runs: Array, known: Known, records: Array, first: int, place: int
+    ) -> list[PackedPartReads]:
+        """The reads of the sectors that hold `what` of the `runs`, to the buffer from `place` on; see `packed_parts`.
 
         The page's `records`, which begin with block `first`, stay only where they are needed, if they were read.
         """
-        bounds = self._word_bounds(runs, known, first, records)
-        apart = self._apart(runs, bounds)
-        if known.records is None:
-            unknown = self._apart(runs, self._record_bounds(runs))  # records between two ranges have not been read
-            left = apart & ~unknown
-            records[numbers_in(runs[:-1, 1][left], runs[1:, 0][left])[0] - first * self._runs] = np.zeros(1, RECORD)
-            apart |= unknown
-        return self._reads(PackedPartReads, runs, bounds, apart, place, known)
-
-    def _record_bounds(self, runs: Array) -> Array:
-        """The bytes of data files, in whole sectors, that hold the records of each range of runs; shape (k, 2)."""
-        blocks = runs[:, :1] // self._runs
-        return around(self._starts[blocks] + RECORD_BYTES * (runs - blocks * self._runs))
-
-    def _word_bounds(self, runs: Array, known: Known, first: int, records: Array) -> Array:
-        """The same of their words; the page's `records` begin with block `first`."""
-        own, last = (self._records_of(numbers, known, first, records) for numbers in (runs[:, 0], runs[:, 1] - 1))
-        ends = last["first_word"] + last["widths"].sum(axis=1, dtype=np.int64)
-        return around(self._words[runs[:, :1] // self._runs] + WORD * np.column_stack((own["first_word"], ends)))
+        in_memory = records if known.records is None else known.records
+        base = first * self._runs if known.records is None else 0
+        found = parts_of(runs, self._runs, what, self._starts, self._words, in_memory, base)
+        sizes = found[END] - found[BEGIN]
+        places = place + np.cumsum(sizes) - sizes
+        kind = RecordReads if what == HEADS else PackedPartReads
+        return [
+            kind(**vars(reads), runs=found[FIRST : LAST + 1, own].T, known=known)
+            for reads, own in self._by_disk(found[BLOCK], found[BEGIN], found[END], places)
+        ]
 
     def _records_of(self, runs: Array, known: Known, first: int, records: Array) -> Array:
         """The records of some runs, in memory or in the page's `records`, which begin with block `first`; a copy."""
         if known.records is not None:
             return known.records.take(runs)
         return records.take(runs - first * self._runs)
-
-    def _apart(self, runs: Array, bounds: Array) -> Array:
-        """Whether each range of runs but the first is in another block, or sectors, than the one before."""
-        blocks = runs[:, 0] // self._runs
-        apart: Array = (blocks[1:] != blocks[:-1]) | (bounds[1:, 0] > bounds[:-1, 1])
-        return apart
-
-    def _reads(
-        self, kind: type[PackedPartReads], runs: Array, bounds: Array, apart: Array, place: int, known: Known
-    ) -> list[PackedPartReads]:
-        """The reads of the bytes `bounds` for each range of runs, to the buffer from `place` on.
-
-        Each range is in one block. Ranges that are not `apart` from the one before are read with it.
-        """
-        firsts, lasts = (np.flatnonzero(np.append(*ends)[: len(runs)]) for ends in ((True, apart), (apart, True)))
-        begins, ends = bounds[firsts, 0], bounds[lasts, 1]
-        runs, sizes = np.column_stack((runs[firsts, 0], runs[lasts, 1])), ends - begins
-        places = place + np.cumsum(sizes) - sizes
-        return [
-            kind(**vars(reads), runs=runs[own], known=known)
-            for reads, own in self._by_disk(runs[:, 0] // self._runs, begins, ends, places)
-        ]
 
     def _read(self, group: list[int], place: int) -> ReadRequest:
         """Plan one read of adjacent blocks, to the position `place` in the buffer."""

@@ -388,12 +388,12 @@ class ArrayReader:
         """
         raise NotImplementedError
 
-    def _by_disk(self, blocks: Array, offsets: Array, ends: Array, places: Array) -> Iterator[tuple[PartReads, Array]]:
+    def _by_disk(self, blocks: Array, offsets: Array, ends: Array, places: Array) -> Iterator[tuple[PartReads, Any]]:
         """The reads of parts [offset, end) of data files, for each disk, and which of all parts they are."""
         needed = np.minimum(ends, self._starts[blocks] + self._lengths[blocks]) - offsets
         disks = self._disks[blocks]
         for disk in np.flatnonzero(np.bincount(disks)).tolist():
-            own = np.flatnonzero(disks == disk)
+            own = disks == disk if len(self.reader.paths) > 1 else slice(None)
             columns = (column[own] for column in (blocks, offsets, ends - offsets, needed, places))
             yield PartReads(disk, *columns), own
 

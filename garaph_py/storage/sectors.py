@@ -60,12 +60,6 @@ def cut(runs: Array, step: int) -> Array:
     return np.stack((np.maximum(starts, runs[which, 0]), np.minimum(starts + step, runs[which, 1])), axis=1)
 
 
-def around(bounds: Array) -> Array:
-    """Ranges of bytes, shape (k, 2), grown to whole sectors."""
-    grown: Array = (bounds + np.array([0, SECTOR - 1])) // SECTOR * SECTOR
-    return grown
-
-
 def numbers_in(firsts: Array, lasts: Array) -> tuple[Array, Array]:
     """The numbers in each of the ranges [first, last), one range after the other, and which range each is in."""
     counts = lasts - firsts

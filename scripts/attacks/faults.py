@@ -15,6 +15,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from garaph_py.storage.aio import EVENT
 
 from . import Outcome
@@ -98,9 +100,10 @@ def faulty_event(call: Call, kind: str) -> Any:
     """Have the first read that ends fail, or have read half."""
     count = call()
     if count > 0:
-        number, place, result, more = EVENT.unpack(ctypes.string_at(address := call.arguments[4].value, EVENT.size))
-        half = max(result // 2 // SECTOR * SECTOR, min(SECTOR, result))
-        ctypes.memmove(address, EVENT.pack(number, place, half if kind == LESS else -errno.EIO, more), EVENT.size)
+        stored = (ctypes.c_char * EVENT.itemsize).from_address(call.arguments[4].value)
+        results = np.frombuffer(stored, EVENT)["result"]
+        half = max(results[0] // 2 // SECTOR * SECTOR, min(SECTOR, results[0]))
+        results[0] = half if kind == LESS else -errno.EIO
     return count
 
 

@@ -117,7 +117,7 @@ def test_parts_that_fail_are_read_again(disk, path, kernel_reads, monkeypatch):
 
 def test_a_part_that_cannot_be_read_is_named(disk, path, kernel_reads, monkeypatch):
     """The others are not read again."""
-    wait, begin, parts, begun = Reads.wait, Reads.begin, some_parts(40), []
+    wait, begin, parts, begun = Reads.wait, Reads.begin, some_parts(SCATTER + 8), []
 
     def begins(self, key, handle, views, offset=0):
         begun.append(offset)
@@ -127,16 +127,16 @@ def test_a_part_that_cannot_be_read_is_named(disk, path, kernel_reads, monkeypat
         ended = []
         for key, result in wait(self):
             if isinstance(result, np.ndarray) and len(result) < SCATTER:
-                result[35 - SCATTER] = -errno.EIO
+                result[3] = -errno.EIO
             ended.append((key, result if isinstance(result, np.ndarray) else -errno.EIO))
         return ended
 
     monkeypatch.setattr(Reads, "begin", begins)
     monkeypatch.setattr(Reads, "wait", waits)
     problem = r"cannot be read \(Input/output error\), tried 3"
-    with pytest.raises(DamagedGraphError, match=rf"data, byte {parts.offsets[35]}: {problem}"):
+    with pytest.raises(DamagedGraphError, match=rf"data, byte {parts.offsets[SCATTER + 3]}: {problem}"):
         raise read(disk, path, parts)
-    assert begun == [0, 0, *[parts.offsets[35]] * disks.TRIES]
+    assert begun == [0, 0, *[parts.offsets[SCATTER + 3]] * disks.TRIES]
 
 
 def test_a_file_that_cannot_be_read_is_told(disk, path, kernel_reads, monkeypatch):
