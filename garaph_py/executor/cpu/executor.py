@@ -48,7 +48,7 @@ from .pull_tiled import TiledPull, in_lines
 from .push import Push
 from .push_deltas import DeltaPush
 from .reentry import Reentry
-from .runs import Runs, edge_ranges
+from .runs import FIND_RANGES, Runs, edge_ranges
 from .sets import COPY, COUNT_EDGES, copy_words
 
 Array = npt.NDArray[Any]
@@ -142,7 +142,8 @@ class CpuExecutor(StepByParts):
         needs = plan.memory.cpu if self.graph.on_disk else None
         if needs is not None:
             sources.divide(needs)
-        self._launch.prepare(*sources.kernels)  # here, where it counts as compiling, and not in the disks' threads
+        # Here, where it counts as compiling, and not in the disks' threads or in an iteration.
+        self._launch.prepare(*sources.kernels, *[FIND_RANGES] * self.graph.on_disk)
         if needs is not None and needs.tiles:
             self.source = self.out_source = sources.out(None, tile_page_edges(sources.room, plan.page_edges))
         else:
@@ -160,7 +161,7 @@ class CpuExecutor(StepByParts):
     def assist(self, sources: SourceFactory, own: PageSource) -> None:
         """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
         self._open_out(sources, own)
-        self._launch.prepare(*job.KERNELS, *sources.kernels)
+        self._launch.prepare(*job.KERNELS, *sources.kernels, *[FIND_RANGES] * self.graph.on_disk)
         self.pool.start()
 
     def _open_out(self, sources: SourceFactory, own: PageSource) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ...graph.arrays import GraphArrays
 from ...graph.place import pieces_within
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
+from ...native import Kernel, trailing_zeros
 from ...native.threads import split
 from ...pages.layout import Page
 from ...pages.source import PageSource
@@ -230,25 +231,47 @@ def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Arra
     return np.minimum(wanted - vertex_edges * v, offsets[np.minimum(v + 1, last)]), v + begun
 
 
+# wide: compiled code takes its arrays one by one
+def find_ranges(bits, first_word, last_word, most, offsets, first_vertex, last_vertex, ranges):
+    """Write the first and the last edge of the lists of each row of vertices in a word of the set; return their number.
+
+    If there are more than `most` rows, each range has the lists of all vertices of a word that has any.
+    """
+    count, whole_words, word = 0, False, first_word
+    while word < last_word:
+        left = bits[word]
+        while left != 0:
+            begin, end = word * WORD, word * WORD + WORD
+            if whole_words:
+                left = np.uint64(0)
+            else:
+                begin += trailing_zeros(left)
+                left |= left - np.uint64(1)  # the bits below the row, too
+                if ~left != 0:
+                    end = word * WORD + trailing_zeros(~left)
+                left &= left + np.uint64(1)  # the bits above the row
+            if count == most and not whole_words:
+                count, whole_words, word = 0, True, first_word - 1
+                break
+            ranges[2 * count] = offsets[min(max(begin, first_vertex), last_vertex)]
+            ranges[2 * count + 1] = offsets[min(max(end, first_vertex), last_vertex)]
+            count += 1
+        word += 1
+    return count
+
+
+FIND_RANGES = Kernel("u64* i64 i64 i64 i64* i64 i64 i64*", find_ranges)
+
+
 def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:
     """First and last edge of the lists of those of a page's vertices that are in `vertices`, shape (k, 2).
 
     Lists that follow each other are one range. If there are many (`FEW_RANGES`), the range is all lists of a word: one
     read for the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
     """
-    words = page.words.start + np.flatnonzero(vertices.bits[page.words])
-    bits = vertices.bits[words]
-    firsts, lasts = bits & ~(bits << 1), bits & ~(bits >> 1)
-    if int(np.bitwise_count(firsts).sum()) > min(-(-page.edges // SPARSE_EDGES), FEW_RANGES):
-        bounds = np.stack((words, words + 1), 1) * WORD
-    else:
-        bounds = np.stack((members(words, firsts), members(words, lasts) + 1), 1)
-    ranges: Array = offsets[np.clip(bounds, page.first_vertex, page.last_vertex)]
-    return ranges
-
-
-def members(words: Array, bits: Array) -> Array:
-    """The vertices whose `bits` are set in these words of a vertex set."""
-    places = np.flatnonzero(np.unpackbits(bits.astype("<u8", copy=False).view(np.uint8), bitorder="little"))
-    found: Array = words[places // WORD] * WORD + places % WORD
-    return found
+    words, most = page.words, min(-(-page.edges // SPARSE_EDGES), FEW_RANGES)
+    ranges = np.empty((max(words.stop - words.start, most), 2), np.int64)
+    count = FIND_RANGES(
+        vertices.bits, words.start, words.stop, most, offsets, page.first_vertex, page.last_vertex, ranges
+    )
+    return ranges[:count].copy()
