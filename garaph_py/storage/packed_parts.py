@@ -1,4 +1,4 @@
-"""Finds, in compiled code, the sectors of packed blocks that hold some runs: NumPy takes ten times as long."""
+"""Compiled code for parts of packed blocks: finds the sectors that hold some runs, and copies the records of runs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,26 @@ words, whose records have been read by sectors."""
 BLOCK, BEGIN, END, FIRST, LAST = range(5)
 """What is found of a part: its block; its first byte in the data file, and the one after its last; its first run, and
 the one after its last."""
+
+
+# wide: compiled code takes its arrays one by one
+def copy_records(firsts, lasts, shifts, count, trusted, sound, records, base, to, first):
+    """Copy the records of the runs from ``firsts[k]`` up to ``lasts[k]`` to `to`, and add ``shifts[k]`` to their words.
+
+    The first of the `records` is that of run `base`, that of `to` is of run `first`. Unless all runs are `sound` or
+    `trusted`, nothing is copied, and the result is 1.
+    """
+    for k in range(0 if trusted else count):
+        for run in range(firsts[k], lasts[k]):
+            if sound[run] == 0:
+                return 1
+    for k in range(count):
+        for run in range(firsts[k], lasts[k]):
+            into, out_of = (run - first) * RECORD_WORDS, (run - base) * RECORD_WORDS
+            for word in range(RECORD_WORDS):
+                to[into + word] = records[out_of + word]
+            to[into] += shifts[k]
+    return 0
 
 
 # wide: compiled code takes its arrays one by one
@@ -64,6 +84,7 @@ def find_parts(runs, count, each, what, starts, words, records, widths, base, fo
     return parts
 
 
+COPY_RECORDS = Kernel("i64* i64* i64* i64 i64 u8* i64* i64 i64* i64", copy_records)
 FIND_PARTS = Kernel("i64* i64 i64 i64 i64* i64* i64* u8* i64 i64* i64", find_parts)
 
 

@@ -19,11 +19,11 @@ from ..native import IN_TURN, From, Kernel
 from .blocks import AGAIN, BlockReader
 from .check import Constraints as Rule
 from .disks import ALIGNMENT
-from .packed_parts import BEGIN, BLOCK, END, FIND_PARTS, FIRST, HEADS, KNOWN, LAST, STORED, parts_of
+from .packed_parts import BEGIN, BLOCK, COPY_RECORDS, END, FIND_PARTS, FIRST, HEADS, KNOWN, LAST, STORED, parts_of
 from .parts import REWRITE, in_order, read_records, read_sums, records_of
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import cut, numbers_in
-from .sums import HASH_SECTORS, sums
+from .sums import FIND_WRONG, HASH_SECTORS, sums
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +104,7 @@ class PackedArrayReader(ArrayReader):
         return [
             sounding_kernel(KIND_OF[self.array.name], self.dtype),
             IN_TURN,
-            *[HASH_SECTORS, FIND_PARTS] * self.keeps_parts,
+            *[HASH_SECTORS, FIND_WRONG, FIND_PARTS, COPY_RECORDS] * self.keeps_parts,
         ]
 
     @property
@@ -183,9 +183,7 @@ class PackedArrayReader(ArrayReader):
 
         The page's `records`, which begin with block `first`, stay only where they are needed, if they were read.
         """
-        in_memory = records if known.records is None else known.records
-        base = first * self._runs if known.records is None else 0
-        found = parts_of(runs, self._runs, what, self._starts, self._words, in_memory, base)
+        found = parts_of(runs, self._runs, what, self._starts, self._words, *self._in_memory(known, records, first))
         sizes = found[END] - found[BEGIN]
         places = place + np.cumsum(sizes) - sizes
         kind = RecordReads if what == HEADS else PackedPartReads
@@ -194,11 +192,10 @@ class PackedArrayReader(ArrayReader):
             for reads, own in self._by_disk(found[BLOCK], found[BEGIN], found[END], places)
         ]
 
-    def _records_of(self, runs: Array, known: Known, first: int, records: Array) -> Array:
-        """The records of some runs, in memory or in the page's `records`, which begin with block `first`; a copy."""
-        if known.records is not None:
-            return known.records.take(runs)
-        return records.take(runs - first * self._runs)
+    def _in_memory(self, known: Known, records: Array, first: int) -> tuple[Array, int]:
+        """The array that has the records of runs, and the run of its first: if it does not have all, it is the page's
+        `records`, which begin with block `first`."""
+        return (records, first * self._runs) if known.records is None else (known.records, 0)
 
     def _read(self, group: list[int], place: int) -> ReadRequest:
         """Plan one read of adjacent blocks, to the position `place` in the buffer."""
@@ -236,16 +233,28 @@ class PackedArrayReader(ArrayReader):
         if isinstance(parts, RecordReads):
             self._take_records(parts, data, plan, records)
             return
+        firsts, lasts = map(np.ascontiguousarray, parts.runs.T)
+        shifts = (parts.places + self._words[parts.blocks] - parts.offsets) // WORD
+        stored, base = self._in_memory(parts.known, records, plan.first)
+        numbers = [array.view(np.int64) for array in (stored, records)]
+
+        def copy(trusted: bool) -> int:
+            known, to = (parts.known.sound.view(np.uint8), numbers[0], base), (numbers[1], plan.first * self._runs)
+            return COPY_RECORDS(firsts, lasts, shifts, len(shifts), trusted, *known, *to)
+
+        if copy(False):
+            self._check_runs_of(parts, data, plan.first, records)
+            copy(True)
+
+    def _check_runs_of(self, parts: PackedPartReads, data: Array, first: int, records: Array) -> None:
+        """Check the contents of the parts that have runs that were not checked before."""
         runs, of = numbers_in(*parts.runs.T)
-        own, sound = self._records_of(runs, parts.known, plan.first, records), parts.known.sound
-        unsound = ~sound[runs]
-        if unsound.any():
-            new, begins = np.unique(of[unsound]), np.searchsorted(of, np.arange(len(parts.runs) + 1))
-            for some in np.array_split(new, 1 + len(runs) // RUNS_AT_ONCE):
-                self._check_parts(parts, some, data, own, begins)
-            sound[runs] = True
-        own["first_word"] += ((parts.places + self._words[parts.blocks] - parts.offsets) // WORD)[of]
-        records.view(WHOLE)[runs - plan.first * self._runs] = own.view(WHOLE)
+        (stored, base), sound = self._in_memory(parts.known, records, first), parts.known.sound
+        own = stored.take(runs - base)
+        new, begins = np.unique(of[~sound[runs]]), np.searchsorted(of, np.arange(len(parts.runs) + 1))
+        for some in np.array_split(new, 1 + len(runs) // RUNS_AT_ONCE):
+            self._check_parts(parts, some, data, own, begins)
+        sound[runs] = True
 
     def _take_records(self, parts: RecordReads, data: Array, plan: ReadPlan, records: Array) -> None:
         """Copy the records in `data` to their places in `records`, if they can be those of their runs."""

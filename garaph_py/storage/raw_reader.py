@@ -16,7 +16,7 @@ from .lists import COUNT_FAULTS
 from .parts import read_sums
 from .reader import ArrayReader, PartReads, ReadPlan, ReadRequest
 from .sectors import SECTOR, cut
-from .sums import HASH_SECTORS, sums
+from .sums import FIND_WRONG, HASH_SECTORS, sums
 
 Array = npt.NDArray[Any]
 
@@ -43,7 +43,7 @@ class RawArrayReader(ArrayReader):
 
     @property
     def kernels(self) -> list[Kernel]:
-        return [*[COUNT_FAULTS] * (self._rule.lists is not None), *[HASH_SECTORS] * (self._sectors > 0)]
+        return [*[COUNT_FAULTS] * (self._rule.lists is not None), *[HASH_SECTORS, FIND_WRONG] * (self._sectors > 0)]
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         blocks, parts = list(span[1:] if skip else span), list[PartReads]()

@@ -22,7 +22,8 @@ from .check import Constraints as Rule
 from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
 from .sectors import SECTOR, sectors_in
-from .sums import sums_of_parts
+from .sums import sums as sums_of
+from .sums import wrong_part
 
 Array = npt.NDArray[Any]
 
@@ -405,14 +406,16 @@ class ArrayReader:
         Damage
         """
         starts = self._starts[parts.blocks]
-        bounds = np.column_stack((np.maximum(parts.offsets, starts), parts.offsets + parts.needed))
-        found, sectors, of = sums_of_parts(data, bounds, parts.places - parts.offsets)
-        wrong = found != sums[self._sums_at[parts.blocks][of] + sectors - (starts // SECTOR)[of]]
-        if wrong.any():
-            first = int(np.argmax(wrong))
-            block, begin = int(parts.blocks[of[first]]), int(sectors[first]) * SECTOR
-            element = (begin - int(self._starts[block])) // self.dtype.itemsize
-            raise self.reader.damage(block, MISMATCH, element=element)
+        begins = np.maximum(parts.offsets, starts)
+        bounds, shifts = np.column_stack((begins, parts.offsets + parts.needed)), parts.places - parts.offsets
+        at = self._sums_at[parts.blocks] + begins // SECTOR - starts // SECTOR
+        k = wrong_part(data, bounds, shifts, at, sums)
+        if k is not None:
+            begin, end = bounds[k].tolist()
+            found = sums_of(data[begin + shifts[k] : end + shifts[k]], begin)
+            sector = begin // SECTOR + int(np.argmax(found != sums[at[k] :][: len(found)]))
+            element = (sector * SECTOR - int(starts[k])) // self.dtype.itemsize
+            raise self.reader.damage(int(parts.blocks[k]), MISMATCH, element=element)
 
     def check_joints(self, first: int, last: int) -> None:
         """Check that each of the checked blocks [first, last) continues the previous one.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import xxhash
 
 from ..native import Kernel, no_unroll, room, word_at
-from .sectors import SECTOR, numbers_in
+from .sectors import SECTOR
 
 Array = npt.NDArray[Any]
 
@@ -68,59 +68,92 @@ def folded(a, b):
     return (middle << HALF | low & LOW) ^ high + (one >> HALF) + (middle >> HALF)
 
 
-def hash_sectors(data, begins, count, ends, found):
-    """Put the low half of XXH3-64 of the sectors that begin at the bytes `begins` of `data` into `found`.
+def hash_sector(data, begin, products, words, ends):
+    """The low half of XXH3-64 of the sector that begins at byte `begin` of `data`.
 
-    The lanes of a stripe become vectors, because the loop over them is unrolled, and that over stripes is not. `ends`,
-    memory for a stripe, keeps the order of the lanes at the end from becoming theirs throughout.
+    The other arguments are memory for a stripe each. The lanes of a stripe become vectors, because the loop over them
+    is unrolled, and that over stripes is not. `ends` keeps the order of the lanes at the end from becoming theirs
+    throughout.
     """
+    for lane in range(LANES):
+        products[lane], words[lane] = START[lane], np.uint64(0)
+    for block in range(0, SECTOR, STRIPE * STRIPES):
+        is_last = block == SECTOR - STRIPE * STRIPES
+        for stripe in range(STRIPES - is_last):
+            no_unroll()
+            add_stripe(products, words, data, begin + block + STRIPE * stripe, KEYS, stripe)
+        if not is_last:
+            for lane in range(LANES):
+                total = products[lane] + words[lane ^ 1]
+                products[lane] = (total ^ (total >> np.uint64(47)) ^ KEYS[STRIPES + lane]) * SCRAMBLE
+            for lane in range(LANES):
+                words[lane] = np.uint64(0)
+    add_stripe(products, words, data, begin + SECTOR - STRIPE, LAST_KEYS, 0)
+    for lane in range(LANES):
+        ends[lane] = (products[lane] + words[lane ^ 1]) ^ END_KEYS[lane]
+    total = LENGTH
+    for lane in range(0, LANES, 2):
+        no_unroll()
+        total += folded(ends[lane], ends[lane + 1])
+    total = (total ^ (total >> np.uint64(37))) * MIX
+    return np.uint32((total ^ (total >> HALF)) & LOW)
+
+
+def hash_sectors(data, begin, count, ends, found):
+    """Put the hashes of `count` sectors, the first of which begins at byte `begin` of `data`, into `found`."""
     products, words = room(LANES, np.uint64), room(LANES, np.uint64)
     for k in range(count):
-        begin = begins[k]
-        for lane in range(LANES):
-            products[lane], words[lane] = START[lane], np.uint64(0)
-        for block in range(0, SECTOR, STRIPE * STRIPES):
-            is_last = block == SECTOR - STRIPE * STRIPES
-            for stripe in range(STRIPES - is_last):
-                no_unroll()
-                add_stripe(products, words, data, begin + block + STRIPE * stripe, KEYS, stripe)
-            if not is_last:
-                for lane in range(LANES):
-                    total = products[lane] + words[lane ^ 1]
-                    products[lane] = (total ^ (total >> np.uint64(47)) ^ KEYS[STRIPES + lane]) * SCRAMBLE
-                for lane in range(LANES):
-                    words[lane] = np.uint64(0)
-        add_stripe(products, words, data, begin + SECTOR - STRIPE, LAST_KEYS, 0)
-        for lane in range(LANES):
-            ends[lane] = (products[lane] + words[lane ^ 1]) ^ END_KEYS[lane]
-        total = LENGTH
-        for lane in range(0, LANES, 2):
-            no_unroll()
-            total += folded(ends[lane], ends[lane + 1])
-        total = (total ^ (total >> np.uint64(37))) * MIX
-        found[k] = np.uint32((total ^ (total >> HALF)) & LOW)
+        found[k] = hash_sector(data, begin + k * SECTOR, products, words, ends)
     return 0
 
 
-HASH_SECTORS = Kernel("u8* i64* i64 u64* u32*", hash_sectors, joins=True)
+# wide: compiled code takes its arrays one by one
+def find_wrong(data, bounds, shifts, at, count, known, ends):
+    """The first of `count` parts that has a whole sector with another hash than is known; `count` if there is none."""
+    products, words = room(LANES, np.uint64), room(LANES, np.uint64)
+    for k in range(count):
+        first = bounds[2 * k] // SECTOR
+        for sector in range((bounds[2 * k] + SECTOR - 1) // SECTOR, bounds[2 * k + 1] // SECTOR):
+            found = hash_sector(data, sector * SECTOR + shifts[k], products, words, ends)
+            if found != known[at[k] + sector - first]:
+                return k
+    return count
 
 
-def low_hashes(data: Array, begins: Array) -> Array:
-    """The low half of XXH3-64 of each of the sectors that begin at the bytes `begins` (int64) of `data` (uint8)."""
-    found = np.empty(len(begins), np.uint32)
-    if len(begins):
-        HASH_SECTORS(data, begins, len(begins), np.empty(LANES, np.uint64), found)
-    return found
+HASH_SECTORS = Kernel("u8* i64 i64 u64* u32*", hash_sectors, joins=True)
+FIND_WRONG = Kernel("u8* i64* i64* i64* i64 u32* u64*", find_wrong, joins=True)
+
+
+def cut_sectors(begin: int, end: int) -> list[tuple[int, int]]:
+    """The bytes [begin, end) of a file that are in sectors of which they are not all: at most two ranges."""
+    whole, rest = -(-begin // SECTOR) * SECTOR, end // SECTOR * SECTOR
+    ranges = [(begin, min(whole, end)), (max(rest, begin), end)]
+    return [(first, last) for first, last in dict.fromkeys(ranges) if 0 < last - first < SECTOR]
+
+
+def low_hash(data: Array) -> int:
+    """The low half of XXH3-64 of some bytes."""
+    return int(xxhash.xxh3_64_intdigest(data.data)) & int(LOW)
 
 
 def sums(stored: Array, begin: int = 0) -> Array:
-    """The checksums of the sectors of a block's `stored` bytes, which begin at byte `begin` of a file."""
-    bounds = np.array([[begin, begin + len(stored)]])
-    return sums_of_parts(stored, bounds, np.array([-begin]))[0]
+    """The checksums (uint32) of the sectors of a block's `stored` bytes, which begin at byte `begin` of a file.
+
+    Each is the low half of XXH3-64 of the sector, or of the bytes of it that are in the block.
+    """
+    end, first = begin + len(stored), begin // SECTOR
+    found = np.empty(-(-end // SECTOR) - first, np.uint32)
+    whole = range(-(-begin // SECTOR), end // SECTOR)
+    if whole:
+        places = whole.start * SECTOR - begin, len(whole)
+        HASH_SECTORS(stored, *places, np.empty(LANES, np.uint64), found[whole.start - first :])
+    for low, high in cut_sectors(begin, end):
+        found[low // SECTOR - first] = low_hash(stored[low - begin : high - begin])
+    return found
 
 
-def sums_of_parts(data: Array, bounds: Array, shifts: Array) -> tuple[Array, Array, Array]:
-    """The checksums of the sectors of some parts of a file.
+def wrong_part(data: Array, bounds: Array, shifts: Array, at: Array, known: Array) -> int | None:
+    """The number of a part of a file that does not match the checksums of its sectors; None if there is none.
 
     Parameters
     ----------
@@ -130,19 +163,13 @@ def sums_of_parts(data: Array, bounds: Array, shifts: Array) -> tuple[Array, Arr
         The first byte of each part in the file, and one past its last.
     shifts : ndarray of int64, shape (k,)
         What has to be added to a byte's place in the file to get its place in `data`.
-
-    Returns
-    -------
-    sums : ndarray of uint32
-        The low half of XXH3-64 of each sector, or of the bytes of it that are in the part.
-    sectors, parts : ndarray of int64
-        The number of each sector in the file, and of the part that it belongs to.
+    at : ndarray of int64, shape (k,)
+        The number of the first checksum of each part in `known`.
     """
-    sectors, parts = numbers_in(bounds[:, 0] // SECTOR, -(-bounds[:, 1] // SECTOR))
-    begins = np.maximum(sectors * SECTOR, bounds[parts, 0]) + shifts[parts]
-    ends = np.minimum(sectors * SECTOR + SECTOR, bounds[parts, 1]) + shifts[parts]
-    found, is_whole = np.empty(len(sectors), np.uint32), ends - begins == SECTOR
-    found[is_whole] = low_hashes(data, begins[is_whole])
-    for k in np.flatnonzero(~is_whole).tolist():
-        found[k] = xxhash.xxh3_64_intdigest(data[begins[k] : ends[k]].data) & int(LOW)
-    return found, sectors, parts
+    for k in np.flatnonzero((bounds % SECTOR).any(axis=1)).tolist():
+        (begin, end), shift = bounds[k].tolist(), int(shifts[k])
+        for low, high in cut_sectors(begin, end):
+            if low_hash(data[low + shift : high + shift]) != known[at[k] + low // SECTOR - begin // SECTOR]:
+                return int(k)
+    wrong = FIND_WRONG(data, bounds, shifts, at, len(bounds), known, np.empty(LANES, np.uint64))
+    return wrong if wrong < len(bounds) else None

@@ -5,30 +5,25 @@ import pytest
 import xxhash
 
 from garaph_py.storage.sectors import SECTOR
-from garaph_py.storage.sums import low_hashes, sums
+from garaph_py.storage.sums import sums, wrong_part
 
 LOW = 0xFFFFFFFF
 
 
-def expected(data, begins):
-    return [xxhash.xxh3_64_intdigest(data[begin : begin + SECTOR].tobytes()) & LOW for begin in begins]
+def hash_of(data):
+    return xxhash.xxh3_64_intdigest(data.tobytes()) & LOW
 
 
 def test_sectors_have_the_hashes_that_xxhash_gives():
     data = np.random.default_rng(1).integers(0, 256, 1 << 20).astype(np.uint8)
     data[: 2 * SECTOR], data[2 * SECTOR : 3 * SECTOR] = 0, 255
-    begins = np.arange(0, len(data), SECTOR)
-    assert low_hashes(data, begins).tolist() == expected(data, begins)
+    assert sums(data).tolist() == [hash_of(data[k : k + SECTOR]) for k in range(0, len(data), SECTOR)]
 
 
-def test_sectors_may_begin_at_any_byte_and_overlap():
-    data = np.random.default_rng(2).integers(0, 256, 3 * SECTOR).astype(np.uint8)
-    begins = np.random.default_rng(3).permutation(2 * SECTOR + 1)[:500]
-    assert low_hashes(data, begins).tolist() == expected(data, begins)
-
-
-def test_no_sectors_have_no_hashes():
-    assert low_hashes(np.zeros(0, np.uint8), np.zeros(0, np.int64)).tolist() == []
+def test_sectors_may_be_anywhere_in_memory():
+    data = np.random.default_rng(2).integers(0, 256, 2 * SECTOR).astype(np.uint8)
+    for begin in [*range(70), *range(SECTOR - 70, SECTOR)]:
+        assert sums(data[begin : begin + SECTOR]).tolist() == [hash_of(data[begin : begin + SECTOR])]
 
 
 @pytest.mark.parametrize("bit", range(8))
@@ -36,8 +31,7 @@ def test_every_flipped_bit_changes_the_hash(bit):
     data = np.random.default_rng(4).integers(0, 256, SECTOR).astype(np.uint8)
     flipped = np.repeat(data[None], SECTOR, axis=0)
     flipped[np.arange(SECTOR), np.arange(SECTOR)] ^= 1 << bit
-    found = low_hashes(flipped.reshape(-1), np.arange(SECTOR) * SECTOR)
-    assert (found != low_hashes(data, np.zeros(1, np.int64))).all()
+    assert (sums(flipped.reshape(-1)) != sums(data)).all()
 
 
 @pytest.mark.parametrize(
@@ -47,8 +41,7 @@ def test_every_flipped_bit_changes_the_hash(bit):
 def test_sums_of_blocks_of_any_length_are_those_of_xxhash(length, begin):
     stored = np.random.default_rng(length).integers(0, 256, length).astype(np.uint8)
     bounds = [0, *range(SECTOR - begin % SECTOR, length, SECTOR), length]
-    hashes = [xxhash.xxh3_64_intdigest(stored[a:b].tobytes()) & LOW for a, b in pairwise(bounds)]
-    assert sums(stored, begin).tolist() == hashes
+    assert sums(stored, begin).tolist() == [hash_of(stored[a:b]) for a, b in pairwise(bounds)]
 
 
 def test_a_sum_tells_of_every_byte():
@@ -59,3 +52,54 @@ def test_a_sum_tells_of_every_byte():
         stored[place] ^= 1
         assert np.flatnonzero(sums(stored) != before).tolist() == [place // SECTOR]
         stored[place] ^= 1
+
+
+# Parts of a file: whole sectors, one that begins or ends within a sector, one within a sector, an empty one.
+BOUNDS = np.array([[0, 2], [3, 4], [4.5, 7], [8, 9.25], [10.25, 10.5], [11.5, 12.5], [13, 13]]) * SECTOR
+
+
+@pytest.fixture
+def file_and_sums():
+    file = np.random.default_rng(5).integers(0, 256, 14 * SECTOR).astype(np.uint8)
+    known = [sums(file[begin:end], begin) for begin, end in BOUNDS.astype(np.int64)]
+    return file, known
+
+
+def checked(data, known, shift):
+    sizes = [len(own) for own in known]
+    at = np.cumsum(sizes) - sizes
+    return wrong_part(data, BOUNDS.astype(np.int64), np.full(len(BOUNDS), shift), at, np.concatenate(known))
+
+
+def test_sound_parts_match_their_checksums(file_and_sums):
+    file, known = file_and_sums
+    assert checked(file, known, 0) is None
+    assert checked(np.append(np.zeros(3 * SECTOR, np.uint8), file), known, 3 * SECTOR) is None
+
+
+@pytest.mark.parametrize("part", range(len(BOUNDS) - 1))
+def test_a_flipped_bit_in_any_sector_of_a_part_is_found(file_and_sums, part):
+    file, known = file_and_sums
+    begin, end = BOUNDS[part].astype(np.int64).tolist()
+    for place in {begin, end - 1, *range(-(-begin // SECTOR) * SECTOR, end, SECTOR)}:
+        file[place] ^= 16
+        assert checked(file, known, 0) == part
+        file[place] ^= 16
+
+
+@pytest.mark.parametrize("part", range(len(BOUNDS) - 1))
+def test_a_wrong_checksum_is_found(file_and_sums, part):
+    file, known = file_and_sums
+    for k in range(len(known[part])):
+        known[part][k] ^= 1
+        assert checked(file, known, 0) == part
+        known[part][k] ^= 1
+
+
+def test_what_is_beside_the_parts_is_not_looked_at(file_and_sums):
+    file, known = file_and_sums
+    inside = np.zeros(len(file), np.bool_)
+    for begin, end in BOUNDS.astype(np.int64):
+        inside[begin:end] = True
+    file[~inside] ^= 255
+    assert checked(file, known, 0) is None
