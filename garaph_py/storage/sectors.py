@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 SECTOR = ALIGNMENT
 """Bytes of a sector: the unit in which parts of blocks are read and checked."""
 REQUEST_BYTES = 1 << 13
-"""Fixed cost of a part: 4 us of Python, given as the bytes that a disk reads in that time at 2 GB/s."""
+"""Fixed cost of a part: 4 us of processors, a third of them Python, as the bytes that a disk reads then at 2 GB/s."""
 
 
 def access_bytes(k: float) -> int:
