@@ -168,7 +168,7 @@ class DiskPageSource:
         if not self._frames or not all(array.reads_compactly for array in self._arrays):
             return self.pages
         frame = self._frames[0].buffers
-        room = min(len(buffer.data) for buffer in frame) // 2
+        room = min(len(buffer.data) for buffer in frame) - SECTOR  # which plans leave
         before, records = (np.append(0, np.cumsum(column)) for column in self._costs(ranges))
         bounds = np.array([(page.first_edge, page.last_edge) for page in self.pages], np.int64).reshape(-1, 2)
         lows = np.searchsorted(ranges[:, 1], bounds[:, 0], "right").tolist()
@@ -178,7 +178,8 @@ class DiskPageSource:
             own = self._staying.get(page.number)
             fixed = self.stays[page.number] and not (own is not None and own.loaded)
             fits = not closed and before[high] - before[low] <= min(room, page.last_edge - merged[-1].first_edge)
-            if fixed or not fits or records[high] - records[low] > self._record_pages:
+            # The first of these ranges may share a page of records with one before, but of another page.
+            if fixed or not fits or (high > low and records[high] - records[low] + 2 > self._record_pages):
                 merged.append(page)
                 low, closed = own_low, fixed
             else:
@@ -190,12 +191,16 @@ class DiskPageSource:
         takes."""
         # A range takes the runs in which it begins and ends, and a gap that is read through; in each block that it
         # touches, sectors at both ends.
-        firsts, ends = ranges[:, 0] // RUN * RUN, ranges[:, 1] + RUN
+        firsts, ends = ranges[:, 0] // RUN * RUN, -(-ranges[:, 1] // RUN) * RUN
         following = np.append(firsts[1:], np.iinfo(np.int64).max)[: len(firsts)]
         ends = np.where(following - ends < self._access, np.maximum(following, ends), ends)
         each = min(array.block_elements for array in self._arrays)
         blocks = ends // each - firsts // each + 1
-        records = 2 + (ends - firsts) // RUN * RECORD.itemsize // PAGESIZE  # they may begin and end within a page
+        # Ranges share pages of records. If blocks do not begin with a page, a row of pages takes another one.
+        low, high = firsts // RUN * RECORD.itemsize // PAGESIZE, (ends // RUN * RECORD.itemsize - 1) // PAGESIZE
+        before = np.append(-2, high)[: len(high)]
+        shifted = any(array.records_bytes(range(1)) % PAGESIZE for array in self._arrays)
+        records = high - np.maximum(low - 1, before) + shifted * (low > before + 1)
         return WIDEST * (ends - firsts) + 2 * SECTOR * blocks, records
 
     def held_first(self, pages: Iterable[Page]) -> list[Page]:
