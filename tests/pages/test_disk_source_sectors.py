@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.codec.format import LISTS, RUN, decode
 from garaph_py.errors import DamagedGraphError
+from garaph_py.pages import disk_source
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
 from tests.support.disk_reads import found_in, read_pages, resident_in_the_middle
@@ -130,6 +131,38 @@ def test_records_bound_how_many_pages_are_merged(saved, source):
     few = len(pages.pages_for(ranges))
     pages._record_pages = 0
     assert few < len(pages.pages_for(ranges)) <= few + 2
+
+
+@pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
+@pytest.mark.parametrize("nbytes", [96, 960])
+def test_merged_pages_write_to_few_pages_of_records(saved, source, monkeypatch, nbytes):
+    """Of so many bytes: those of a block's records; or of those of ten, which several ranges share."""
+    monkeypatch.setattr(disk_source, "PAGESIZE", nbytes)
+    pages, rng = source(300_000, page_edges=10_000), np.random.default_rng(1)
+    pages.stays = [False] * len(pages.pages)
+    pages._arrays[0].keep_parts(True)
+
+    def touched_by(places):
+        """How many pages of records each merged page writes to, and how many ranges it has."""
+        merged, found = pages.pages_for(np.stack((places, places + 1), axis=1)), []
+        pages.prefetch(merged, alone(*places))
+        for page in merged:
+            pages.edges(page)
+            (buffer,) = pages._given[page.number].buffers
+            ranges = np.count_nonzero((places >= page.first_edge) & (places < page.last_edge))
+            if page.last_edge > pages.pages[page.number].last_edge:
+                found.append((len(np.unique(np.flatnonzero(buffer.records.view(np.uint8)) // nbytes)), ranges))
+            pages.release(page)
+        return found
+
+    places = [np.sort(rng.choice(saved[0].m, 1 + k % 6, replace=False)) for k in range(60)]
+    pages._record_pages = 4
+    bounded = [each for some in places for each in touched_by(some)]
+    most = max(touched for touched, _ in bounded)
+    assert most <= 4
+    assert nbytes == 96 or any(ranges > touched for touched, ranges in bounded)
+    pages._record_pages = 100
+    assert nbytes == 960 or max(touched for some in places for touched, _ in touched_by(some)) > most
 
 
 @pytest.mark.parametrize("saved", [(False, "packed")], indirect=True, ids=str)
