@@ -11,6 +11,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, ProgramError
 from garaph_py.events import Span
 from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from garaph_py.executor.protocol import Capabilities
 from garaph_py.executor.step import StepByParts
@@ -46,7 +47,7 @@ class FailingGpu(StepByParts):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
         self._cpu = CpuExecutor(bound, graph, self._pool, listener, one_partition_per_thread=bound.is_relaxation)
         pages = layout(graph._arrays.in_edges.offsets, 5000)
-        self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
+        self.residency = Residency(pages, 0, 2, 0, 0, self.is_short)
         self.source = MemoryPageSource(graph._arrays.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self.capabilities = Capabilities("gpu", self.modes)
