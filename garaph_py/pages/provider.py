@@ -158,7 +158,7 @@ class SourceFactory:
 
         Edges on disk are read by the GPU's source, to the same frames.
         """
-        return source.whole if isinstance(source, PartSource) else MemoryPageSource(self._arrays.in_edges)
+        return source.whole if isinstance(source, PartSource) else in_edges_of(self._arrays)
 
     def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
         """Make a page source of the out-edges; on disk, with at most `page_edges` edges per page.

@@ -26,7 +26,7 @@ from ...errors import DeviceError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...pages.layout import Page, commit_plan
-from ...pages.memory_source import MemoryPageSource
+from ...pages.memory_source import MemoryPageSource, in_edges_of
 from ...pages.provider import SourceFactory
 from ...pages.queue import PageQueue
 from ...pages.source import PageSource
@@ -404,7 +404,7 @@ class MultiGpuExecutor(StepByParts):
         if first.bound.reports_values:
             return first.report(state)
         if finds and any(gpu.residency.pages and gpu.launches.within_reach() is None for gpu in self.gpus):
-            return self._host.report(state, MemoryPageSource(self._graph._arrays.in_edges))
+            return self._host.report(state, in_edges_of(self._graph._arrays))
         to = first.state.answer(first.bound.reports)
         bounds = [*self._begins, self._graph.n] if finds else shared(self._graph.n, len(self.gpus))
         parts = list(pairwise(bounds))
