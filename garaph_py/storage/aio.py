@@ -117,9 +117,8 @@ class Reads(Generic[Key]):
         self._context = take_context()
         self.depth = DEPTH if self._context else 1
         self._next, self._events = 0, np.zeros(self.depth * SCATTER, EVENT)
-        self._in_flight = dict[
-            int, InFlight[Key]
-        ]()  # the kernel gets the number of each, times `SCATTER`, plus the part's
+        # By a number; the system's kernel gets it times `SCATTER`, plus the number of the part.
+        self._in_flight = dict[int, InFlight[Key]]()
         self._ended: list[tuple[Key, int | Array]] = []  # results of reads that ended within `begin`
 
     def begin(self, key: Key, handle: int, views: list[memoryview] | Scatter, offset: int = 0) -> None:
