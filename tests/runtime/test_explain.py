@@ -113,7 +113,7 @@ def test_a_pass_over_all_edges_reads_as_much_as_planned(stored):
     plan = gp.plan(program, stored, **how)
     first, *later = [row.from_disk for row in gp.run(program, stored, **how).stats.iterations]
     assert all(read <= plan.later_read for read in later)
-    assert min(later) > 0.4 * plan.later_read  # buffers hold a good part of so few edges, and a pass begins with it
+    assert min(later) > 0.4 * plan.later_read  # it is 0.48 or more: a pass begins with what buffers still hold
     (edges,) = plan.on_disk
     assert edges.nbytes <= first <= plan.first_read
     assert 0 < edges.staying < edges.pages
