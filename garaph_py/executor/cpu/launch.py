@@ -27,12 +27,12 @@ Tables = dict[Hashable, Any]
 
 KEPT = "tables of launches"
 """Name of what a graph keeps for the `Launcher` of its next run, among its derived arrays."""
-MOST_KEPT_VERTICES = 1 << 16
-"""Vertices of a graph up to which it is kept. Making it takes a twelfth of a run over ten edges, and it refers to the
-values of the last run."""
-MOST_KEPT = 64
+MOST_KEPT_VERTICES, MOST_KEPT_EDGES = 1 << 16, 1 << 20
+"""Vertices and edges of a graph up to which it is kept: then it takes a megabyte or so, which nothing counts. Making it
+takes a twelfth of a run over ten edges, and it refers to the values of the last run."""
+MOST_KEPT = 256
 """Most tables and other memory that are kept, by number. A program has some ten kernels, and some ten of the others; a
-graph on which several programs have left more than this keeps nothing."""
+graph on which a dozen programs have left more than this keeps nothing."""
 
 
 class Launcher:
@@ -49,7 +49,8 @@ class Launcher:
 
     def __init__(self, bound: BoundProgram, arrays: GraphArrays, pool: ThreadPool, listener: events.Listener) -> None:
         self.bound, self.pool, self._listener = bound, pool, listener
-        is_kept = arrays.n <= MOST_KEPT_VERTICES and arrays.memory is None and not arrays.on_disk
+        is_small = arrays.n <= MOST_KEPT_VERTICES and arrays.m <= MOST_KEPT_EDGES
+        is_kept = is_small and arrays.memory is None and not arrays.on_disk
         kept: Callable[[], dict[str, Tables]] = dict
         self._kept = arrays.derived.get(KEPT, kept, lambda _: 0) if is_kept else None
         self._tables: Tables = {} if self._kept is None else self._kept.pop(KEPT, {})  # no other run finds them now

@@ -63,8 +63,9 @@ def test_tables_go_with_the_graph():
     assert kept() is None
 
 
-def test_a_large_graph_keeps_none(made, monkeypatch):
-    monkeypatch.setattr(launch, "MOST_KEPT_VERTICES", 7)
+@pytest.mark.parametrize("bound", ["MOST_KEPT_VERTICES", "MOST_KEPT_EDGES"])
+def test_a_large_graph_keeps_none(made, monkeypatch, bound):
+    monkeypatch.setattr(launch, bound, 7)
     graph = gp.from_edges(*EDGES)
     for _ in range(2):
         made.clear()
