@@ -142,7 +142,7 @@ def save(
             disks=place.listed,
             arrays={},
         )
-        hashes = submit(beside, hashes_of, arrays, manifest.directed)  # most of the time, writing uses one core
+        hashes = submit(beside, hashes_of, arrays, manifest.directed)  # writing mostly waits for the disk
         write_arrays(place, manifest, arrays, chosen, block_bytes, progress, pool)
         write_manifest(place, replace(manifest, edge_hashes=hashes.result()))
         progress.finish()

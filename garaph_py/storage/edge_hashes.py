@@ -17,7 +17,7 @@ from ..codec.codecs import decoded, decoded_slice
 from ..codec.format import ASCENDING
 from ..errors import GraphError
 from ..graph.transpose import CHUNK
-from ..native.threads import ThreadPool
+from ..native.threads import ThreadPool, available_cores
 from .blocks import BlockReader
 from .check import Visit, load
 from .lists import UNSORTED, Lists
@@ -44,14 +44,16 @@ def equal_hashes(into: int, out: int) -> EdgeHashes:
 
 
 def hashes_of(arrays: Mapping[str, EdgeArray], directed: bool) -> EdgeHashes:
-    """The hashes of a graph in memory, whose `arrays` have the names of the format. It takes one thread.
+    """The hashes of a graph in memory, whose `arrays` have the names of the format.
+
+    It takes half of the cores: a writer beside it needs the others.
 
     Raises
     ------
     GraphError
         If the out-edges are not the in-edges reversed, or a list does not ascend.
     """
-    with ThreadPool(1) as pool:
+    with ThreadPool(max(available_cores() // 2, 1)) as pool:
         into = hash_of(arrays, "in", pool)
         return equal_hashes(into, hash_of(arrays, "out", pool) if directed else into)
 
@@ -59,16 +61,23 @@ def hashes_of(arrays: Mapping[str, EdgeArray], directed: bool) -> EdgeHashes:
 def hash_of(arrays: Mapping[str, EdgeArray], direction: str, pool: ThreadPool) -> int:
     """The hash of the edges of a direction, ``"in"`` or ``"out"``."""
     offsets, values = decoded(arrays[f"{direction}_offsets"], ASCENDING, pool), arrays.get(f"{direction}_values")
-    name, lists, total, before = NEIGHBOURS[direction], Lists(offsets), 0, 0
-    for first in range(0, len(arrays[name]), CHUNK):
-        others = decoded_slice(arrays[name], KIND_OF[name], first, first + CHUNK, pool, offsets)
-        ascends = lists.sound(first, others, 2**32) and (others[0] >= before or not lists.continues(first))
-        if not ascends:
+    name, lists = NEIGHBOURS[direction], Lists(offsets)
+    neighbours, begins = arrays[name], range(0, len(arrays[name]), CHUNK)
+
+    def piece(first: int) -> tuple[int, bool, int, int]:
+        """The hash of the edges from `first` on, whether their lists ascend, and the first and the last neighbour."""
+        with ThreadPool(1) as alone:
+            others = decoded_slice(neighbours, KIND_OF[name], first, first + CHUNK, alone, offsets)
+            bits = None if values is None else decoded_slice(values, KIND_OF["in_values"], first, first + CHUNK, alone)
+        hashed = lists.hash(first, others, bits, direction == "in")
+        return hashed, lists.sound(first, others, 2**32), int(others[0]), int(others[-1])
+
+    found, before = pool.run(piece, zip(begins, strict=True)) if begins else [], 0
+    for first, (_, ascends, least, last) in zip(begins, found, strict=True):
+        if not ascends or (least < before and lists.continues(first)):
             raise GraphError(UNSORTED)
-        before = others[-1]
-        bits = None if values is None else decoded_slice(values, KIND_OF["in_values"], first, first + CHUNK, pool)
-        total += lists.hash(first, others, bits, direction == "in")
-    return total % 2**64
+        before = last
+    return sum(hashed for hashed, *_ in found) % 2**64
 
 
 class StoredHashes:

@@ -14,7 +14,9 @@ from garaph_py.io import collect
 from garaph_py.io.bulk import import_
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.storage import directory as store
+from garaph_py.storage import edge_hashes
 from garaph_py.storage.edge_hashes import NOT_REVERSED
+from garaph_py.storage.lists import UNSORTED
 from garaph_py.storage.manifest import EdgeHashes
 from garaph_py.storage.restripe import restripe
 from tests.support.command import garaph
@@ -87,6 +89,32 @@ def test_a_graph_that_contradicts_itself_is_not_saved(tmp_path):
     one, other = rmat(6, seed=1), rmat(6, seed=2)
     with pytest.raises(GraphError, match="out-edges are not the in-edges reversed"):
         store.save(one._replace(out_edges=other._arrays.out_edges), tmp_path / "g")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Three threads share pieces of 1,024 edges."""
+    monkeypatch.setattr(edge_hashes, "CHUNK", 1024)
+    monkeypatch.setattr(edge_hashes, "available_cores", lambda: 6)
+
+
+@ENCODINGS
+def test_the_hashes_of_pieces_add_up(tmp_path, small_pieces, encoding):
+    graph = rmat(9, weights=(1, 99), directed=True)
+    store.save(graph.packed() if encoding == "packed" else graph, tmp_path / "g")
+    assert_right(tmp_path / "g")
+
+
+@pytest.mark.parametrize("place", [1000, 1023])
+def test_a_list_that_falls_is_not_saved(tmp_path, small_pieces, place):
+    """Within a piece, and from one to the next."""
+    graph = from_numbered_edges(range(1, 2501), [0] * 2500, 2501)
+    into = graph._arrays.in_edges
+    neighbours = np.array(into.neighbours)
+    neighbours[[place, place + 1]] = neighbours[[place + 1, place]]
+    with pytest.raises(GraphError, match=UNSORTED):
+        store.save(graph._replace(in_edges=Adjacency(into.offsets, neighbours)), tmp_path / "g")
     assert list(tmp_path.iterdir()) == []
 
 
