@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..simulation.assess import Assessment
     from ..simulation.gpus import Peers
     from ..simulation.parts import Parts
-    from ..simulation.spec import Spec, SpecRun
+    from ..simulation.spec import SpecRun
 
 Option = typer.Option
 
@@ -88,9 +89,11 @@ def simulate(
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
     simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
     if chosen.parts is not None:
-        show_in_parts(runs, simulated, chosen, memory, as_json)
+        in_parts = partial(play_parts, machine=simulated, engine=chosen.engine, memory=memory, parts=chosen.parts)
+        show_divided(runs, chosen.parts.counts, in_parts, show_parts, as_json)
     elif chosen.gpus is not None:
-        show_on_gpus(runs, simulated, chosen, memory, as_json)
+        on_gpus = partial(play_gpus, machine=simulated, engine=chosen.engine, memory=memory, gpus=chosen.gpus)
+        show_divided(runs, chosen.gpus.counts, on_gpus, show_gpus, as_json)
     else:
         show_each(runs, simulated, chosen.engine, memory, as_json, quiet)
 
@@ -143,24 +146,20 @@ def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int |
     }  # fmt: skip
 
 
-def show_in_parts(
-    runs: Iterable[tuple[SpecRun, str]], machine: Machine, spec: Spec, memory: int | None, as_json: bool
-) -> None:
-    """Simulate runs in parts, with each number of parts that a spec names, and print them."""
-    assert spec.parts is not None
-    played = [
-        play_parts(run, device, machine, spec.engine, memory, count, spec.parts)
-        for run, device in runs
-        for count in spec.parts.counts
-    ]
+def show_divided(
+    runs: Iterable[tuple[SpecRun, str]], counts: Iterable[int], play: Callable[[SpecRun, str, int], dict[str, Any]],
+    show: Callable[[list[dict[str, Any]]], None], as_json: bool,
+) -> None:  # fmt: skip
+    """Simulate each run, divided into each of these numbers of parts or GPUs, and print them."""
+    played = [play(run, device, count) for run, device in runs for count in counts]
     if as_json:
         print_json({"runs": played})
     else:
-        show_parts(played)
+        show(played)
 
 
 def play_parts(
-    run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None, count: int, parts: Parts
+    run: SpecRun, device: str, count: int, machine: Machine, engine: str, memory: int | None, parts: Parts
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run over a graph in `count` parts; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
@@ -176,31 +175,8 @@ def play_parts(
     }  # fmt: skip
 
 
-def show_on_gpus(
-    runs: Iterable[tuple[SpecRun, str]], machine: Machine, spec: Spec, memory: int | None, as_json: bool
-) -> None:
-    """Simulate runs on each number of GPUs that a spec names, and print them."""
-    assert spec.gpus is not None
-    played = [
-        play_gpus(run, device, machine, spec.engine, memory, count, spec.gpus)
-        for run, device in runs
-        for count in spec.gpus.counts
-    ]
-    if as_json:
-        print_json({"runs": played})
-        return
-    say(f"{'graph':<16}{'program':<22}{'GPUs':>5}{'iterations':>11}{'s each':>11}{'seconds':>11}  waits for  modes")
-    for run in played:
-        modes = [one.mode for one in run["iterations"]]
-        told = ", ".join(f"{one} x {modes.count(one)}" for one in dict.fromkeys(modes))
-        say(
-            f"{run['graph']:<16}{run['program']:<22}{run['gpus']:>5}{len(modes):>11}"
-            f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
-        )
-
-
 def play_gpus(
-    run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None, count: int, gpus: Peers
+    run: SpecRun, device: str, count: int, machine: Machine, engine: str, memory: int | None, gpus: Peers
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run on `count` GPUs of a host; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
@@ -231,6 +207,18 @@ def show_parts(runs: list[dict[str, Any]]) -> None:
     show_extrapolated(dict.fromkeys(one for run in runs for one in run["extrapolated"]))
     if not all(run["fits"] for run in runs):
         say("* a part takes more memory than the machine has; take more parts, or on_disks = true")
+
+
+def show_gpus(runs: list[dict[str, Any]]) -> None:
+    """Print a table with a line for each run and number of GPUs."""
+    say(f"{'graph':<16}{'program':<22}{'GPUs':>5}{'iterations':>11}{'s each':>11}{'seconds':>11}  waits for  modes")
+    for run in runs:
+        modes = [one.mode for one in run["iterations"]]
+        told = ", ".join(f"{one} x {modes.count(one)}" for one in dict.fromkeys(modes))
+        say(
+            f"{run['graph']:<16}{run['program']:<22}{run['gpus']:>5}{len(modes):>11}"
+            f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
+        )
 
 
 def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:

@@ -114,6 +114,14 @@ def count(given: Table, key: str, least: int, where: str = "") -> int:
     return int(value)
 
 
+def counts(given: Table, what: str, where: str) -> tuple[int, ...]:
+    """The numbers of `what` under the key ``count``, each 1 or more; one number may stand without a list."""
+    every = listed(given.get("count", []))
+    if not every:
+        raise ParameterError(f"{where}count is missing; give the number of {what}, or a list of numbers")
+    return tuple(count({"count": one}, "count", 1, where) for one in every)
+
+
 def pair(given: Table, key: str, where: str) -> tuple[float, float]:
     """The pair under a key: seconds, and additional seconds for each doubling of the vertex data (by default 0)."""
     value = given.get(key, 0.0)

@@ -294,7 +294,7 @@ def simulate_gpus(
     """
     check(workload, machine, options)
     gpus = SimulatedGpus(workload, machine, options, peers, count, memory)
-    if finds_components(workload, machine, options) and gpus.is_resident:
+    if prices_components(workload, machine, options) and gpus.is_resident:
         waits = gpus.components()
         edges = workload.edges
         row = Iteration(0, COMPONENTS, 1.0, workload.vertices, edges, len(gpus.pages), 0, waits.seconds, GPU, 0, 0)
@@ -307,7 +307,7 @@ def simulate_gpus(
     return GpusRun(count, done.iterations, gpus.waits)
 
 
-def finds_components(workload: Workload, machine: Machine, options: RunOptions) -> bool:
+def prices_components(workload: Workload, machine: Machine, options: RunOptions) -> bool:
     """Whether a run finds components by union-find: the machine says what that costs, and the policy may."""
     known = machine.has_costs(GPU, workload.traits.name, COMPONENTS)
     return known and COMPONENTS in options.policy.modes and options.mode in (ANY, COMPONENTS)
@@ -331,9 +331,6 @@ def peers_of(document: dict[str, Any]) -> Peers | None:
     if not given:
         return None
     toml.known(given, KEYS, where)
-    listed = toml.listed(given.get("count", []))
-    if not listed:
-        raise ParameterError(f"{where}count is missing; give the number of GPUs, or a list of numbers")
-    counts = tuple(toml.count({"count": one}, "count", 1, where) for one in listed)
+    counts = toml.counts(given, "GPUs", where)
     costs = (toml.amount(given, key, where) for key in ("turn", "copy", "received", "joined"))
     return Peers(counts, toml.positive(given, "bandwidth", where), *costs)

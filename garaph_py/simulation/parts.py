@@ -197,10 +197,7 @@ def parts_of(document: dict[str, Any]) -> Parts | None:
     if not given:
         return None
     toml.known(given, KEYS, where)
-    listed = toml.listed(given.get("count", []))
-    if not listed:
-        raise ParameterError(f"{where}count is missing; give the number of parts, or a list of numbers")
-    counts = tuple(toml.count({"count": one}, "count", 1, where) for one in listed)
+    counts = toml.counts(given, "parts", where)
     network = Network(
         toml.positive(given, "bandwidth", where),
         toml.amount(given, "latency", where),
