@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from ..graph.edge_hash import HALF, LOW
 from ..native import Kernel, no_unroll, room, word_at
 from .sectors import SECTOR
 
@@ -42,9 +43,9 @@ sums are scrambled, the keys are those after the last of `STRIPES`."""
 START = np.array([PRIMES_32[2], *PRIMES_64[:4], PRIMES_32[1], PRIMES_64[4], PRIMES_32[0]], np.uint64)
 """The sums of the lanes before the first stripe."""
 LENGTH = np.uint64(SECTOR * PRIMES_64[0] % 2**64)
+"""What the total begins with: the length of a sector times a prime."""
 SCRAMBLE, MIX = np.uint64(PRIMES_32[0]), np.uint64(0x165667919E3779F9)
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-"""The number of bits in half a word, and the lower half of a word."""
+"""The factors of the sums of lanes when they are scrambled, and of the total at the end."""
 
 
 # wide: compiled code takes its arrays one by one
