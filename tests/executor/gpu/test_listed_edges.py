@@ -96,9 +96,9 @@ def test_a_gpu_reads_no_more_than_the_cpu(device_for, stored):
     _, rows = rows_of(program, on_disk, "gpu", sync=True, gpu_memory=few_edges_fit(graph))
     assert [row.mode for row in rows] == [row.mode for row in alone]
     assert sum(row.from_disk for row in rows) <= sum(row.from_disk for row in alone)
-    # What a pull leaves in the buffers differs, so a push after it may read more on one of them: here up to 3 %.
+    # What a pull leaves in the buffers differs, so a push along other edges may read more on one of them: here 3 %.
     own, others = (sum(row.from_disk for row in each if row.mode == PUSH) for each in (rows, alone))
-    assert 0 < own <= 1.05 * others
+    assert 0 < own <= (1.05 if graph.directed else 1) * others
 
 
 @pytest.mark.full
