@@ -162,8 +162,8 @@ def test_an_interrupt_waits_for_a_checkpoint(graph, ranks, tmp_path, free_copies
     listened, ended = threading.Event(), threading.Event()
     workers, heard = Slow(2, until=ended), []
 
-    def interrupt(iteration):
-        if iteration.number == 2:
+    def interrupt(event):
+        if isinstance(event, events.Iteration) and event.number == 2:
             os.kill(os.getpid(), signal.SIGINT)
             assert listened.wait(30)
 
