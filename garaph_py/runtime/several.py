@@ -32,10 +32,12 @@ from .reckoning import (
 PEER_LINK = 3.9e11
 """Bytes per second that a GPU sends to another over a link between them: two H100s with NVLink copy 385 to 387 GB/s one
 way (`garaph devices`, 2026-11-26), two H200s 391."""
-MEETING = 3e-4
-"""Time (s) that an iteration of several GPUs takes beyond its share of the edges: PageRank over R-MAT 20 took 0.7 to
-0.9 ms on two H100s, of which some 0.2 ms are the gather and 0.15 ms are `GPU_STEP` (2026-11-26). Since one thread
-launches on all GPUs it is some 0.15 ms; a longer time is on the safe side."""
+TURNS = 1.5e-4
+"""Time (s) that an iteration takes longer for each GPU but the first, because one thread drives all of them: some 7
+steps for each. Iterations of few edges took 0.2 to 0.3 ms more on two H200s than on one (docs/results/gpus.md)."""
+COPIES = 7e-5
+"""Time (s) in which that thread starts what an iteration sends from one GPU to another: three copies of 23 microseconds
+each (H100, 2026-11-27, docs/results/gpus.md)."""
 GPU_CALL = 2.3e-3
 """Time (s) that each GPU but the first adds to what a call takes beyond its iterations. Two H200s took 1.7 to 3.4 ms
 more than one over 1.9 M and 16.8 M vertices, with all edges in their memories (2026-11-28, docs/results/gpus.md)."""
@@ -107,7 +109,16 @@ def iterating(call: Call, there: OnDevice, rates: Rates, gpus: Gpus, count: int)
         part = replace(part, kind=ALL, pushes=False)
     received = call.vertices * call.value_bytes * (count - 1) / count
     link = PEER_LINK if gpus.are_linked else rates.link / 2  # to the host, and from there
-    return starting + gpu_iterating(part, there, rates) + iterations * (MEETING + received / link)
+    return starting + gpu_iterating(part, there, rates) + iterations * (meeting(count) + received / link)
+
+
+def meeting(count: int) -> float:
+    """Time (s) that an iteration of `count` GPUs takes beyond its share of the edges, and what they send.
+
+    From each GPU, copies start to each other one, so it grows with the square of `count`. On two GPUs it is what was
+    measured; on more it is reckoned.
+    """
+    return (count - 1) * (TURNS + COPIES * count)
 
 
 def beyond(call: Call, rates: Rates, count: int) -> float:

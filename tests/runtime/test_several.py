@@ -78,6 +78,13 @@ def test_a_relaxation_is_divided_also_if_the_edges_do_not_fit(pulls, out):
     assert 0.3 < half < 0.6
 
 
+@pytest.mark.parametrize(("edges", "iterations", "count"), [(1 << 29, 30, 1), (1 << 29, 11, 2), (1 << 32, 11, 4)])
+def test_more_gpus_are_left_out_where_their_copies_take_longer_than_they_save(edges, iterations, count):
+    """One thread starts copies from each GPU to each other one: two GPUs are 2 pairs, eight are 56."""
+    relaxing = replace(SSSP, edges=edges, past=Past(iterations=iterations))
+    assert taken(relaxing, replace(READY, room=1 << 40)) == count
+
+
 def test_measured_times_count_more_than_estimates():
     two = Gpus(2, 1)
     assert taken(replace(LARGE, past=known(30, gpu=0.100, two=0.099)), gpus=two) == 2
