@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from ..program.elsewhere import Elsewhere
 from .modes import PULL
 
 Array = npt.NDArray[Any]
-T = TypeVar("T")
 Values = Array | Elsewhere
 """A reported value for each vertex: on the host, or in a device's memory."""
 
@@ -55,31 +54,24 @@ class Holders:
 
 SETS = ("frontier", "next_frontier", "notified", "pending")
 """The sets of vertices in a `State`."""
+PARTS = ("values", "next_values", *SETS)
+"""The parts of a `State` that only a device may have."""
 
 
-class OnHost(Generic[T]):
-    """A part of a `State`, in the host's memory: if only a device has it, it is copied to the host when it is read."""
+class OnHost:
+    """A part of a `State` that only a device has, until it is read: then it is copied to the host. What the host has is
+    an ordinary attribute, which Python finds first."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, state: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, state: State, owner: type) -> T: ...
-    def __get__(self, state: State | None, owner: type) -> Self | T:
-        if state is None:
-            raise AttributeError(self._name)  # so that a dataclass sees no default value
-        parts, copy = state.__dict__, state.elsewhere.get(self._name)
-        if copy is not None:
-            parts[self._name] = copy(state, parts.get(self._name))
-            del state.elsewhere[self._name]
-        part: T = parts[self._name]
+    def __get__(self, state: State | None, owner: type) -> Any:
+        if state is None or self._name not in state.elsewhere:
+            raise AttributeError(self._name)
+        copy, old = state.elsewhere[self._name]
+        part = state.__dict__[self._name] = copy(state, old)
+        del state.elsewhere[self._name]
         return part
-
-    def __set__(self, state: State, part: T) -> None:
-        state.__dict__.setdefault("elsewhere", {}).pop(self._name, None)
-        state.__dict__[self._name] = part
 
 
 Copy = Callable[["State", Any], Any]
@@ -130,8 +122,9 @@ class State:
         and up to the second are in the bucket.
     holders : Holders
         Which memories hold the newest values.
-    elsewhere : dict of str to callable
-        The parts that only a device has, by attribute, and how the host copies each.
+    elsewhere : dict of str to (callable, object)
+        The parts that only a device has, by attribute: how the host copies each, and what it had before. What is set
+        meanwhile takes their place.
     scan : callable or None
         Looks for numbers that are not finite in the values, where a device has them; None if the host has to look.
     """
@@ -142,14 +135,14 @@ class State:
     changeable: int
     total: Array | None
     thresholds: Array
-    values: OnHost[Array] = OnHost()
-    next_values: OnHost[Array] = OnHost()
-    frontier: OnHost[VertexSet] = OnHost()
-    next_frontier: OnHost[VertexSet] = OnHost()
-    notified: OnHost[VertexSet] = OnHost()
-    pending: OnHost[VertexSet] = OnHost()
+    values: Array
+    next_values: Array
+    frontier: VertexSet
+    next_frontier: VertexSet
+    notified: VertexSet
+    pending: VertexSet
     holders: Holders = field(default_factory=Holders)
-    elsewhere: dict[str, Copy] = field(init=False, default_factory=dict)
+    elsewhere: dict[str, tuple[Copy, Any]] = field(init=False, default_factory=dict)
     scan: Scan | None = field(init=False, default=None)
     has_sums: bool = field(init=False, default=False)
     unfinished_edges: int | None = field(init=False, default=None)
@@ -168,17 +161,23 @@ class State:
     def leave_on(self, memory: str, scan: Scan, **copies: Copy) -> None:
         """Record that only a device's `memory` has the newest values and the parts that `copies` names."""
         self.holders.wrote(memory)
-        self.elsewhere.update(copies)
         self.scan = scan
+        self.leave(**copies)
+
+    def leave(self, **copies: Copy) -> None:
+        """Record that the host lacks the parts that `copies` names, and how it copies each when it reads it."""
+        for name, copy in copies.items():
+            old = self.elsewhere[name][1] if name in self.elsewhere else None
+            self.elsewhere[name] = copy, self.__dict__.pop(name, old)
 
     def to_host(self) -> None:
         """Copy everything to the host that only a device has."""
-        for part in list(self.elsewhere):
+        for part in PARTS:
             getattr(self, part)
 
     def is_on_host(self, *parts: str) -> bool:
         """Whether the host has all these parts; reading them copies nothing then."""
-        return self.elsewhere.keys().isdisjoint(parts)
+        return self.__dict__.keys() >= {*parts}
 
     def swap_values(self) -> None:
         """Make the new values the current ones."""
@@ -198,6 +197,9 @@ class State:
 
     def _swap(self, one: str, other: str) -> None:
         """Exchange two parts, wherever they are."""
-        for parts in self.__dict__, self.elsewhere:
-            first, second = parts.pop(one, None), parts.pop(other, None)
-            parts |= {name: part for name, part in ((one, second), (other, first)) if part is not None}
+        for parts in filter(None, (self.__dict__, self.elsewhere)):
+            parts |= {to: parts.pop(name) for name, to in ((one, other), (other, one)) if name in parts}
+
+
+for _name in PARTS:
+    setattr(State, _name, OnHost(_name))

@@ -106,7 +106,7 @@ class DeviceState:
         """A state without anything on the host, for a run that begins on the device."""
         none = np.empty(0, self._bound.value)
         state = State.empty(0, none, none, synchronous, VertexSet.empty(0))
-        state.elsewhere |= dict.fromkeys(("notified", "pending"), self._new_set)
+        state.leave(notified=self._new_set, pending=self._new_set)
         return state
 
     def leave(self, state: State, memory: str) -> None:
@@ -122,7 +122,7 @@ class DeviceState:
         """After another device has failed, have the host read from this one the values and the frontier that it
         lacks."""
         copies: dict[str, Copy] = {"values": self._values, "frontier": self._frontier}
-        state.elsewhere.update({name: copy for name, copy in copies.items() if name in state.elsewhere})
+        state.leave(**{name: copy for name, copy in copies.items() if not state.is_on_host(name)})
 
     def receive(self, pages: Iterable[Page], state: State, stream: Any) -> None:
         """Start to copy to the device, on `stream`, the new values of pages that another processor processed (section
