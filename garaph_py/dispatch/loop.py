@@ -142,8 +142,8 @@ class Loop:
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
         pages = result.pages
-        edges, active, active_edges, changeable, skipped, to_device, from_device = (
-            sum(counts) for counts in zip(NO_COUNTS, *map(COUNTS, pages), strict=True)
+        edges, active, active_edges, changeable, skipped, to_device, from_device = map(
+            sum, zip(NO_COUNTS, *map(COUNTS, pages), strict=True)
         )
         state.visited(decision.mode, edges, active, changeable)
         state.advance(active, active_edges, changeable)

@@ -22,30 +22,34 @@ def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
     processors = (CPU, GPU, BOTH) if seen.ratio is not None else (seen.device,)
     if decision.device not in processors:
         return f"device={decision.device!r} does not work in this run; choose from {', '.join(processors)}"
-    possible = modes_on(decision.device, seen, can)
     is_asked = decision.mode == seen.forced_mode and decision.device == seen.device
     is_asked = is_asked and (decision.mode != PUSH or may_push(seen, can))
-    if decision.mode not in possible and not is_asked:
+    if not (is_asked or is_possible(decision.mode, decision.device, seen, can)):
         why = f", because {reason(decision.mode, seen)}" if decision.mode != PULL else ""
+        possible = modes_on(decision.device, seen, can)
         return f"mode={decision.mode!r} is not possible here{why}; choose from {', '.join(possible)}"
     return refusal_of_pages(decision, seen, can)
 
 
 def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:
     """The modes that an iteration on this processor may have."""
-    notifies = NOTIFY_PULL in can.modes and not (seen.updates_all_vertices or seen.only_pushes)
-    if processor == BOTH:  # the GPU pulls then, too
-        return [PULL, NOTIFY_PULL] if notifies else [PULL]
+    modes = PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS
+    return [mode for mode in modes if is_possible(mode, processor, seen, can)]
+
+
+def is_possible(mode: str, processor: str, seen: Observation, can: Capabilities) -> bool:
+    """Whether an iteration on this processor may have this mode."""
     is_guest = processor == GPU and seen.ratio is not None  # a GPU that works alone for once
-    pushes = seen.device_pushes if is_guest else PUSH in can.modes
-    may = {
-        PULL: (is_guest or PULL in can.modes) and not seen.only_pushes,
-        NOTIFY_PULL: notifies and not is_guest,
-        PUSH: pushes and may_push(seen, can) and not seen.updates_all_vertices,
-        PULL_TILED: seen.tiles and processor == CPU,
-        COMPONENTS: seen.components,
-    }
-    return [mode for mode, is_possible in may.items() if is_possible]
+    if mode == NOTIFY_PULL:
+        return mode in can.modes and not (is_guest or seen.updates_all_vertices or seen.only_pushes)
+    if mode == PULL:
+        return processor == BOTH or ((is_guest or mode in can.modes) and not seen.only_pushes)
+    if processor == BOTH:  # the GPU pulls then, too
+        return False
+    if mode == PUSH:
+        pushes = seen.device_pushes if is_guest else mode in can.modes
+        return pushes and may_push(seen, can) and not seen.updates_all_vertices
+    return seen.components if mode == COMPONENTS else mode == PULL_TILED and seen.tiles and processor == CPU
 
 
 def may_push(seen: Observation, can: Capabilities) -> bool:

@@ -14,6 +14,8 @@ WORD = 64
 """Vertices in a word of the bitmap."""
 BLOCK = 4096
 """Vertices in a block of the summary."""
+LINE = 64
+"""Bytes of a cache line, which no two of several sets share."""
 
 
 @dataclass
@@ -116,3 +118,11 @@ class VertexSet:
         """The set as a boolean array of shape (n,)."""
         octets = self.bits.astype("<u8", copy=False).view(np.uint8)
         return np.unpackbits(octets, bitorder="little", count=n).astype(bool)
+
+
+def empty_sets(n: int, count: int) -> tuple[Array, list[VertexSet]]:
+    """`count` empty sets of `n` vertices, and the memory in which they lie together: if it is filled with 0, and no
+    summary is loose, they are empty again."""
+    words, blocks = -(-n // WORD), -(-n // BLOCK)
+    memory = np.zeros((count, -(-(8 * words + blocks) // LINE) * LINE // 8), np.uint64)
+    return memory, [VertexSet(row[:words], row[words:].view(np.uint8)[:blocks]) for row in memory]

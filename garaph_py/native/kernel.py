@@ -98,8 +98,8 @@ class Kernel:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has been compiled, so that a call need not compile it."""
-        if "_native" in self.__dict__ or self.key in _loaded or self.key in _read:
+        """Whether it has been compiled, so that nobody need compile it before its first call."""
+        if self.key in _loaded or self.key in _read:
             return True
         code = cache.load(self.key)
         if code is not None:
@@ -310,7 +310,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 def prepare(kernels: Iterable[Kernel], listener: events.Listener = events.ignore) -> None:
     """Compile those `kernels` that are not on disk yet, which takes seconds, and report the progress to `listener`."""
-    missing = [kernel for kernel in kernels if not kernel.is_ready]
+    missing = [kernel for kernel in kernels if "_native" not in kernel.__dict__ and not kernel.is_ready]
     if not missing:
         return
     with compiling.compiling("compiling (once; kept on disk)", len(missing), listener) as report:

@@ -47,29 +47,40 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
     vertex : dtype
         The dtype that `VertexId` stands for.
     """
-
-    def scalar(item: Any) -> DType:
-        if item is float and real is not None:
-            return real
-        try:
-            dtype: DType = np.dtype(vertex if means(item, VertexId) else item)
-        except (TypeError, ValueError):
-            dtype = np.dtype(object)
-        if item is None or dtype not in ALLOWED:
-            raise ProgramError(
-                f"{kind.__name__}.{name} has type {item!r}; allowed are {', '.join(d.name for d in ALLOWED)}, or a "
-                "dict of a few names to them"
-            )
-        return dtype
-
     if isinstance(spec, type) or not isinstance(spec, Mapping):
-        return scalar(spec)
+        return scalar(kind, name, spec, real, vertex)
     if not are_field_names(tuple(spec)):
         raise ProgramError(
             f"{kind.__name__}.{name} has fields {list(spec)}; a field's name is an identifier without a leading "
             "underscore"
         )
-    return structure(tuple((key, scalar(item)) for key, item in spec.items()))
+    return structure(tuple((key, scalar(kind, name, item, real, vertex)) for key, item in spec.items()))
+
+
+def scalar(kind: type[VertexProgram], name: str, item: Any, real: DType | None, vertex: Any) -> DType:
+    """The dtype that the type `item` of a number stands for; the others as for `concrete`."""
+    try:
+        dtype = allowed(item, real, vertex)
+    except TypeError:  # what has no hash is no type
+        dtype = None
+    if dtype is None:
+        raise ProgramError(
+            f"{kind.__name__}.{name} has type {item!r}; allowed are {', '.join(d.name for d in ALLOWED)}, or a "
+            "dict of a few names to them"
+        )
+    return dtype
+
+
+@lru_cache(256)
+def allowed(item: Any, real: DType | None, vertex: Any) -> DType | None:
+    """The dtype that `item` stands for, kept, because each run asks for the same few; None if it is not allowed."""
+    if item is float and real is not None:
+        return real
+    try:
+        dtype: DType = np.dtype(vertex if means(item, VertexId) else item)
+    except (TypeError, ValueError):
+        return None
+    return dtype if item is not None and dtype in ALLOWED else None
 
 
 @lru_cache(256)
@@ -94,6 +105,7 @@ def scalars(dtype: DType) -> list[DType]:
     return [dtype[name] for name in dtype.names] if dtype.names else [dtype]
 
 
+@lru_cache(256)
 def real_type(*dtypes: DType) -> DType | None:
     """The widest float type in `dtypes`; None if they have none."""
     floats = [item for dtype in dtypes for item in scalars(dtype) if item.kind == "f"]

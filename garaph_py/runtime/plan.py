@@ -198,7 +198,7 @@ def plan(
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
     reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
-    tiles = has_tiles(bound, graph, options, machine, executor)
+    tiles = synchronous and bound.tiles and has_tiles(bound, graph, options, machine, executor)
     speeds = speeds_of(options, executor, machine, threads or machine.cores)
     components, follows = finds_components(bound, options), follows_out(bound, options)
     return RunPlan(
@@ -208,7 +208,7 @@ def plan(
         synchronous=synchronous,
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
-        schedule=schedule_of(bound, graph, options, synchronous, tiles, pass_bytes, speeds),
+        schedule=schedule_of(bound, graph, options, tiles, components, pass_bytes, speeds),
         memory=MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows),
         page_edges=options.page_edges,
         pushes=pushes,
@@ -417,7 +417,7 @@ def reverses(bound: BoundProgram, graph: Graph) -> bool:
 
 
 def schedule_of(
-    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, tiles: bool, pass_bytes: int,
+    bound: BoundProgram, graph: Graph, options: RunOptions, tiles: bool, components: bool, pass_bytes: int,
     speeds: Speeds | None,
 ) -> Schedule:  # fmt: skip
     """The run's policy and the limits of its decisions."""
@@ -425,9 +425,9 @@ def schedule_of(
         policy=options.policy,
         iterations=options.iterations,
         mode=options.forced_mode,
-        tiles=synchronous and bound.tiles and tiles,
+        tiles=tiles,
         k=graph._arrays.in_edges.k,
-        components=finds_components(bound, options),
+        components=components,
         ends_early="done" in bound.arguments,
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
         pass_bytes=pass_bytes,
@@ -466,7 +466,7 @@ def has_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: M
     threads = options.threads or machine.cores
     if graph._arrays.has_tiles(bound.reads_edge_values):
         return suits_tiles(graph._arrays, bound.reads_edge_values, threads)
-    return executor == CPU and bound.tiles and pays_tiles(bound, graph, options, machine, threads)
+    return executor == CPU and pays_tiles(bound, graph, options, machine, threads)
 
 
 def pays_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, threads: int) -> bool:

@@ -113,15 +113,16 @@ class CpuExecutor(StepByParts):
         self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
         lists, out_edges = ActiveLists(launch, runs), OutEdges(bound, arrays, pool)
         self._notify = Notify(lists, arrays.out_edges)
-        self._list_edges = ListEdges(launch, runs, out_edges, partial(kernels, bound))
+        of_reader = partial(kernels, bound)
+        self._list_edges = ListEdges(launch, runs, out_edges, of_reader)
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._pull_few = PullFew(launch, reader, self._kernels, self._pull)
-        self._push = Push(launch, runs, arrays, out_edges, partial(kernels, bound))
-        self._chain, self._chains = Chain(launch, arrays, out_edges, partial(kernels, bound)), False
+        self._push = Push(launch, runs, arrays, out_edges, of_reader)
+        self._chain, self._chains = Chain(launch, arrays, out_edges, of_reader), False
         self._skips_done = False
         self._trails = False  # `next_values` has the active vertices' values of the iteration before
-        self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, partial(kernels, bound)), False
-        self._push_deltas = DeltaPush(launch, runs, lists, out_edges, partial(kernels, bound))
+        self._reentry, self._reenters = Reentry(launch, runs, arrays, out_edges, of_reader), False
+        self._push_deltas = DeltaPush(launch, runs, lists, out_edges, of_reader)
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
         self._components = Components(launch, runs, arrays, reader, self._kernels)
         self._parents = Parents(launch, runs, arrays, reader)
@@ -179,7 +180,7 @@ class CpuExecutor(StepByParts):
         n = self._arrays.n
         values, own_array = reuse.empty(n, self.bound.value), synchronous and not self.is_relaxation
         second = reuse.empty(n, self.bound.value) if own_array else values
-        state = State.empty(n, values, second, synchronous, *map(self._launch.vertex_set, SETS))
+        state = State.empty(n, values, second, synchronous, *self._launch.vertex_sets(len(SETS)))
         counts, partials = self._first_values(state, *self._first_runs())
         _, state.active_count, state.active_edges, state.changeable = np.add.reduce(counts).tolist()
         self._pull.one_value = (

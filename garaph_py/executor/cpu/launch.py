@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ... import events
 from ...graph.arrays import GraphArrays
-from ...graph.vertex_set import VertexSet
+from ...graph.vertex_set import VertexSet, empty_sets
 from ...native import Kernel, prepare
 from ...native.kernel import Addresses
 from ...native.threads import ThreadPool
@@ -18,7 +18,7 @@ from ...program import BoundProgram
 from ..state import State
 from .edges import Arguments, Reader
 from .partitions import Partitions
-from .records import CONSTANTS, RecordKernel, RecordTable
+from .records import RecordKernel, RecordTable, constants_of
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -55,20 +55,24 @@ class Launcher:
         self._kept = arrays.derived.get(KEPT, kept, lambda _: 0) if is_kept else None
         self._tables: Tables = {} if self._kept is None else self._kept.pop(KEPT, {})  # no other run finds them now
         self._known = Addresses()
-        self._constants = {name: of(bound, arrays) for name, of in CONSTANTS.items()}
+        self._constants = constants_of(bound, arrays)
         self._windows: dict[tuple[Reader, int], Arguments] = {}
 
     def prepare(self, *kernels: Kernel) -> None:
         """Compile those of `kernels` that have not been compiled yet; the listener receives one event for each."""
         prepare(kernels, self._listener)
 
-    def vertex_set(self, name: str) -> VertexSet:
-        """An empty set of vertices, under a `name`: the one that the last run had, if its memory is kept."""
-        found = self.kept(name, lambda: VertexSet.empty(self._constants["n"]))
-        found.bits.fill(0)
-        found.blocks.fill(0)
-        found.is_summary_loose = False
-        return found
+    def vertex_sets(self, count: int) -> list[VertexSet]:
+        """So many empty sets of vertices: those that the last run had, if their memory is kept."""
+        found = self._tables.get(empty_sets)
+        if found is None:
+            found = self._tables[empty_sets] = empty_sets(self._constants["n"], count)
+        else:
+            found[0].fill(0)
+            for each in found[1]:
+                each.is_summary_loose = False
+        sets: list[VertexSet] = found[1]
+        return sets
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is used for one launch after the other, under a `key`; it is made if there is nothing."""
@@ -98,8 +102,12 @@ class Launcher:
             All arguments that come neither from the graph, nor from the program, nor from the state. `PerCall` arrays
             have a row for each call; other arrays are shared by all calls.
         """
-        table = self.kept((kernel.key, calls), lambda: RecordTable(kernel, calls))
-        return self.pool.launch(table.fill(self._constants, state, edges, others, self._known))
+        key = kernel.key, calls
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = RecordTable(kernel, calls)
+        table.put_named(self._constants, state, edges, others, self._known)
+        return self.pool.launch(table)
 
     def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:
         """The arguments with which `calls` calls of a kernel read the edges of a page."""

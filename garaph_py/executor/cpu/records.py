@@ -27,15 +27,8 @@ STATE = {
     "pending": "pending.bits", "pending_blocks": "pending.blocks",
 }  # fmt: skip
 """Arguments that are read from the `State`, and where it has them."""
-CONSTANTS: dict[str, Callable[[BoundProgram, GraphArrays], Any]] = {
-    "n": lambda bound, arrays: arrays.n,
-    "in_offsets": lambda bound, arrays: arrays.in_edges.offsets,
-    "out_offsets": lambda bound, arrays: arrays.out_edges.offsets,
-    "degree_offsets": lambda bound, arrays: arrays.degree_offsets,
-    "parameters": lambda bound, arrays: bound.parameters,
-    "vertex_data": lambda bound, arrays: bound.vertex_data,
-}
-"""Arguments that are the same in every launch of a run, and how to read them."""
+CONSTANTS = ("n", "in_offsets", "out_offsets", "degree_offsets", "parameters", "vertex_data")
+"""Arguments that are the same in every launch of a run; see `constants_of`."""
 
 ACCESS = {
     "Value": "value", "Accumulator": "accumulator", "VertexData": "data", "Parameters": "parameters", "Total": "total",
@@ -112,7 +105,7 @@ class RecordKernel(Kernel):
         self.places = places
 
 
-class RecordTable:
+class RecordTable(ArgumentTable):
     """The arguments of `calls` calls of one kernel, filled by name and kept for the next launch.
 
     Parameters
@@ -121,25 +114,35 @@ class RecordTable:
     calls : int
     """
 
-    def __init__(self, kernel: RecordKernel, calls: int) -> None:
-        self._table, self._kernel = ArgumentTable(kernel, calls), kernel
+    kernel: RecordKernel
 
-    def fill(
+    def __init__(self, kernel: RecordKernel, calls: int) -> None:
+        super().__init__(kernel, calls)
+        self._names: tuple[str, ...] | None = None  # of the other arguments in the last launch
+        self._places: list[int] = []  # of all arguments but the reader's then
+
+    def put_named(
         self, constants: Mapping[str, Any], state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any],
         known: Addresses,
-    ) -> ArgumentTable:  # fmt: skip
-        """Fill the table with the run's `CONSTANTS`, the arguments from the state, the reader's arguments, and all
-        others by name; `known` keeps the addresses of arrays for all tables of a run."""
-        table, kernel, places = self._table, self._kernel, self._kernel.places
-        if len(others) != len(places):
-            raise TypeError(f"{kernel.name} takes {sorted(places)}, not {sorted(others)}")
-        table.put_all(range(len(edges)), edges)  # buffers of pages come and go, so nobody keeps their addresses
-        table.put_all(
-            [*kernel.usual, *map(places.__getitem__, others)],
-            [*kernel.constants(constants), *kernel.of_state(state), *others.values()],
-            known,
-        )
-        return table
+    ) -> None:  # fmt: skip
+        """Set the run's `CONSTANTS`, the arguments from the state, the reader's arguments, and all others by name;
+        `known` keeps the addresses of arrays for all tables of a run."""
+        kernel, names = self.kernel, tuple(others)
+        if names != self._names:
+            if len(names) != len(kernel.places):
+                raise TypeError(f"{kernel.name} takes {sorted(kernel.places)}, not {sorted(names)}")
+            self._names, self._places = names, [*kernel.usual, *map(kernel.places.__getitem__, names)]
+        if edges:  # buffers of pages come and go, so nobody keeps their addresses
+            self.put_all(range(len(edges)), edges)
+        self.put_all(self._places, [*kernel.constants(constants), *kernel.of_state(state), *others.values()], known)
+
+
+def constants_of(bound: BoundProgram, arrays: GraphArrays) -> dict[str, Any]:
+    """The `CONSTANTS` of a run."""
+    into, out = arrays.in_edges.offsets, arrays.out_edges.offsets
+    return dict(zip(CONSTANTS, (
+        arrays.n, into, out, arrays.degree_offsets, bound.parameters, bound.vertex_data,
+    ), strict=True))  # fmt: skip
 
 
 def all_of(getter: Callable[..., Callable[[Any], Any]], *items: str) -> Callable[[Any], tuple[Any, ...]]:

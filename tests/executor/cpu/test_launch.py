@@ -86,13 +86,13 @@ def test_a_set_that_the_last_run_left_is_empty_for_the_next():
     graph = gp.from_edges(*EDGES)
     with ThreadPool(1) as pool:
         first, second = (launch.Launcher(bind(gp.apps.BFS(0), graph), graph._arrays, pool, ignore) for _ in range(2))
-        left = first.vertex_set("frontier")
+        left, *_ = first.vertex_sets(4)
         left.put(0, 8)
         left.is_summary_loose = True
         first.close()
         third = launch.Launcher(bind(gp.apps.BFS(0), graph), graph._arrays, pool, ignore)
-    assert second.vertex_set("frontier") is not left
-    assert third.vertex_set("frontier") is left
+    assert second.vertex_sets(4)[0] is not left
+    assert third.vertex_sets(4)[0] is left
     assert not left.bits.any()
     assert not left.blocks.any()
     assert not left.is_summary_loose
