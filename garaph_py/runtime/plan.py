@@ -26,6 +26,7 @@ from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from ..program.columns import pushing_rows
+from .cores import threads_of
 from .gpu_settings import settings_of
 from .gpus import numbers_of
 from .helping import gpu_pushes, why_alone, why_cpu_alone, why_one, why_only_pulls
@@ -45,9 +46,6 @@ from .past import Past
 from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_seconds
 from .several import best_of_several, how_many
 
-SPARED_CORES = 2
-"""Cores that the CPU's threads leave free in a hybrid run: one for the GPU thread and one for a thread of the driver. A
-machine with at most twice this number of cores leaves none free."""
 LEAST_GPU_EDGES = 1 << 20
 """Stored edges of a graph below which ``device="auto"`` is the CPU, and nothing is reckoned. One thread gathers so many
 in 5 ms (at 2e8 edges/s), so little is at stake."""
@@ -190,7 +188,6 @@ def plan(
     executor, verdict, why, found, left = chosen or executor_of(bound, graph, options, machine)
     gpus, why_gpus = found or gpus_of(bound, graph, options, machine, executor)
     synchronous = is_synchronous(bound, options)
-    threads = cores_beside_gpu(machine.cores) if executor == HYBRID and options.threads is None else options.threads
     pushes = may_push(bound, graph, options) and not (
         executor == HYBRID and (bound.pushes_deltas or leaves_values(bound, graph, options, machine))
     )
@@ -199,8 +196,10 @@ def plan(
     is_tiled = options.mode == PULL_TILED
     reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
     tiles = synchronous and bound.tiles and has_tiles(bound, graph, options, machine, executor)
-    speeds = speeds_of(options, executor, machine, threads or machine.cores)
     components, follows = finds_components(bound, options), follows_out(bound, options)
+    memory = MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows)
+    threads = threads_of(bound, graph, options, executor, machine.cores, memory)
+    speeds = speeds_of(options, executor, machine, threads or machine.cores)
     return RunPlan(
         executor=executor,
         verdict=verdict,
@@ -209,7 +208,7 @@ def plan(
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=schedule_of(bound, graph, options, tiles, components, pass_bytes, speeds),
-        memory=MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows),
+        memory=memory,
         page_edges=options.page_edges,
         pushes=pushes,
         deltas=deltas,
@@ -362,11 +361,6 @@ def there_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Ma
     """What is done already of preparing a call on the GPU, and the room for edges: none if the policy keeps none."""
     found = machine.on_device(bound, graph, options)
     return found if options.policy.keep else replace(found, nbytes=0, room=0)
-
-
-def cores_beside_gpu(cores: int) -> int:
-    """Number of CPU threads in a hybrid run on a machine with `cores` cores."""
-    return cores - SPARED_CORES if cores > 2 * SPARED_CORES else cores
 
 
 def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:

@@ -81,8 +81,9 @@ def run(
         components, small graphs, and searches in undirected graphs is one; `Stats.why` says so. If one fails, the
         others go on. Only one GPU can use edges on disk: ``"auto"`` and ``"hybrid"`` then take one.
     threads : int, optional
-        Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
-        than four cores leaves two cores free, for the GPU thread and a thread of the driver.
+        Number of CPU threads; by default one for each core that this process may use. But a hybrid run on more than
+        four cores leaves two cores free, for the GPU thread and a thread of the driver, and a run on the CPU that reads
+        at least half of the edges from disk, on eight cores or more, leaves a quarter to threads that read and check.
     verify : bool
         Check that the answer has the properties that define it; the program must have a verifier.
     debug : bool

@@ -15,8 +15,9 @@ from ..executor.decision import Decision
 from ..executor.modes import CPU, GPU, PULL, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page
+from ..runtime.cores import cores_beside_gpu
 from ..runtime.options import ANY, HYBRID, RunOptions, cpu_chains
-from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS, cores_beside_gpu
+from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedStep
 from .hybrid import SimulatedHybrid
 from .machine import Machine

@@ -12,7 +12,7 @@ from garaph_py.program.columns import joined
 from garaph_py.runtime import plan as plan_
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.plan import Chosen, cores_beside_gpu, executor_of, plan, reckon, without_cpu
+from garaph_py.runtime.plan import Chosen, executor_of, plan, reckon, without_cpu
 from garaph_py.runtime.reckoning import FRONTIER, Call, OnDevice, Rates
 from garaph_py.runtime.several import Gpus
 from tests.support import twins
@@ -284,11 +284,6 @@ def test_ordering_edge_values_is_part_of_a_call_on_the_cpu(graph_of, monkeypatch
 )
 def test_runs_whose_gpu_may_push(graph, program, options, pushes):
     assert planned(program, graph, **({"device": "gpu"} | options)).gpu.pushes == pushes
-
-
-@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])
-def test_cores_are_left_to_the_gpus_threads(cores, threads):
-    assert cores_beside_gpu(cores) == threads
 
 
 @pytest.mark.parametrize(
