@@ -17,6 +17,7 @@ from ..results import PageResult
 from .launch import Launcher
 from .launches import Launches
 from .ranks import runs_of
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -94,7 +95,7 @@ class Components:
 
     def _link_second(self, page: Page, stream: Any, task: Array) -> None:
         """Link the second edges of a page's vertices: first those of a few, which join the large trees."""
-        few = task.copy()
+        few = copy_of(task)
         few["page"]["last_vertex"] = min(page.first_vertex + FEW_VERTICES, page.last_vertex)
         self._launcher.on_threads("link_second", FEW_VERTICES, stream, few)
         self._launcher.on_threads("link_second", page.vertices, stream, task)

@@ -29,6 +29,7 @@ from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
 from .settings import Settings
 from .shards import ITEM_EDGES, shards, work_items
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -262,7 +263,7 @@ class Gather:
         """The first vertices of a page, with about `MIN_MEASURED_EDGES` edges, and the argument of their kernels."""
         offsets = self._ranks.offsets
         part = cut(offsets, page, page.edges - MIN_MEASURED_EDGES, VERTICES)[0] or page
-        made = task.copy()
+        made = copy_of(task)
         args = made["page"]
         args["last_vertex"], args["last_edge"] = part.last_vertex, part.last_edge
         args["last_rank"] = self._ranks.before(part.last_vertex)
@@ -273,7 +274,7 @@ class Gather:
     @contextmanager
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
         """A copy of `task` that writes to scratch memory for the page's vertices instead of to the run's arrays."""
-        trial, memory = task.copy(), self._memory
+        trial, memory = copy_of(task), self._memory
         vertices = page.vertices
         places = (
             ("next_values", vertices * self._value_bytes, page.first_vertex * self._value_bytes),

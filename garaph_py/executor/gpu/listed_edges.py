@@ -22,6 +22,7 @@ from .device_graph import DeviceGraph
 from .launch import Launcher
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -127,7 +128,7 @@ class ListedEdges:
     def send(self, count: int) -> None:
         """Copy the first `count` edges to the device, and push along them."""
         assert self._task is not None
-        slot, task = self._slots[self._turn], self._task.copy()
+        slot, task = self._slots[self._turn], copy_of(self._task)
         self._turn = (self._turn + 1) % BUFFERS
         for (part, name), array, place in zip(FIELDS, slot.arrays, slot.places, strict=False):
             self._kept.device.driver.memcpy_htod_async(place, array[:count].view(np.uint8), slot.stream)

@@ -20,6 +20,7 @@ from .memory import DeviceMemory
 from .offsets import begins_of
 from .pinned import Pinned
 from .ranks import RUN, run_range, starts_bytes
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -132,7 +133,7 @@ class Packing:
         part = self._sources[max(before, 0) : last]
         place = slot.sources + 4 * (max(before, 0) - before)
         self._driver.memcpy_htod_async(place, part.view(np.uint8), slot.stream)
-        task = self._task.copy()
+        task = copy_of(self._task)
         args = task["page"]
         args["first_edge"], args["last_edge"], args["base_edge"], args["sources"] = first, last, before, slot.sources
         return slot, task

@@ -16,6 +16,7 @@ from .device_state import LaunchPart
 from .launch import decoding
 from .launches import Launches
 from .push import list_frontier, lists_of
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -82,7 +83,7 @@ class Parents:
         self.launches.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
 
     def _by_part(self, whole: Page, buffer: Buffer) -> LaunchPart:
-        task = self.launches.tasks.of(whole, buffer).copy()  # a launch copies its argument
+        task = copy_of(self.launches.tasks.of(whole, buffer))  # a launch copies its argument
 
         def launch(first: int, last: int, stream: Any) -> None:
             task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last

@@ -27,6 +27,7 @@ from .header import PIECE
 from .launches import Launches
 from .partition_buffers import TALLIES, WHOLE, Slot, padded
 from .requests import LINE, SECTOR
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -221,7 +222,7 @@ class Superstep:
 
     def _with_lists(self, addresses: list[int]) -> Array:
         """The argument of kernels for which edge 0 of the lists would be at these addresses."""
-        task = self.task.copy()
+        task = copy_of(self.task)
         for name, address in zip(("lists", "list_values"), addresses, strict=False):
             task["context"][name] = address % ADDRESSES
         return task
@@ -240,7 +241,7 @@ class Superstep:
         if not part.is_listed:
             self._push_range(part, task, 0)
             return
-        listed = task.copy()
+        listed = copy_of(task)
         listed["page"]["first_place"], listed["page"]["last_place"] = part.places
         self.launcher.on_warps("push_listed", part.places[1] - part.places[0], self.kernels, listed)
         self._push_pieces(part, listed, 0)
@@ -250,7 +251,7 @@ class Superstep:
 
         If deltas are applied in turn, both are those that are in the frontier now, and new values are applied at once.
         """
-        bounds, looked = self.buffers.partitions.bounds, task.copy()
+        bounds, looked = self.buffers.partitions.bounds, copy_of(task)
         context, page = looked["context"], looked["page"]
         first, last = int(bounds[part.partitions[0]]), int(bounds[part.partitions[-1] + 1])
         page["first_vertex"], page["last_vertex"] = first, last

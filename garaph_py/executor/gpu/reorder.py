@@ -24,6 +24,7 @@ from .numbering import Numbering
 from .offsets import begins_bytes, begins_of
 from .ranks import RUN
 from .settings import GIVEN, HUB, Settings
+from .task import copy_of
 
 Array = npt.NDArray[Any]
 
@@ -140,7 +141,7 @@ class HubEdges:
             task["context"]["positions"], task["page"]["shifts"] = positions, shifts
             for field, place in places.items():
                 task["page"][field] = place
-        every = tasks[0].copy()
+        every = copy_of(tasks[0])
         every["page"]["first_vertex"], every["page"]["last_vertex"] = 0, arrays.n
         every["page"]["new_begins"] = begins
         launcher.on_threads("find_shifts", arrays.n, None, every)

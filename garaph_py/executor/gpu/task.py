@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arguments import Argument, arguments
 
+Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
 CONTEXT = arguments((
@@ -125,6 +127,11 @@ def struct(name: str, fields: Iterable[Argument], dtype: DType) -> str:
 def declared(field: Argument) -> str:
     base = field.type.removeprefix("const ").removesuffix("*")
     return f"{field.type.replace(base, NAMES.get(base, base))} {field.name}"
+
+
+def copy_of(task: Array) -> Array:
+    """A copy of a kernel's argument. NumPy's own copies its fields one by one: 80 microseconds instead of one."""
+    return np.frombuffer(bytearray(task.tobytes()), task.dtype)
 
 
 class Layouts:
