@@ -24,7 +24,8 @@ def test_fields_are_where_cxx_has_them():
 
 
 def test_a_copy_of_an_argument_is_another_array():
-    task = np.zeros(1, Layouts(np.dtype([("damping", np.float64)]), PAIR).task)
+    parameters = np.dtype([("damping", np.float64)], align=True)
+    task = np.zeros(1, Layouts(parameters, np.dtype(np.float64)).task)
     task["page"]["tally"] = 7
     copy = copy_of(task)
     assert (copy.dtype, copy.tobytes()) == (task.dtype, task.tobytes())
