@@ -42,6 +42,9 @@ LANES = 4
 """Counters for each block of destinations, used in turn: an addition need not wait for the one before it."""
 AHEAD = 32
 """How many places ahead of an edge the memory is prefetched that it is written to: two cache lines."""
+LONG = 4
+"""Edges for each block of destinations from which on a list is written block by block: with 2, making tiles took
+longer, with 8 as long (docs/results/cpu.md, "Making tiles")."""
 MANY_THREADS = 8
 """Threads from which on tiles are made in small pages of memory: a number between 2, with which that took 1.3 to 1.5 of
 the time, and 16, with which it took 0.81 (docs/results/cpu.md, "Making tiles")."""
@@ -97,15 +100,27 @@ def count_tiles(targets, start, stop, granule_bits, block_of, counts):
 def make_place_tiles(has_values: bool):
     # wide: a compiled function takes its arrays one by one.
     def place_tiles(
-        offsets, base, targets, values, first, last, granule_bits, block_of, bounds, cursor, edges, out_values
-    ):
+        offsets, base, targets, values, first, last, granule_bits, block_of, bounds, long_list, cursor, edges,
+        out_values,
+    ):  # fmt: skip
         """Write the out-edges of the vertices [first, last) to their tiles; `targets` begins with edge `base`.
 
-        `cursor` holds the next place for an edge of these vertices in each block of destinations.
+        `cursor` holds the next place for an edge of these vertices in each block of destinations. Of a long list, all
+        edges to a block are written in a loop, in which nobody has to look for their block and their places.
         """
         for u in range(first, last):
             low = np.uint32(u & ((1 << BITS) - 1))
-            for e in range(offsets[u] - base, offsets[u + 1] - base):
+            begin, end = offsets[u] - base, offsets[u + 1] - base
+            while end - begin >= long_list:
+                block = np.int64(block_of[targets[begin] >> granule_bits])
+                place, first_target, next_block = cursor[block], bounds[block], bounds[block + 1]
+                while begin < end and targets[begin] < next_block:
+                    edges[place] = np.uint32((np.int64(targets[begin]) - first_target) << BITS) | low
+                    if has_values:
+                        out_values[place] = values[begin]
+                    begin, place = begin + 1, place + 1
+                cursor[block] = place
+            for e in range(begin, end):
                 target = np.int64(targets[e])
                 block = np.int64(block_of[target >> granule_bits])
                 place = cursor[block]
@@ -127,7 +142,7 @@ COUNT_TILES = Kernel("u32* i64 i64 i64 u32* u32*", count_tiles)
 def place_tiles_kernel(width: int) -> Kernel:
     """`make_place_tiles` for edge values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    return Kernel(f"i64* i64 u32* {value} i64 i64 i64 u32* i64* i64* u32* {value}", make_place_tiles(width > 0))
+    return Kernel(f"i64* i64 u32* {value} i64 i64 i64 u32* i64* i64 i64* u32* {value}", make_place_tiles(width > 0))
 
 
 def destination_bounds(in_offsets: Array) -> Array:
@@ -209,7 +224,7 @@ def make_tiles(
     for first, last, targets, given in lists(dtype is not None):
         parts, own = pieces_of(first, last, pieces, cursor)
         where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], bits, block_of, bounds
-        pool.launch(place.rows(len(own), *where, PerCall(own), edges, bits_of(values)))
+        pool.launch(place.rows(len(own), *where, LONG * rows, PerCall(own), edges, bits_of(values)))
     return Tiles(blocks, bounds, starts, edges, values)
 
 
