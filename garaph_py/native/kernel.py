@@ -216,17 +216,21 @@ class ArgumentTable:
 
     def put_all(self, places: Sequence[int], values: Sequence[Any], known: Addresses | None = None) -> None:
         """Like `put` for each place and value, without a step of Python for what is there already, and without a call
-        of `put` for an array or a number that a table with one row gets: most are one or the other."""
+        of `put` for an array or a number that all calls share: most are one or the other."""
         held, put, row, kinds, plain = self.held, self.put, self._row, self._signature, self._plain
         find = checked_address if known is None else known.of
         differs = map(is_not, map(held.__getitem__, places), values)
         for k, value in compress(zip(places, values, strict=True), differs):
             given = type(value)
-            if row is None or given is not plain[k]:
+            if given is not plain[k]:
                 put(k, value, known)
+                continue
+            word = value if given is int else find(kinds[k], value)
+            if row is None:
+                self.words[:, k].fill(word)  # faster than an assignment
             else:
-                row[k] = value if given is int else find(kinds[k], value)
-                held[k] = value
+                row[k] = word
+            held[k] = value
 
     def _put_number(self, k: int, value: Any) -> None:
         """Set argument `k`, a number; one that all calls have already is not written again."""

@@ -244,10 +244,15 @@ class ThreadPool:
 
 def shares(count: int, parts: int) -> tuple[Array, Array]:
     """Where each of the `parts` nearly equal parts of ``range(count)`` begins, and where it ends."""
-    bounds = np.array(split(count, parts))
+    bounds = bounds_of(count, parts)
     return bounds[:-1], bounds[1:]
 
 
-def split(count: int, parts: int) -> list[int]:
+def bounds_of(count: int, parts: int) -> Array:
     """The ``parts + 1`` bounds that divide ``range(count)`` into nearly equal parts."""
+    return np.arange(parts + 1) * count // parts
+
+
+def split(count: int, parts: int) -> list[int]:
+    """`bounds_of`, as a list of Python's numbers."""
     return [count * part // parts for part in range(parts + 1)]

@@ -15,7 +15,7 @@ from ... import events
 from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
 from ...native import job, reuse
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool, bounds_of
 from ...pages.layout import Page, within
 from ...pages.memory import tile_page_edges
 from ...pages.memory_source import memory_layout, out_edges_of
@@ -192,7 +192,7 @@ class CpuExecutor(StepByParts):
         first, last = self._arrays.own
         for begin, end in (0, first), (last, n):  # the mirrors of a part, which count where they are owned
             if begin < end:
-                bounds = begin + np.array(split(end - begin, self._runs.count(end - begin)))
+                bounds = begin + bounds_of(end - begin, self._runs.count(end - begin))
                 self._first_values(state, bounds[:-1], bounds[1:])
         return state
 

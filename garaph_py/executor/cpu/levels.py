@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...graph.vertex_set import WORD
 from ...native import Kernel, reuse, trailing_zeros
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool, bounds_of
 from ..levels import NARROW, bit_of, table_of
 from ..state import State
 from .sets import copy_words
@@ -154,7 +154,7 @@ class Levels:
             narrow, self._planes = self._planes, planes_of(WIDE, n)
             self._planes[: self._depth] = narrow[: self._depth]
         clear, self._depth = self._depth, max(self._depth, iterations.bit_length())
-        bounds = np.array(split(-(-n // WORD), PARTS * pool.size))
+        bounds = bounds_of(-(-n // WORD), PARTS * pool.size)
         planes, parts = self._planes.reshape(-1), len(bounds) - 1
         live = np.zeros(parts, np.uint64)
         pool.launch(
@@ -180,7 +180,7 @@ class Levels:
         n, count = len(self._left), len(self._sources)
         words = -(-count // 8)
         table = reuse.empty(n * words, np.uint64)
-        planes, bounds = self._planes[first:].reshape(-1), np.array(split(n, PARTS * pool.size))
+        planes, bounds = self._planes[first:].reshape(-1), bounds_of(n, PARTS * pool.size)
         pool.launch(
             SPREAD.rows(
                 len(bounds) - 1, planes, self._left, table, n, words, depth, bounds[:-1], bounds[1:], self.everyone

@@ -13,7 +13,7 @@ from ...graph.arrays import GraphArrays
 from ...graph.place import pieces_within
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...native import Kernel, trailing_zeros
-from ...native.threads import split
+from ...native.threads import bounds_of
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from .launch import Launcher
@@ -88,7 +88,7 @@ class Runs:
         count = 1 if whole or n <= BLOCK else self.count(n)
         found = self._cuts.get(count)
         if found is None:
-            bounds = np.array(split(-(-n // BLOCK), count)) * BLOCK
+            bounds = bounds_of(-(-n // BLOCK), count) * BLOCK
             bounds[-1] = n
             found = self._keep(count, bounds[:-1], bounds[1:])
         return found[0], found[1]
@@ -146,7 +146,7 @@ class Runs:
             The indices of the run's first edge and of the edge after its last.
         """
         first, last = within or (0, int(prefix[-1]))
-        bounds = first + np.array(split(last - first, self.count(edge_cost * (last - first))), np.int64)
+        bounds = first + bounds_of(last - first, self.count(edge_cost * (last - first)))
         blocks = np.searchsorted(prefix[1:-1], bounds[:-1], side=side)
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 
@@ -158,11 +158,15 @@ class Runs:
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)
         parts = self.count(last - first) if vertices.is_wide else 1
-        blocks = base + np.array(split(stop - base, parts))
+        key = base, stop, parts
+        found = self._cuts.get(key)
+        if found is None:
+            bounds = base + bounds_of(stop - base, parts)
+            found = self._keep(key, bounds[:-1], bounds[1:])
         counts = self._launch(
             COUNT_EDGES, parts, None, vertices=vertices.bits, vertices_blocks=vertices.blocks,
             offsets=offsets, first_vertex=first, last_vertex=last, edges_by_block=sums[1:],
-            first_block=blocks[:-1], last_block=blocks[1:],
+            first_block=found[0], last_block=found[1],
         )  # fmt: skip
         return int(counts.sum()), np.cumsum(sums)
 
@@ -200,7 +204,7 @@ class Runs:
 def pieces_of(offsets: Array, page: Page, vertex_edges: int, count: int) -> tuple[Array, Array]:
     """The bounds of `count` pieces of a page that cost the same: the edge and the vertex with which each begins, and
     the page's ends. A vertex costs `vertex_edges`, and an edge 1."""
-    costs = split(page.edges + vertex_edges * page.vertices, count)
+    costs = bounds_of(page.edges + vertex_edges * page.vertices, count)
     bounds, cuts = cut_lists(offsets[page.first_vertex : page.last_vertex + 1], vertex_edges, costs)
     cuts += page.first_vertex
     cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
@@ -215,13 +219,13 @@ def piece_count(cost: int, most: int | None = None) -> int:
     return max(1, min(most or max(MIN_RUNS, many), cost // MIN_RUN_EDGES))
 
 
-def cut_lists(offsets: Array, vertex_edges: int, costs: list[int]) -> tuple[Array, Array]:
+def cut_lists(offsets: Array, vertex_edges: int, costs: Array) -> tuple[Array, Array]:
     """The places at which a pass over lists of edges has reached these costs, which ascend from 0 to the total.
 
     A vertex costs `vertex_edges`, after its edges, which cost 1 each. Returns, for each cost, the edge that comes next,
     and the next vertex whose edges have not begun.
     """
-    last, wanted = len(offsets) - 1, np.array(costs, np.int64) + offsets[0]
+    last, wanted = len(offsets) - 1, costs + offsets[0]
     v, beyond = np.zeros_like(wanted), np.full_like(wanted, last + 1)
     while (beyond - v > 1).any():  # the last vertex that begins at this cost or before
         middle = (v + beyond) // 2

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native import Kernel, prefetch
-from ...native.threads import ThreadPool, split
+from ...native.threads import ThreadPool, bounds_of
 
 Array = npt.NDArray[Any]
 
@@ -77,7 +77,7 @@ def compact(
         Are filled with the lists, one for each of `sources`.
     """
     parts = min(pool.size * PARTS_A_THREAD, -(-len(vertices) // PART_LISTS))
-    bounds = np.array(split(len(vertices), parts))
+    bounds = bounds_of(len(vertices), parts)
     ranges = bounds[:-1], bounds[1:]
     lengths = pool.launch(MEASURE.rows(parts, vertices, *ranges, offsets, starts))
     before = np.cumsum(lengths) - lengths

@@ -64,7 +64,7 @@ def test_runs_cost_the_same(degrees, parts, first, vertex_edges):
     """By a walk over the lists, one unit of cost after the other."""
     offsets = np.append(0, np.cumsum(degrees)) + first
     whole = int(offsets[-1] - offsets[0]) + vertex_edges * len(degrees)
-    costs = runs.split(whole, parts)
+    costs = runs.bounds_of(whole, parts)
     places = [(int(offsets[0]), 0)]  # at each cost: the edges and the lists that have begun
     for v, degree in enumerate(degrees):
         places += [(int(offsets[v]) + k + 1, v + 1) for k in range(degree)]
