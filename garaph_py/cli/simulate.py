@@ -85,8 +85,8 @@ def simulate(
         return
     assert spec is not None
     with Progress(quiet) as progress:
-        chosen = read_spec(spec, iterations, progress, engine)
-    runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
+        chosen = read_spec(spec, iterations, progress, engine, device)
+    runs = [(run, one) for run in chosen.runs for one in chosen.devices]
     simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
     if chosen.parts is not None:
         in_parts = partial(play_parts, machine=simulated, engine=chosen.engine, memory=memory, parts=chosen.parts)

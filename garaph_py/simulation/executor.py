@@ -315,7 +315,8 @@ class SimulatedGpu:
         """Pull over all pages, with no help from a CPU."""
         if not self.ends_early:
             return self.pull(self.pages, self.costs_alone(), order=order).step
-        demand = of_gpu_search(self.workload, activity, self._share)
+        demand = replace(of_gpu_search(self.workload, activity, self._share), first=int(PULL not in self._done))
+        self._done.add(PULL)
         work = self.machine.work_of(GPU, self.workload.traits.name, PULL_ACTIVE)
         seconds = work.of(demand, self.workload.vertex_data)
         return SimulatedStep(demand.edges, seconds, dict.fromkeys(self.pages, GPU), to_device=self._arrived())

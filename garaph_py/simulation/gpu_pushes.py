@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from ..codec.arrays import RAW
+from ..codec.arrays import PACKED, RAW
 from ..executor.costs import EXPECTED
 from ..executor.far_lists import FarLists
 from ..executor.gpu.header import CHAIN_LENGTH, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS
 from ..executor.gpu.residency import Residency
 from ..executor.modes import GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.partitions import EDGE_BYTES
 from ..executor.protocol import Capabilities
 from .demand import CHAIN, PUSH_FEW, Demand
 from .machine import Machine
@@ -45,7 +46,8 @@ def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) 
 def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float]:
     """What a pull of all edges of a GPU with these pages, and a push along them, are expected to take."""
     far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
-    rate = EXPECTED.far_rate(residency.edges, residency.vertices, RAW)
+    is_packed = workload.edge_bytes < EDGE_BYTES + workload.traits.edge_value_bytes
+    rate = EXPECTED.far_rate(residency.edges, residency.vertices, PACKED if is_packed else RAW)
     return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far / rate, deltas)
 
 

@@ -8,7 +8,7 @@ steps and the copies of all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -315,14 +315,23 @@ def prices_components(workload: Workload, machine: Machine, options: RunOptions)
 
 def check(workload: Workload, machine: Machine, options: RunOptions) -> None:
     """Refuse runs that are not simulated on several GPUs, with the reason."""
+    check_devices([options.device])
     refused = {
-        f"device={options.device!r}: [gpus] simulates GPUs that work alone; choose device='gpu'": options.device != GPU,
         f"engine={options.engine!r} uses one GPU; leave [gpus] out": options.lists is not None,
         "on_disks: one GPU is as fast as the disks; leave [gpus] out": workload.on_disks,
         "the machine has no GPU; add gpu_memory and [link], or leave [gpus] out": machine.gpu_memory is None,
     }
     for why in (why for why, is_refused in refused.items() if is_refused):
         raise ParameterError(f"several GPUs: {why}")
+
+
+def check_devices(devices: Iterable[str]) -> None:
+    """Refuse devices other than GPUs that work alone."""
+    for device in devices:
+        if device != GPU:
+            raise ParameterError(
+                f"several GPUs: device={device!r}: [gpus] simulates GPUs that work alone; write device = 'gpu'"
+            )
 
 
 def peers_of(document: dict[str, Any]) -> Peers | None:

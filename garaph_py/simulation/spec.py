@@ -22,7 +22,7 @@ from ..graph import Graph
 from ..program import BoundProgram, VertexProgram, bind
 from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
-from .gpus import Peers, peers_of
+from .gpus import Peers, check_devices, peers_of
 from .machine import HINT, Machine, read_machine
 from .partitions import check_lists
 from .parts import Parts, parts_of
@@ -100,9 +100,10 @@ class Spec:
 
 def read_spec(
     path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore,
-    engine: str | None = None,
+    engine: str | None = None, device: str | None = None,
 ) -> Spec:  # fmt: skip
-    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run, for its engine or another.
+    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run, for its engine and devices
+    or others.
 
     Raises
     ------
@@ -111,12 +112,12 @@ def read_spec(
     ParameterError
         If a key or a value is not allowed; the message names it.
     """
-    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event, engine), HINT)
+    asked = {name: given for name, given in (("engine", engine), ("device", device)) if given is not None}
+    return toml.read(path, lambda document, text, folder: spec_of(document | asked, folder, iterations, on_event), HINT)
 
 
 def spec_of(
-    document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener,
-    engine: str | None = None,
+    document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener
 ) -> Spec:  # fmt: skip
     """The spec in a parsed TOML document; its paths are relative to `folder`."""
     toml.known(document, KEYS, "")
@@ -130,8 +131,7 @@ def spec_of(
     if not runs or not devices:
         raise ParameterError("nothing to simulate; write [[runs]], and at least one device")
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
-    if engine is None:
-        engine = toml.string(document, "engine") if "engine" in document else ANY
+    engine = toml.string(document, "engine") if "engine" in document else ANY
     check = partial(check_simulated, engine, folder)  # the file of a program may register the engine
     specified = tuple(
         run_of(given, f"runs {number}: ", sizes, layout, folder, iterations, check)
@@ -141,6 +141,8 @@ def spec_of(
     parts, gpus = parts_of(document), peers_of(document)
     if parts is not None and gpus is not None:
         raise ParameterError("parts are those of machines with one GPU at most; leave [parts] or [gpus] out")
+    if gpus is not None:
+        check_devices(devices)
     return Spec(machine, engine, devices, specified, parts, gpus)
 
 

@@ -22,6 +22,7 @@ from garaph_py.simulation.gpu_pushes import (
     SMALL_EDGES,
     can_push,
     capabilities_of_gpu,
+    expected_seconds,
     of_gpu_push,
     ways_of_call,
 )
@@ -88,6 +89,13 @@ def test_the_cost_of_a_push_is_that_of_real_runs() -> None:
     pull = work.edges / EXPECTED.gpu + nbytes / EXPECTED.link
     push = work.edges / EXPECTED.push_cached + nbytes / EXPECTED.far
     assert capabilities_of_gpu(work, far, True).push_cost == pytest.approx(push / pull)
+    lists = workload(LABELS, n=1 << 13, m=1 << 20)  # long ones, which are read faster unless they are packed
+    for edge_bytes, rate in (4.0, EXPECTED.far_long), (3.0, EXPECTED.far):
+        long = replace(lists, edge_bytes=edge_bytes)
+        residency = long.residency(1 << 20)
+        nbytes = edge_bytes * sum(page.edges for page in residency.elsewhere)
+        _, push = expected_seconds(long, residency, deltas=False)
+        assert push == pytest.approx(long.edges / EXPECTED.push_cached + nbytes / rate)
     large = workload(LABELS, n=1 << 24, m=1 << 25, page_edges=None)  # values that the GPU's cache does not hold
     push_cost = capabilities_of_gpu(large, large.residency(1 << 30), True).push_cost
     assert push_cost == pytest.approx(EXPECTED.push_edge)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.gpu import memory_plan, peers
 from garaph_py.executor.modes import COMPONENTS, CPU, GPU, PULL, PUSH
 from garaph_py.program import bind
 from garaph_py.simulation import Activity, simulate
 from garaph_py.simulation.demand import PULL_ACTIVE
+from garaph_py.simulation.executor import SimulatedCpu, SimulatedGpu
 from garaph_py.simulation.gpus import LINK, THREAD, Peers, sent_by_each, simulate_gpus
 from garaph_py.simulation.machine import Link, Machine, UnitCost, WorkCost
 from garaph_py.simulation.spec import read_spec
@@ -205,6 +207,21 @@ def test_pulls_that_end_early_visit_few_edges():
     assert garaph_pulls.waits[0].computing == pytest.approx(late.computing)
 
 
+def test_the_first_pull_costs_more_if_it_ends_early_or_not():
+    first, pull = 7 * FIXED, Decision(PULL, "", GPU)
+    early = WorkCost(GPU, "BFS", PULL_ACTIVE, UnitCost(PULLED), iteration=FIXED, first=first)
+    late = WorkCost(GPU, "BFS", PULL, UnitCost(PULLED), iteration=FIXED, first=2 * first)
+    few, many = in_order([Activity(N // 4, M)] * 2)
+    work = replace(large(traits=SEARCH, activities=(few, many)), directed=False)
+    cpu = SimulatedCpu(work, replace(COSTS, work=(late, early, *COSTS.work)), 1, how(GPU).policy)
+    gpu = SimulatedGpu(cpu, 1 << 40)
+    assert gpu.ends_early
+    (before,), (after,) = gpu.steps([few], pull), gpu.steps([few], pull)
+    assert before.seconds - after.seconds == pytest.approx(first)
+    whole = gpu.pull(gpu.pages, gpu.costs_alone()).step  # not the first one any more
+    assert whole.seconds == pytest.approx(M * PULLED + FIXED, rel=0.01)
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_components_exchange_their_trees_twice(count):
     machine = replace(COSTS, work=(*COSTS.work, UNION))
@@ -245,10 +262,11 @@ def test_what_is_not_simulated_is_said(given, said):
 GPUS = "[gpus]\ncount = [1, 2]\nbandwidth = 1e9\nturn = 1e-5\n"
 
 
-def written(folder, text=GPUS):
+def written(folder, device="gpu"):
     (folder / "machine.toml").write_text(MACHINE)
-    path = folder / "spec.toml"
-    path.write_text(SPEC.replace("[graphs.small]", text + "[graphs.small]"))
+    path, line = folder / "spec.toml", next(line for line in SPEC.splitlines() if line.startswith("device"))
+    named = SPEC.replace(line, f"device = {device!r}" if device else "")
+    path.write_text(named.replace("[graphs.small]", GPUS + "[graphs.small]"))
     return path
 
 
@@ -266,9 +284,17 @@ def test_what_is_wrong_with_gpus_is_said(tmp_path, before, after, said):
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize("device", [None, "cpu", "hybrid"])
+def test_a_spec_of_several_gpus_names_no_other_device(tmp_path, device):
+    path = written(tmp_path, device)
+    with pytest.raises(ParameterError, match=f"device={device or 'cpu'!r}: .* write device = 'gpu'"):
+        read_spec(path)
+    assert read_spec(path, device="gpu").devices == ("gpu",)
+
+
 def test_the_command_prints_a_line_for_each_number_of_gpus(tmp_path, monkeypatch, capsys):
     path = written(tmp_path)
-    assert garaph(monkeypatch, "simulate", path, "--device", "gpu") == 0
+    assert garaph(monkeypatch, "simulate", path) == 0
     shown = capsys.readouterr().out
     assert [line.split()[2] for line in shown.splitlines()[1:3]] == ["1", "2"]
     assert garaph(monkeypatch, "simulate", path, "--device", "gpu", "--json") == 0
