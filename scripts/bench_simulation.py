@@ -11,13 +11,13 @@ PageRank runs for ten iterations, the others until they converge: BFS and SSSP f
 ConnectedComponents in supersteps, SSSP under the tutorial's policy synchronously (its pulls open each bucket anew: ten
 thousand iterations on a grid). GPUs have memory for a share of the edges (`--gpu-memory`), which are raw.
 
-All runs are repeated in rounds, for other users of a machine disturb it, and it is slower for minutes at a time. Of all
-repeats the fastest counts; "spread" is the median over it, and "again" the fastest of every other round over that of
-the others: how well the measurement itself predicts. A simulation knows the graph's shape and the numbers of active
-vertices; "iterations" is the median ratio of those that take more than a hundredth of their run. "*": the simulation
-says that it extrapolates. On a CPU alone, the last line is for machines that were calibrated without any run of the
-program that is simulated: its costs are those of another one, adapted to what it took over several graphs
-(`COMPARE`).
+All runs are repeated in rounds, because a machine is slower for minutes at a time. The median of all repeats counts;
+with `--fastest`, for machines that others disturb, the fastest. "spread" is the median over the fastest, and "again"
+what counts of every other round over that of the others: how well the measurement itself predicts. A simulation knows
+the graph's shape and the numbers of active vertices; "iterations" is the median ratio of those that take more than a
+hundredth of their run. "*": the simulation says that it extrapolates. On a CPU alone, the last line is for machines
+that were calibrated without any run of the program that is simulated: its costs are those of another one, adapted to
+what it took over several graphs (`COMPARE`).
 
 Measurements are kept in `--out`, as tables of ``garaph experiment``, with the calibrated machine.toml. In a folder that
 has rounds, only those that it lacks are measured.
@@ -30,7 +30,7 @@ import itertools
 import os
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,7 +45,7 @@ from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.compare import most_alike, with_costs
 from garaph_py.simulation.graphs import cube, grid, maze, world
 from garaph_py.simulation.machine import Machine
-from garaph_py.simulation.recorded import RecordedRun, fastest, read_results, room_of
+from garaph_py.simulation.recorded import RecordedRun, fastest, read_results, room_of, typical
 from garaph_py.simulation.simulate import Simulation
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,6 +104,8 @@ def main() -> None:
     parser.add_argument("--device", nargs="+", choices=("cpu", "gpu", "hybrid"), default=["cpu"])
     parser.add_argument("--gpu-memory", nargs="+", default=["1/2", "1/8"], help="shares of the edges, such as 1/4")
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--repeats", type=int, default=2, help="of each run in a round")
+    parser.add_argument("--fastest", action="store_true", help="the fastest repeat counts, not the median")
     parser.add_argument("--out", type=Path, default=Path("simulation"))
     options = parser.parse_args()
     options.out.mkdir(exist_ok=True)
@@ -115,17 +117,19 @@ def main() -> None:
     found = {"garaph": KEEPS, "auto": "auto", "tutorial": tutorial}
     engines = {name: found[name] for name in options.engines}
     graphs = list(dict.fromkeys([*known, *held, *compare]))
-    text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory)
+    text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory, options.repeats)
     rounds = [measured(options.out / f"round-{number}", text, engines) for number in range(options.rounds)]
-    best = fastest(itertools.chain.from_iterable(rounds))
-    seen, unseen, small = ([run for run in best if run.graph in names] for names in (known, held, compare))
+    chosen = (fastest if options.fastest else typical)(itertools.chain.from_iterable(rounds))
+    seen, unseen, small = ([run for run in chosen if run.graph in names] for names in (known, held, compare))
     machine = calibrate(seen)
     write_machine(machine, options.out / "machine.toml", f"Calibrated on {', '.join(options.calibrate)}.")
     names = {path: name for name, path in engines.items()}
-    rows = [row for run in unseen if (row := Row.of(run, rounds, machine, names)) is not None]
+    found_runs = Measured(rounds, min if options.fastest else statistics.median)
+    unseen = list({key_of(run): run for run in unseen}.values())  # a hybrid run may begin on other threads
+    rows = [row for run in unseen if (row := Row.of(run, found_runs, machine, names)) is not None]
     show(rows)
     others = [
-        row for program in options.programs for row in without(program, (seen, small, unseen), rounds, names)
+        row for program in options.programs for row in without(program, (seen, small, unseen), found_runs, names)
     ]  # fmt: skip
     if others:
         print(f"\nPrograms that were not calibrated: {good(row.ratio for row in others)}.")
@@ -156,10 +160,11 @@ def policy_of_tutorial(folder: Path) -> str:
 
 
 def spec_text(
-    graphs: list[str], programs: list[str], engines: dict[str, str], devices: list[str], memory: list[str]
-) -> str:
+    graphs: list[str], programs: list[str], engines: dict[str, str], devices: list[str], memory: list[str],
+    repeats: int,
+) -> str:  # fmt: skip
     """The spec of the experiment. A first run of each combination, which compiles, is not counted."""
-    text = "repeats = 2\nwarmups = 1\n"
+    text = f"repeats = {repeats}\nwarmups = 1\n"
     for program in programs:
         for name, engine in engines.items():
             run = f"\n[[runs]]\ngraph = {graphs}\nprogram = {PROGRAMS[program]}\nengine = {engine!r}\n"
@@ -196,21 +201,28 @@ def measured(folder: Path, text: str, engines: dict[str, str]) -> list[RecordedR
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The runs of all rounds, and what counts of the times of repeats: the least, or the median."""
+
+    rounds: Sequence[Iterable[RecordedRun]]
+    counts: Callable[[Iterable[float]], float]
+
+
+@dataclass(frozen=True)
 class Row:
-    """A measured run and its simulation."""
+    """A measured run and its simulation; the times of its repeats by round, and what counts of them."""
 
     run: RecordedRun
     engine: str
     rounds: tuple[tuple[float, ...], ...]
+    counts: Callable[[Iterable[float]], float]
     done: Simulation
     extrapolates: bool
 
     @classmethod
-    def of(
-        cls, run: RecordedRun, rounds: Sequence[Iterable[RecordedRun]], machine: Machine, names: dict[str, str]
-    ) -> Row | None:
-        """Simulate a run, of which `rounds` has all repeats; None, with a line about it, if that is not possible."""
-        same = tuple(tuple(one.seconds for one in each if key_of(one) == key_of(run)) for each in rounds)
+    def of(cls, run: RecordedRun, measured: Measured, machine: Machine, names: dict[str, str]) -> Row | None:
+        """Simulate one of the `measured` runs; None, with a line about it, if that is not possible."""
+        same = tuple(tuple(one.seconds for one in each if key_of(one) == key_of(run)) for each in measured.rounds)
         engine = names[run.options.engine]
         try:
             done = simulate(run.workload, machine, run.options, room_of(run))
@@ -218,21 +230,31 @@ class Row:
             print(f"{run.workload.traits.name}, {Path(run.graph).name}, {engine}, {run.options.device}: {error}\n")
             return None
         beyond = bool(extrapolations(machine, run.workload, done, run.options.policy))
-        return cls(run, engine, same, done, beyond)
+        return cls(run, engine, same, measured.counts, done, beyond)
+
+    @property
+    def seconds(self) -> list[float]:
+        """The times of all repeats."""
+        return list(itertools.chain.from_iterable(self.rounds))
+
+    @property
+    def measured(self) -> float:
+        return self.counts(self.seconds)
 
     @property
     def ratio(self) -> float:
-        return self.done.seconds / self.run.seconds
+        return self.done.seconds / self.measured
 
     @property
     def spread(self) -> float:
         """The median repeat over the fastest."""
-        return statistics.median(itertools.chain.from_iterable(self.rounds)) / self.run.seconds
+        return statistics.median(self.seconds) / min(self.seconds)
 
     @property
     def halves(self) -> list[float]:
-        """The fastest repeats of every other round, and of the others."""
-        return [min(itertools.chain.from_iterable(half)) for half in (self.rounds[::2], self.rounds[1::2]) if half]
+        """What counts of every other round, and of the others."""
+        halves = (list(itertools.chain.from_iterable(half)) for half in (self.rounds[::2], self.rounds[1::2]))
+        return [self.counts(half) for half in halves if half]
 
     @property
     def again(self) -> float:
@@ -253,9 +275,7 @@ def key_of(run: RecordedRun) -> tuple[object, ...]:
     return run.graph, run.workload.traits, run.options, run.room
 
 
-def without(
-    program: str, runs: tuple[list[RecordedRun], ...], rounds: list[list[RecordedRun]], names: dict[str, str]
-) -> list[Row]:
+def without(program: str, runs: tuple[list[RecordedRun], ...], measured: Measured, names: dict[str, str]) -> list[Row]:
     """The unseen runs of a program, on a machine that is calibrated with the others it has seen.
 
     The program's costs are those of one that is like it, adapted to what it took over the graphs to compare.
@@ -268,7 +288,7 @@ def without(
     machine = calibrate(others)
     if (other := most_alike(own[0].workload.traits, machine)) is not None:
         machine = with_costs(machine, program, type(other).__name__, small)
-    return [row for run in own if (row := Row.of(run, rounds, machine, names)) is not None]
+    return [row for run in own if (row := Row.of(run, measured, machine, names)) is not None]
 
 
 def show(rows: list[Row]) -> None:
@@ -282,7 +302,7 @@ def show(rows: list[Row]) -> None:
         if row.run.room is not None:
             device += f" {row.run.room / (row.run.workload.edges * row.run.workload.edge_bytes):.2f}"
         print(
-            f"| {program} | {name} | {row.engine} | {device} | {1e3 * row.run.seconds:.2f} | "
+            f"| {program} | {name} | {row.engine} | {device} | {1e3 * row.measured:.2f} | "
             f"{row.spread:.2f} | {row.again:.2f} | {1e3 * row.done.seconds:.2f}{beyond} | {row.ratio:.2f} | "
             f"{row.of_iterations:.2f} |"
         )

@@ -316,7 +316,7 @@ def calibrate(
 ) -> None:
     """Fit a model of a machine to an experiment.
 
-    `garaph simulate` reads the model. The command takes the fastest of each run's repeats, and says how well the model
+    `garaph simulate` reads the model. The command takes the median of each run's repeats, and says how well the model
     fits. It simulates each run on this model ("fitted"), and on one that is fitted only to graphs of other sizes
     ("held out").
 
@@ -327,10 +327,10 @@ def calibrate(
     from ..simulation import write_machine
     from ..simulation.assess import assess
     from ..simulation.calibrate import calibrate
-    from ..simulation.recorded import fastest, read_results
+    from ..simulation.recorded import read_results, typical
 
     check_place(out, "--out")
-    runs = fastest(read_results(results, program or ()))
+    runs = typical(read_results(results, program or ()))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
     fit = assess(runs, machine)

@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import os
+import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -93,6 +94,11 @@ class RecordedRun:
         """Total seconds of all iterations."""
         return float(sum(row["seconds"] for row in self.rows))
 
+    @property
+    def course(self) -> list[tuple[str, str, int]]:
+        """Mode, processor and number of active vertices of each iteration."""
+        return [(row["mode"], row["device"], row["active"]) for row in self.rows]
+
 
 def room_of(run: RecordedRun) -> int:
     """Bytes of the GPU's memory left for edges; if the memory was not bounded, a little more than all edges take."""
@@ -171,12 +177,32 @@ def recorded_runs(results: Iterable[Record], iterations: Iterable[Record]) -> It
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
     """The fastest run of each set of repeats, which is the least disturbed one."""
-    best: dict[Any, RecordedRun] = {}
+    return [min(repeats, key=lambda run: run.seconds) for repeats in sets_of(runs)]
+
+
+def typical(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
+    """A run for each set of repeats: that of median time, with iterations that take the median time of all repeats.
+
+    Repeats differ even on an idle machine: threads wake up sooner or later, and processors share pages otherwise. Only
+    those repeats count whose iterations were like those of the run of median time.
+    """
+    found = list[RecordedRun]()
+    for repeats in sets_of(runs):
+        middle = sorted(repeats, key=lambda run: run.seconds)[(len(repeats) - 1) // 2]
+        alike = [run.rows for run in repeats if run.course == middle.course]
+        times = [statistics.median(row["seconds"] for row in each) for each in zip(*alike, strict=True)]
+        rows = (row | {"seconds": seconds} for row, seconds in zip(map(dict, middle.rows), times, strict=True))
+        found.append(replace(middle, rows=tuple(rows)))
+    return found
+
+
+def sets_of(runs: Iterable[RecordedRun]) -> Iterable[list[RecordedRun]]:
+    """The sets of repeats among `runs`."""
+    found: dict[Any, list[RecordedRun]] = {}
     for run in runs:
         key = run.graph, run.start, run.workload.traits, run.options, run.threads, run.room
-        if key not in best or run.seconds < best[key].seconds:
-            best[key] = run
-    return list(best.values())
+        found.setdefault(key, []).append(run)
+    return found.values()
 
 
 def copy_rate_of(path: Path) -> float | None:

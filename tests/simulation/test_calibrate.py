@@ -17,7 +17,7 @@ from garaph_py.simulation import read_machine, simulate
 from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost
-from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace, speeds_of
+from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace, speeds_of, typical
 from garaph_py.simulation.replay import replay
 from tests.support.command import garaph
 from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
@@ -117,6 +117,24 @@ def test_the_fastest_of_repeats_counts():
     run = recorded(16, SUMS, CPU, 1.0)
     slower = replace(run, rows=tuple(row | {"seconds": 2 * row["seconds"]} for row in run.rows))
     assert fastest([slower, run, slower]) == [run]
+
+
+def test_the_median_of_each_iteration_counts():
+    run = recorded(16, SUMS, CPU, 1.0)
+
+    def times(*seconds, mode=PULL):
+        rows = zip(run.rows, seconds, strict=False)
+        return replace(run, rows=tuple(row | {"seconds": each, "mode": mode} for row, each in rows))
+
+    first, other, third = times(1.0, 5.0, 2.0), times(2.0, 2.0, 2.0), times(3.0, 1.0, 9.0)
+    (found,) = typical([first, third, other])
+    assert [row["seconds"] for row in found.rows] == [2.0, 2.0, 2.0]
+    pushing = times(7.0, 1.0, 1.0, mode=PUSH)
+    (found,) = typical([first, third, pushing, other])  # the one that pushes takes 9 s, and the median run is the first
+    assert [(row["seconds"], row["mode"]) for row in found.rows] == [(2.0, PULL)] * 3
+    (found,) = typical([pushing, other, third, pushing, first])
+    assert [(row["seconds"], row["mode"]) for row in found.rows] == [(7.0, PUSH), (1.0, PUSH), (1.0, PUSH)]
+    assert len(typical([first, replace(other, graph="another")])) == 2
 
 
 def gpu_trace() -> dict:
@@ -249,7 +267,7 @@ engine = ["auto", "garaph"]
     runs = read_results(folder)
     assert len(runs) == 12
     assert {run.workload.traits.edge_value_bytes for run in runs} == {0, 4}
-    for run in fastest(runs):
+    for run in typical(runs):
         again = simulate(run.workload, known, run.options)
         assert [row.mode for row in again.iterations] == [row["mode"] for row in run.rows]
     assert "left out" not in caplog.text
