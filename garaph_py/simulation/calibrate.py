@@ -27,7 +27,7 @@ from ..runtime.options import HYBRID, cpu_chains
 from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand, demand_of, of_push, supersteps
 from .executor import capabilities_of, engine_costs
 from .fitting import Array, fit
-from .gpu_pulls import gpu_costs, link_of, with_pulls
+from .gpu_pulls import gpu_costs, link_of, with_first, with_launch, with_overheads, with_pulls
 from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .machine import ANY, GARAPH, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun, room_of
@@ -72,6 +72,8 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
     machine = replace(machine, work=(*machine.work, *gpu_costs(on_gpu), *push_costs(alone)))
     machine = with_pulls(machine, alone)
+    if len({run.workload.traits.name for run in on_gpu}) > 1:
+        machine = with_any(machine, on_gpu, alone)
     return with_sharing(machine, together) if together else machine
 
 
@@ -206,6 +208,22 @@ def push_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         yield from known.values()
 
 
+def with_any(machine: Machine, on_gpu: Sequence[RecordedRun], alone: Sequence[RecordedRun]) -> Machine:
+    """`machine` with the costs of a GPU that fit the runs of all programs: for others. What depends on the machine
+    only, such as the time to launch a page, is known already."""
+    every, all_alone = ([renamed(run) for run in runs] for runs in (on_gpu, alone))
+    launch = max(work.launch for work in machine.work if work.processor == GPU)
+    of_cpu = tuple(work for work in machine.work if work.processor == CPU)
+    pooled = replace(machine, work=(*of_cpu, *gpu_costs(every), *push_costs(all_alone)))
+    pooled = with_first(with_overheads(with_launch(pooled, launch), all_alone), all_alone)
+    return replace(machine, work=(*machine.work, *(work for work in pooled.work if work.processor == GPU)))
+
+
+def renamed(run: RecordedRun) -> RecordedRun:
+    """`run` as one of any program."""
+    return replace(run, workload=replace(run.workload, traits=replace(run.workload.traits, name=ANY)))
+
+
 def with_iteration(work: WorkCost, found: Sequence[Sample]) -> WorkCost:
     """`work` with the fixed cost that the samples have beyond its other costs, in the median."""
     work = replace(work, iteration=0.0, call=0.0)
@@ -267,7 +285,7 @@ def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     add("edge", column("edge"), grows=not shaped)
     if sparse or shaped:  # otherwise, edges and vertices are proportional
         add("vertex", column("vertex"), grows=sparse)
-    for name in ("gathered", "waited", "activated", "mixed", *shaped):
+    for name in ("gathered", "waited", "activated", "mixed", "alone", *shaped):
         if column(name).any():
             add(name, column(name), grows=name == "far")
     # otherwise the fit cannot separate it from the unit costs

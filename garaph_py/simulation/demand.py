@@ -55,6 +55,8 @@ class Demand:
     mixed : float
         Gathered edges of a program whose gathers could end early, but do not; times p (1 - p), if a share p of all
         edges leads from reached vertices.
+    alone : float
+        In `PUSH_FEW`: the edges in host memory of a list of average length, which a warp of the GPU reads by itself.
     active : float
         In a pull of a relaxation: edges of active vertices, which may change values.
     graph : float
@@ -86,6 +88,7 @@ class Demand:
     irregular: float = 0.0
     activated: float = 0.0
     mixed: float = 0.0
+    alone: float = 0.0
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:

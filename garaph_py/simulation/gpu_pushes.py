@@ -64,8 +64,16 @@ def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:
 
 
 def of_gpu_push(workload: Workload, activity: Activity, residency: Residency, way: str, share: float = 1.0) -> Demand:
-    """A push on the GPU from a share of the active vertices. Its `far` are the bytes that it reads in host memory."""
+    """A push on the GPU from a share of the active vertices. Its `far` are the bytes that it reads in host memory.
+
+    A kernel that does several supersteps gives each list to one warp, which waits for host memory several times if the
+    list is long (kernels/push_few.cu); a push by itself divides lists among warps.
+    """
     edges = share * (activity.active_edges if activity.followed is None else activity.followed)
     elsewhere, active = sum(page.edges for page in residency.elsewhere), share * activity.active
-    far = FarLists(elsewhere / max(residency.edges, 1), workload.edge_bytes, 0, 1).read_bytes(active, edges)
-    return Demand(way, round(edges), edges, 0.0, far, vertex=active, activated=share * activity.activated)
+    lacking = elsewhere / max(residency.edges, 1)
+    far = FarLists(lacking, workload.edge_bytes, 0, 1).read_bytes(active, edges)
+    return Demand(
+        way, round(edges), edges, 0.0, far, vertex=active, activated=share * activity.activated,
+        alone=lacking * edges / max(active, 1) if way == PUSH_FEW else 0.0,
+    )  # fmt: skip

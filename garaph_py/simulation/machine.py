@@ -28,16 +28,16 @@ SPEED_KEYS = ("cpu", "gpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = (
     "processor", "program", "mode", "engine", "sync", "values", "edge", "vertex", "near", "far", "gathered", "notified",
-    "fetched", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "page", "iteration", "first",
-    "call", "launch", "measured", "locality", "like", "beside_gpu",
+    "fetched", "turn", "irregular", "active", "activated", "mixed", "alone", "graph", "waited", "page", "iteration",
+    "first", "call", "launch", "measured", "locality", "like", "beside_gpu",
 )  # fmt: skip
 UNPINNED_SHARE = 0.15
 """Share of `Link.to_device` that copies reach from memory that is not pinned, if that was not measured: 16 MiB in 2 ms,
 and 55 GB/s, on a host with an H200 (`executor.gpu.staging`)."""
 MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED, COMPONENTS)
 AMOUNTS = (
-    "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "graph", "waited", "first",
-    "call",
+    "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "alone", "graph", "waited",
+    "first", "call",
 )  # fmt: skip
 """The costs of the numbers in `demand.Demand`, each a number; a file leaves out those that are 0."""
 LEFT_OUT = (*AMOUNTS, "launch", "beside_gpu")
@@ -99,7 +99,7 @@ class WorkCost:
         Whether they are those of runs that read edge values; None if of any.
     beside_gpu : bool
         Whether they are those of runs on both processors, in which the CPU has an iteration for itself.
-    near, fetched, notified, turn, irregular, active, activated, mixed, graph, waited, first, call : float
+    near, fetched, notified, turn, irregular, active, activated, mixed, alone, graph, waited, first, call : float
         Seconds for what `demand.Demand` counts under these names, in addition to edges and vertices; `call` for a
         chain's last superstep.
     far : UnitCost
@@ -139,6 +139,7 @@ class WorkCost:
     first: float = 0.0
     activated: float = 0.0
     mixed: float = 0.0
+    alone: float = 0.0
     locality: tuple[float, float] | None = None
     like: str | None = None
     beside_gpu: bool = False
@@ -152,7 +153,7 @@ class WorkCost:
             + self.near * demand.near + self.far.seconds(vertex_data) * demand.far + self.fetched * demand.fetched
             + self.turn * demand.turn + self.irregular * demand.irregular
             + self.notified * demand.notified + self.active * demand.active + self.activated * demand.activated
-            + self.mixed * demand.mixed + self.graph * demand.graph
+            + self.mixed * demand.mixed + self.alone * demand.alone + self.graph * demand.graph
             + self.waited * demand.waited + self.first * demand.first + self.call * demand.calls + self.iteration
         )  # fmt: skip
 

@@ -15,8 +15,9 @@ from garaph_py.executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from garaph_py.runtime.options import HYBRID
 from garaph_py.simulation import Activity, Workload, simulate
 from garaph_py.simulation.assess import extrapolations
-from garaph_py.simulation.calibrate import calibrate, push_costs
+from garaph_py.simulation.calibrate import calibrate, push_costs, with_any
 from garaph_py.simulation.demand import CHAIN, PUSH_FEW
+from garaph_py.simulation.gpu_pulls import with_launch
 from garaph_py.simulation.gpu_pushes import (
     SMALL_ACTIVE,
     SMALL_EDGES,
@@ -79,6 +80,17 @@ def test_lists_in_host_memory_are_read_over_the_link() -> None:
     assert 0.2 < share < 0.8
     assert [row.to_device for row in done.iterations] == [round(nbytes)] * 2
     assert done.iterations[1].seconds == 4 + 4 + 32 + nbytes / 2
+
+
+def test_one_warp_reads_a_list_in_host_memory_by_itself() -> None:
+    waits = replace(PUSHES[1], alone=0.25)
+    work, room = workload(LABELS, [FEW, Activity(4, 4096)], n=1 << 10, m=1 << 14), 1 << 15
+    share = sum(page.edges for page in work.residency(room).elsewhere) / work.edges
+    done = simulate(work, replace(SMALL, work=(*SMALL.work, waits)), how(GPU), room)
+    assert done.iterations[1].seconds == pytest.approx(4 + 4096 + 32 + share * 1024 / 4)
+    everything = simulate(work, replace(SMALL, work=(*SMALL.work, waits)), how(GPU), 1 << 20)
+    assert everything.iterations[1].seconds == 4 + 4096 + 32
+    assert of_gpu_push(work, Activity(4, 4096), work.residency(room), CHAIN).alone == 0  # lists are divided
 
 
 def test_the_cost_of_a_push_is_that_of_real_runs() -> None:
@@ -147,7 +159,7 @@ TRUE = replace(KNOWN, work=(
     WorkCost(CPU, "BFS", PULL, UnitCost(1e-9), iteration=2e-4),
     WorkCost(GPU, "BFS", PULL, UnitCost(1e-11), iteration=2e-4, first=1e-3),
     WorkCost(GPU, "BFS", CHAIN, UnitCost(2e-11), far=UnitCost(3e-11), iteration=4e-5, call=4e-4, first=2e-4),
-    WorkCost(GPU, "BFS", PUSH_FEW, UnitCost(4e-10), iteration=8e-6, call=4e-4, first=2e-4),
+    WorkCost(GPU, "BFS", PUSH_FEW, UnitCost(4e-10), iteration=8e-6, call=4e-4, first=2e-4, alone=1e-7),
     WorkCost(GPU, "BFS", PUSH, UnitCost(2e-11), far=UnitCost(3e-11), iteration=1.5e-4),
 ))  # fmt: skip
 
@@ -176,6 +188,7 @@ def test_calibration_finds_the_costs_of_pushes_again() -> None:
         assert found.iteration == pytest.approx(fixed, rel=0.1)
         assert found.call == pytest.approx(4e-4, rel=0.1)
     assert machine.work_of(GPU, "BFS", CHAIN).far.base == pytest.approx(3e-11, rel=0.1)
+    assert machine.work_of(GPU, "BFS", PUSH_FEW).alone == pytest.approx(1e-7, rel=0.1)
     assert machine.work_of(GPU, "BFS", PULL).first == pytest.approx(1e-3, rel=0.1)
     for share in 0.5, 2.0:
         run = searched(19, share)
@@ -185,6 +198,23 @@ def test_calibration_finds_the_costs_of_pushes_again() -> None:
         said = extrapolations(machine, run.workload, done, run.options.policy)
         beyond = "2.0 MiB of vertex data, beyond the 256.0 KiB to 1.0 MiB that were measured"
         assert f"BFS on the GPU, push: {beyond}" in said
+
+
+def test_other_programs_have_the_costs_of_all_on_a_gpu() -> None:
+    runs = [searched(scale, share) for scale in (16, 17, 18) for share in (0.25, 2.0)]
+    runs += [replace(recorded(scale, SUMS, GPU, 0.25), copy_rate=5e10) for scale in (20, 21)]
+    machine = calibrate(runs)
+    assert machine.work_of(GPU, "SSSP", PUSH_FEW) == replace(machine.work_of(GPU, "BFS", PUSH_FEW), program="any")
+    costs = [machine.work_of(GPU, program, PULL) for program in ("SSSP", "BFS", "PageRank")]
+    assert [work.program for work in costs] == ["any", "BFS", "PageRank"]
+    launching = with_any(with_launch(calibrate(runs[:6]), 7e-5), runs, runs)
+    assert launching.work_of(GPU, "SSSP", PULL).launch == 7e-5
+    other = replace(runs[0].workload, traits=replace(SEARCH, name="SSSP"))
+    done = simulate(other, machine, runs[0].options, runs[0].room)
+    assert done.seconds == pytest.approx(runs[0].seconds, rel=0.5)
+    said = extrapolations(machine, other, done, runs[0].options.policy)
+    assert any("SSSP on the GPU, push: not measured" in one for one in said)
+    assert not any(work.program == "any" for work in calibrate(runs[:6]).work)
 
 
 def test_small_pushes_by_themselves_show_their_fixed_cost_only() -> None:
