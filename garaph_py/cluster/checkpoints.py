@@ -97,7 +97,7 @@ class Checkpoints:
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
     """In ``with``: Ctrl-C and SIGTERM wait for `Checkpoints.listen`."""
-    with interrupts.deferred(termination=True), interrupts.hold_first():
+    with interrupts.Deferred(termination=True), interrupts.hold_first():
         yield
 
 

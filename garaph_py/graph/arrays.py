@@ -71,12 +71,12 @@ class GraphArrays:
     reserved: int = 0
     derived: Derived = field(default_factory=Derived, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of vertices."""
         return len(self.in_edges.offsets) - 1
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Number of stored edges."""
         return int(self.in_edges.offsets[-1])

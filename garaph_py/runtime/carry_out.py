@@ -196,7 +196,7 @@ def opened(
 ) -> Iterator[Opened]:  # fmt: skip
     """Open the resources that the run needs while it iterates; refuse a checkpoint of another run."""
     with (
-        interrupts.deferred(termination=saver is not None),
+        interrupts.Deferred(termination=saver is not None),
         Watchdog() as watchdog,
         ThreadPool(chosen.threads, chosen.spins) as pool,
     ):

@@ -69,7 +69,7 @@ def to_device(
             return given
         try:
             with (
-                interrupts.deferred(),
+                interrupts.Deferred(),
                 SourceFactory(graph, bound.reads_edge_values) as sources,
                 GpuExecutor(bound, graph, found, chosen.gpu, listener=listener) as gpu,
             ):

@@ -110,7 +110,7 @@ def creating(path: PathLike | Destination, disks: Sequence[PathLike] = HERE) -> 
             rename(temporary, target)  # last, so that all directories that the manifest lists exist
         except BaseException:
             if os.path.lexists(temporary):  # else it has become the graph
-                with interrupts.deferred():  # a second Ctrl-C comes soon after the first
+                with interrupts.Deferred():  # a second Ctrl-C comes soon after the first
                     for directory in (*partial, *final, temporary):
                         shutil.rmtree(directory, ignore_errors=True)
             raise

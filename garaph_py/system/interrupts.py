@@ -17,19 +17,18 @@ from _signal import getsignal  # type: ignore[import-not-found]
 from _signal import signal as set_handler
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 _pending: list[int] = []
 """The signals that have come and have not been delivered."""
 _before: dict[int, Any] = {}
-"""The handlers that `check` calls, by signal: those that were set before `deferred`. Empty outside such blocks."""
+"""The handlers that `check` calls, by signal: those that were set before `Deferred`. Empty outside such blocks."""
 _ignored = 0
 """How many pending signals `check` ignores; see `hold_first`."""
 
 
-@contextmanager
-def deferred(termination: bool = False) -> Iterator[None]:
+class Deferred:
     """In ``with``: defer Ctrl-C (SIGINT) to the next `check`, or to the end of the block.
 
     There the handler that was set before is called, once for any number of signals. With `termination`, SIGTERM is
@@ -38,36 +37,46 @@ def deferred(termination: bool = False) -> Iterator[None]:
     The block has no effect in threads other than the main one, which Python does not interrupt; for signals that are
     ignored; and inside another such block, unless another handler has been set there, which it then defers.
     """
-    installed: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        numbers = (signal.SIGINT, signal.SIGTERM) if termination else (signal.SIGINT,)
-        installed = {number: getsignal(number) for number in numbers}
-    handlers = {number: passing_on(handler) for number, handler in installed.items()}
-    handlers = {number: handler for number, handler in handlers.items() if handler is not None}
-    if not handlers or _note in handlers.values():
-        yield
-        return
-    outer = dict(_before)  # not empty if this block is inside another one
-    waiting = list(_pending) if outer else []
-    _pending.clear()
-    _before.update(handlers)
-    for number in handlers:
-        set_handler(number, _note)
-    ending = False
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit):
-        ending = True
-        raise
-    finally:
+
+    def __init__(self, termination: bool = False) -> None:
+        self._numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM) if termination else (signal.SIGINT,)
+        self._installed: dict[int, Any] = {}  # the handlers that were set before
+        self._handlers: dict[int, Any] = {}  # what is called at the end instead of these
+        self._outer: dict[int, Any] = {}  # `_before` and `_pending` of a block around this one
+        self._waiting: list[int] = []
+
+    def __enter__(self) -> None:
+        installed, handlers = self._installed, self._handlers
+        if threading.current_thread() is threading.main_thread():
+            for number in self._numbers:
+                installed[number] = handler = getsignal(number)
+                if (call := passing_on(handler)) is not None:
+                    handlers[number] = call
+        if _note in handlers.values():
+            handlers.clear()
+        if not handlers:
+            return
+        self._outer = dict(_before)  # not empty if this block is inside another one
+        self._waiting = list(_pending) if self._outer else []
+        _pending.clear()
+        _before.update(handlers)
+        for number in handlers:
+            set_handler(number, _note)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        handlers = self._handlers
+        if not handlers:
+            return
         _before.clear()
-        _before.update(outer)
+        _before.update(self._outer)
         for number in reversed(handlers):  # once the last handler is back, any line may be interrupted
-            if (last := set_handler(number, installed[number])) is not _note:
+            if (last := set_handler(number, self._installed[number])) is not _note:
                 set_handler(number, last)  # a callback has set another handler
         came = [number for number in _pending if number in handlers]
-        _pending[:] = waiting + [number for number in _pending if number not in handlers]
-        if came and not ending:
+        _pending[:] = self._waiting + [number for number in _pending if number not in handlers]
+        if came and not isinstance(error, (KeyboardInterrupt, SystemExit)):
             handlers[came[0]](came[0], None)
 
 
@@ -112,7 +121,7 @@ def deliver() -> None:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """The signal handler in a `deferred` block."""
+    """The signal handler in a `Deferred` block."""
     _pending.append(number)
 
 

@@ -43,7 +43,7 @@ def heard(monkeypatch):
 
 def test_interrupts_wait_for_a_check():
     handler, passed = signal.getsignal(signal.SIGINT), []
-    with interrupts.deferred():
+    with interrupts.Deferred():
         press()
         press()
         with pytest.raises(KeyboardInterrupt):
@@ -56,7 +56,7 @@ def test_interrupts_wait_for_a_check():
 
 def test_interrupts_wait_for_the_end():
     handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred(), interrupts.deferred():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), interrupts.Deferred(), interrupts.Deferred():  # noqa: PT012
         press()
         press()
     assert signal.getsignal(signal.SIGINT) is handler
@@ -64,7 +64,7 @@ def test_interrupts_wait_for_the_end():
 
 
 def test_a_check_in_an_inner_block_calls_the_outer_handler(heard):
-    with interrupts.deferred(), interrupts.deferred(termination=True):
+    with interrupts.Deferred(), interrupts.Deferred(termination=True):
         press()
         interrupts.check()
         assert len(heard) == 1
@@ -75,10 +75,10 @@ def test_an_inner_block_defers_a_handler_that_was_set_in_the_outer_one(heard):
     ended, inside = [], []
     before = signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
     try:
-        with interrupts.deferred(termination=True):
+        with interrupts.Deferred(termination=True):
             press()
             signal.signal(signal.SIGINT, lambda number, frame: inside.append(number))
-            with interrupts.deferred():
+            with interrupts.Deferred():
                 press()
                 signal.raise_signal(signal.SIGTERM)
                 assert not inside
@@ -89,12 +89,12 @@ def test_an_inner_block_defers_a_handler_that_was_set_in_the_outer_one(heard):
         assert len(heard + ended) == 1
     finally:
         signal.signal(signal.SIGTERM, before)
-    with interrupts.deferred():
+    with interrupts.Deferred():
         assert not interrupts.pending()
 
 
 def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
-    with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt, match="first"), interrupts.Deferred():  # noqa: PT012
         press()
         raise KeyboardInterrupt("first")
     assert heard == []
@@ -104,7 +104,7 @@ def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
 
 
 def test_a_handler_that_does_not_raise_is_asked_once(heard):
-    with interrupts.deferred():
+    with interrupts.Deferred():
         press()
         press()
         interrupts.check()
@@ -117,11 +117,11 @@ def test_other_threads_are_not_interrupted():
     passed = []
 
     def work():
-        with interrupts.deferred():
+        with interrupts.Deferred():
             interrupts.check()
             passed.append(1)
 
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), interrupts.Deferred():  # noqa: PT012
         press()
         thread = threading.Thread(target=work)
         thread.start()

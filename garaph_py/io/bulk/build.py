@@ -127,7 +127,7 @@ def write_external(
         If the arrays over vertices alone take more than `memory`, or there are no edges.
     """
     check_order(options.order)
-    with interrupts.deferred(), ThreadPool(threads) as pool, creating(out, disks) as destination:
+    with interrupts.Deferred(), ThreadPool(threads) as pool, creating(out, disks) as destination:
         importing = Import(source, destination, options, memory, pool, on_event, min_sort_bytes)
         try:
             return importing.run()

@@ -223,7 +223,7 @@ def test_ctrl_c_ends_both_threads(setting, monkeypatch, at):
     monkeypatch.setattr(Transmission, "end", ended_by_the_other)
 
     waiting = streams.order(source.pages)
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+    with pytest.raises(KeyboardInterrupt), interrupts.Deferred():
         streams.process(waiting, WatchedSource(source, 3, before=interrupt), Work())
     assert ended == [TRANSMISSION]
     assert len(calls) == at + 1  # it has begun no other read
