@@ -1,7 +1,7 @@
 """How fast is a run on the CPU? Times PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
 
-    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,pr-auto,bfs,sssp,cc]
-        [--rounds 5] [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
+    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--rounds 5] [--threads N]
+        [--apps pr,pr-tiled,pr-auto,bfs,sssp,cc,five,five-made] [--order given|degree] [--scaling 1,2,4,8,16]
     python scripts/bench_cpu.py --calls 2,16
 
 Graphs are files in any format that `garaph_py.read` knows, or graph directories. A peer is another program. Its COMMAND
@@ -13,7 +13,8 @@ rounds' ratios.
 
 Our time is that of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the reported
 values; the time of the iterations alone follows in brackets. PageRank runs 20 iterations in float32 and drops the
-dangling rank; its time is that of one iteration. ``--scaling`` times several numbers of threads, without peers.
+dangling rank; its time is that of one iteration. ``five`` is a whole call of five iterations by pages, ``five-made``
+one by tiles that it makes; both without peers. ``--scaling`` times several numbers of threads, without peers.
 
 ``--calls`` times what a call costs however small its graph is: medians of 200 calls on a graph of ten edges, with each
 number of threads.
@@ -36,10 +37,12 @@ import numpy as np
 import garaph_py as gp
 from garaph_py.native.threads import available_cores
 
-ITERATIONS = 20
+ITERATIONS, FIVE = 20, 5
 TRIALS = 3
 """How often a round calls `garaph_py.run`."""
 APPS = ("pr", "pr-tiled", "pr-auto", "bfs", "sssp", "cc")
+MAKING = "five-made"
+"""The app whose every call makes tiles."""
 CALLS = 200
 """How often ``--calls`` calls `garaph_py.run`, and how often before, to warm up."""
 TEN_EDGES = [0, 0, 1, 2, 2, 3, 4, 5, 6, 6], [1, 2, 3, 3, 4, 5, 6, 0, 7, 2]
@@ -63,8 +66,8 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
             undirected["graph"] = graph.symmetrized()
         return on_cpu(gp.apps.ConnectedComponents(), undirected["graph"])
 
-    def ranks(mode: str) -> gp.Result:
-        return on_cpu(pagerank, graph, iterations=ITERATIONS, options=gp.Options(mode=mode))
+    def ranks(mode: str, iterations: int = ITERATIONS) -> gp.Result:
+        return on_cpu(pagerank, graph, iterations=iterations, options=gp.Options(mode=mode))
 
     return {
         "pr": lambda: ranks("pull"),
@@ -73,6 +76,8 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
         "bfs": lambda: on_cpu(gp.apps.BFS(source), graph),
         "sssp": lambda: on_cpu(gp.apps.SSSP(source), graph),
         "cc": components,
+        "five": lambda: ranks("pull", FIVE),
+        MAKING: lambda: ranks("pull-tiled", FIVE),
     }, int(source)
 
 
@@ -84,10 +89,12 @@ class Times(NamedTuple):
     least: float
 
 
-def ours(app: str, run: Callable[[], gp.Result]) -> Times:
+def ours(app: str, run: Callable[[], gp.Result], graph: gp.Graph) -> Times:
     calls, iterations = [], []
     parts = ITERATIONS if app.startswith("pr") else 1
     for _ in range(TRIALS):
+        if app == MAKING:
+            graph.release()
         started = time.perf_counter()
         stats = run().stats
         calls.append((time.perf_counter() - started) / parts)
@@ -104,13 +111,14 @@ def compare(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
     runs, source = programs(graph, options.threads)
     for app, forms in groupby(options.apps.split(","), lambda form: form.split("-")[0]):
         mine: dict[str, list[Times]] = {form: [] for form in forms}
-        others: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
+        peers = [] if app == "five" else options.peer
+        others: dict[str, list[float]] = {peer: [] for peer, _ in peers}
         for form in mine:
             runs[form]()  # compiles the kernels, and builds what a graph keeps, such as tiles
         for _ in range(options.rounds):
             for form, times in mine.items():
-                times.append(ours(form, runs[form]))
-            for peer, command in options.peer:
+                times.append(ours(form, runs[form], graph))
+            for peer, command in peers:
                 others[peer].append(theirs(command, graph=name, app=app, source=source, threads=options.threads))
         for form, times in mine.items():
             print(line(f"{name:<12} {form:<8}", times, others), flush=True)
@@ -134,7 +142,7 @@ def scale(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
         for count in counts:
             run = programs(graph, count)[0][app]
             run()
-            times.append(statistics.median(ours(app, run).call for _ in range(options.rounds)))
+            times.append(statistics.median(ours(app, run, graph).call for _ in range(options.rounds)))
         cells = "  ".join(f"{c}: {t * 1e3:.2f} ms ({times[0] / t:.2f}x)" for c, t in zip(counts, times, strict=True))
         print(f"{name:<12} {app:<5} {cells}", flush=True)
 
