@@ -44,10 +44,10 @@ AHEAD = 32
 """How many places ahead of an edge the memory is prefetched that it is written to: two cache lines."""
 LONG = 4
 """Edges for each block of destinations from which on a list is written block by block: with 2, making tiles took
-longer, with 8 as long (docs/results/cpu.md, "Making tiles")."""
+longer, with 8 as long (docs/decisions/cpu.md, "Tiles")."""
 MANY_THREADS = 8
 """Threads from which on tiles are made in small pages of memory: a number between 2, with which that took 1.3 to 1.5 of
-the time, and 16, with which it took 0.81 (docs/results/cpu.md, "Making tiles")."""
+the time, and 16, with which it took 0.90 (docs/results/cpu.md, "Making tiles")."""
 Lists = Iterable[tuple[int, int, Array, Array | None]]
 """Out-edges in parts. Each part is ``(first, last, targets, values)`` for the vertices [first, last); the values may be
 None."""
