@@ -44,6 +44,8 @@ class Costs:
     far_long : float
         The same, if the edges are raw and a vertex has `long_list` of them or more on the average (docs/results/gpu.md,
         "Billions of edges in 11 GiB").
+    far_long_f : float
+        The largest share of active edges for which `far_long` is expected: that of the push with which it was measured.
     long_list : int
         Edges of an average vertex from which on `far_long` holds: a guess between 32, which came at the rate `far`, and
         128, with which `far_long` was measured.
@@ -72,6 +74,7 @@ class Costs:
     link: float = 5e10
     far: float = 2.5e10
     far_long: float = 5.1e10
+    far_long_f: float = 0.39
     long_list: int = 100
     sectors: float = 4.8e10
     listed_vertex: float = 6.6e-8
@@ -89,18 +92,27 @@ class Costs:
         """Bytes/s of edges that a push reads in host memory, where `vertices` have `edges` in all."""
         return self.far_long if encoding == RAW and edges >= self.long_list * vertices else self.far
 
-    def seconds_of(
-        self, edges: int, values: int, streamed: float, far: float, deltas: bool = False
-    ) -> tuple[float, float]:
+    def push_cost(self, *seconds: tuple[float, float, float]) -> float:
+        """A push's edge in units of a pulled edge, from what pulls and pushes take (`seconds_of`); if several GPUs have
+        parts of the edges, from what each takes for its own, because all wait for the slowest.
+
+        The faster rate counts only up to the largest share of active edges for which it was measured.
+        """
+        pull, push, sooner = map(max, zip(*seconds, strict=True))
+        return min(push, max(sooner, pull / self.far_long_f)) / pull if pull else self.push_edge
+
+    def seconds_of(  # wide: what a pull and a push take
+        self, edges: int, values: int, streamed: float, far: float, far_rate: float, deltas: bool = False
+    ) -> tuple[float, float, float]:  # fmt: skip
         """The time of a GPU's pull of all edges, for which so many bytes are streamed, and of a push along all of them,
-        in which the lists in host memory take `far` seconds.
+        which reads `far` bytes of lists in host memory: at the rate `far`, and at `far_rate`.
 
         Along lists in the GPU's memory, it pushes faster if the bytes of the `values` that change stay in the cache,
         but not if it pushes `deltas`: each of them changes a sum, while few edges change a minimum (R-MAT 22 on an
         H200, with all values in the cache: 37 to 46 G edges/s; docs/results/gpu.md).
         """
-        push = self.push_cached if values <= self.cache and not deltas else self.push
-        return edges / self.gpu + streamed / self.link, edges / push + far
+        push = edges / (self.push_cached if values <= self.cache and not deltas else self.push)
+        return edges / self.gpu + streamed / self.link, push + far / self.far, push + far / far_rate
 
 
 EXPECTED = Costs()

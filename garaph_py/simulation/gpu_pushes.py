@@ -38,17 +38,17 @@ def can_push(workload: Workload, machine: Machine) -> bool:
 def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) -> Capabilities:
     """The capabilities of a GPU that works alone, with these pages; whether it pushes is given."""
     deltas = workload.traits.pushes_deltas and workload.pushes and not workload.on_disks
-    pull, push = expected_seconds(workload, residency, deltas)
-    cost = push / pull if pull else EXPECTED.push_edge
+    cost = EXPECTED.push_cost(expected_seconds(workload, residency, deltas))
     return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost, pushes_deltas=deltas)
 
 
-def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float]:
-    """What a pull of all edges of a GPU with these pages, and a push along them, are expected to take."""
+def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float, float]:
+    """What a pull of all edges of a GPU with these pages, and a push along them, are expected to take
+    (`Costs.seconds_of`)."""
     far = sum(page.edges for page in residency.elsewhere) * workload.edge_bytes
     is_packed = workload.edge_bytes < EDGE_BYTES + workload.traits.edge_value_bytes
     rate = EXPECTED.far_rate(residency.edges, residency.vertices, PACKED if is_packed else RAW)
-    return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far / rate, deltas)
+    return EXPECTED.seconds_of(residency.edges, workload.vertex_data, far, far, rate, deltas)
 
 
 def ways_of_call(activities: Iterable[Activity], most: int) -> list[str]:

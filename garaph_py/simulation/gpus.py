@@ -202,8 +202,7 @@ class SimulatedGpus:
 
     @property
     def capabilities(self) -> Capabilities:
-        pulls, pushes = zip(*(expected_seconds(self.workload, gpu.residency, False) for gpu in self.gpus), strict=True)
-        cost = max(pushes) / max(pulls) if any(pulls) else EXPECTED.push_edge
+        cost = EXPECTED.push_cost(*(expected_seconds(self.workload, gpu.residency, False) for gpu in self.gpus))
         modes = (PULL, NOTIFY_PULL) + (PUSH,) * (self._exchange is not None)
         return Capabilities(GPU, modes, push_cost=cost, pulls_end_early=all(gpu.ends_early for gpu in self.gpus))
 

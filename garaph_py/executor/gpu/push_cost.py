@@ -3,6 +3,7 @@ disk."""
 
 from __future__ import annotations
 
+from ...codec.arrays import PACKED
 from ...native.threads import available_cores
 from ..costs import EXPECTED
 from ..far_lists import FarLists
@@ -20,25 +21,17 @@ def push_cost(*placed: Placement) -> float:
     """
     if any(each.pushes_from_disk for each in placed):
         return EXPECTED.push_from_disk
-    pulls, pushes = zip(*map(seconds, placed), strict=True)
-    return max(pushes) / max(pulls) if any(pulls) else EXPECTED.push_edge
+    return EXPECTED.push_cost(*map(seconds, placed))
 
 
-def seconds(placed: Placement) -> tuple[float, float]:
-    """The time of a pull of all edges, and of a push along all of them."""
-    residency, m = placed.residency, placed.residency.edges
+def seconds(placed: Placement) -> tuple[float, float, float]:
+    """The time of a pull of all edges, and of a push along all of them, as `Costs.seconds_of` gives it."""
+    residency, mapped, m = placed.residency, far_mapped(placed), placed.residency.edges
     streamed = sum(page.edges for page in residency.elsewhere) if not placed.in_place else 0
     streamed_bytes, values = streamed * placed.edges.arrays.width, placed.memory.arrays["values"]
-    return EXPECTED.seconds_of(m, values, streamed_bytes, far_seconds(placed), placed.keeps_sums)
-
-
-def far_seconds(placed: Placement) -> float:
-    """The time in which a push along all edges reads those in host memory."""
-    mapped, residency = far_mapped(placed), placed.residency
-    if mapped is None:
-        return 0.0
-    rate = EXPECTED.far_rate(residency.edges, residency.vertices, mapped.layout.encoding)
-    return residency.edges * far_bytes(placed) / rate
+    encoding = PACKED if mapped is None else mapped.layout.encoding
+    rate = EXPECTED.far_rate(m, residency.vertices, encoding)
+    return EXPECTED.seconds_of(m, values, streamed_bytes, m * far_bytes(placed), rate, placed.keeps_sums)
 
 
 def far_mapped(placed: Placement) -> MappedEdges | None:
