@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..graph.arrays import GraphArrays
 from ..native import ArgumentTable, Kernel, prepare
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, bounds_of
 from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
@@ -94,9 +94,9 @@ class Call:
         """
         last = self.graph.n if last is None else last
         if offsets is None:
-            return first + np.array(split(last - first, self.count(last - first)))
+            return first + bounds_of(last - first, self.count(last - first))
         begin, end = int(offsets[first]), int(offsets[last])
-        bounds = begin + np.array(split(end - begin, self.count(last - first + end - begin)))
+        bounds = begin + bounds_of(end - begin, self.count(last - first + end - begin))
         cuts = first + np.searchsorted(offsets[first:last], bounds)
         cuts[0], cuts[-1] = first, last
         return cuts

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..graph.adjacency import Adjacency
 from ..native import Kernel, PerCall, atomic_add
-from ..native.threads import split
+from ..native.threads import bounds_of
 from .in_memory import PIECES, Call
 
 Array = npt.NDArray[Any]
@@ -171,7 +171,7 @@ class Peeling:
 
     def segments(self) -> tuple[Array, Array, Array]:
         """All vertices, cut into pieces: the vertices, and the start and the length of each piece."""
-        cuts = np.array(split(len(self._counts), self._call.count(len(self._counts))))
+        cuts = bounds_of(len(self._counts), self._call.count(len(self._counts)))
         return np.arange(len(self._counts), dtype=np.uint32), cuts[:-1], np.diff(cuts)
 
     def take(self, segments: tuple[Array, Array, Array], level: int) -> int:
@@ -192,7 +192,7 @@ class Peeling:
             self._next = self._few(self._next, most, *shared)
             waiting = self._together()
             if waiting:
-                cuts = np.array(split(waiting, min(PIECES * pool.size, -(-waiting // PIECE)))) + self._next
+                cuts = bounds_of(waiting, min(PIECES * pool.size, -(-waiting // PIECE))) + self._next
                 pool.launch(self._many.rows(len(cuts) - 1, cuts[:-1], cuts[1:], *shared))
                 self._next += waiting
 

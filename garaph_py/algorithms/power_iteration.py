@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel, PerCall
-from ..native.threads import split
+from ..native.threads import bounds_of
 from .in_memory import Call
 
 Array = npt.NDArray[Any]
@@ -102,7 +102,7 @@ class PowerIteration:
         self, vector: Array, image: Array, size: float, before: tuple[Array, Array]
     ) -> tuple[float, float, float]:
         """The change, and by what the image, and the one before, have to be multiplied for the next vector."""
-        bounds = np.array(split(len(vector), len(vector) // PIECE + 1))
+        bounds = bounds_of(len(vector), len(vector) // PIECE + 1)
         sums = np.zeros((len(bounds) - 1, SUMS))
         self._call.pool.launch(
             COMPARE.rows(len(sums), bounds[:-1], bounds[1:], size, vector, image, *before, PerCall(sums))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
 from ..native import Kernel
-from ..native.threads import split
+from ..native.threads import bounds_of
 from ..system.arguments import explained
 from .in_memory import check_in_memory, in_memory
 from .numbers import positive
@@ -195,7 +195,7 @@ def random_walks(
         if weighted:
             sums = np.array(out.values, np.float64)
             call.on_vertices(ADD_UP, out.offsets, sums, offsets=out.offsets)
-        cuts = np.array(split(len(places), min(call.count(walks.size), max(len(places), 1))))
+        cuts = bounds_of(len(places), min(call.count(walks.size), max(len(places), 1)))
         call.pool.launch(
             WALK.rows(
                 len(cuts) - 1, cuts[:-1], cuts[1:], length, int(random.integers(1 << 63)), *accepted, int(weighted),

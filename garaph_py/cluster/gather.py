@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..executor.cpu.runs import piece_count
 from ..native import Kernel
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, bounds_of
 
 Array = npt.NDArray[Any]
 
@@ -60,7 +60,7 @@ def gather(places: Array, values: Array, sent: Array, bits: Array, now: Array, p
     """
     count, kernel = len(places), gathers(values.dtype.itemsize // WORD_BYTES)
     changed, active = np.empty((2, count), np.uint8)
-    bounds = np.array(split(count, piece_count(count)))
+    bounds = bounds_of(count, piece_count(count))
     words = (each.view(np.uint32) for each in (values, sent))
     pool.launch(
         kernel.rows(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel, prepare
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, bounds_of
 from . import group
 from .adjacency import Adjacency
 from .arrays import GraphArrays
@@ -94,7 +94,7 @@ def selected(edges: Adjacency, kept: Array, rows: int, pool: ThreadPool) -> Adja
             continue
         read, read_values = edges.part(start, stop)
         raw = None if read_values is None else read_values.view(f"u{width}")
-        cuts = first + np.searchsorted(begins[first:last], start + np.array(split(stop - start, pool.size)))
+        cuts = first + np.searchsorted(begins[first:last], start + bounds_of(stop - start, pool.size))
         cuts[0], cuts[-1] = first, last
         tasks = [
             (begins, ends, low, high, start, stop, read, raw, among, numbers, degrees, others, values)

@@ -255,4 +255,5 @@ def bounds_of(count: int, parts: int) -> Array:
 
 def split(count: int, parts: int) -> list[int]:
     """`bounds_of`, as a list of Python's numbers."""
-    return [count * part // parts for part in range(parts + 1)]
+    bounds: list[int] = bounds_of(count, parts).tolist()
+    return bounds
