@@ -128,8 +128,6 @@ def remember(
     answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
     Whoever has chosen the device, the graph remembers what the run took there.
     """
-    if verdict is None and graph.m < LEAST_GPU_EDGES and not graph.on_disk:
-        return
     planning, whole = seconds
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
     if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
