@@ -102,10 +102,7 @@ class Launcher:
             All arguments that come neither from the graph, nor from the program, nor from the state. `PerCall` arrays
             have a row for each call; other arrays are shared by all calls.
         """
-        key = kernel.key, calls
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = RecordTable(kernel, calls)
+        table = self.kept((kernel.key, calls), lambda: RecordTable(kernel, calls))
         table.put_named(self._constants, state, edges, others, self._known)
         return self.pool.launch(table)
 
