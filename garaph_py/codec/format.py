@@ -7,7 +7,6 @@ groups. A list begins with a source itself, not with a gap, so it can be decoded
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -109,24 +108,26 @@ class Placed(Packed):
     def first_word(self) -> int:
         return 0
 
-    def alone(self, room: Callable[[], int]) -> Placed:
-        """The same array with no words before its own, in at most ``room()`` bytes, which other bytes may exceed.
+    def alone(self, room: int) -> Placed:
+        """The same array in at most `room` bytes of words, with as few as possible of those before its own.
 
-        If these lie between its words, it is a copy.
+        It is a view, unless the words before its own, or also those between them, exceed the room: then the records, or
+        all, are copies.
         """
         if not len(self.records):
             return replace(self, words=self.words[:PADDING])
-        counts = self.records["widths"].sum(axis=1, dtype=np.int64)
-        begins = self.records["first_word"]
-        first, last = int(begins.min()) // PADDING * PADDING, int((begins + counts).max()) + PADDING
-        records = self.records.copy() if first else self.records
-        nbytes, own = (last - first) * self.words.itemsize, int(counts.sum()) * self.words.itemsize
-        if nbytes <= own + self.records.nbytes or nbytes <= room():
+        begins, widths = self.records["first_word"], self.records["widths"]
+        final = len(begins) - 1 - int(begins[::-1].argmax())  # of runs that begin there, the last one has the words
+        end = int(begins[final]) + int(widths[final].sum()) + PADDING
+        if end * self.words.itemsize <= room:
+            return replace(self, words=self.words[:end])
+        records, first = self.records.copy(), int(begins.min()) // PADDING * PADDING
+        if (end - first) * self.words.itemsize <= room:
             records["first_word"] -= first
-            return replace(self, records=records, words=self.words[first:last])
+            return replace(self, records=records, words=self.words[first:end])
+        counts = widths.sum(axis=1, dtype=np.int64)
         ends = np.cumsum(counts)
         places = np.repeat(begins - (ends - counts), counts) + np.arange(ends[-1])
-        records = self.records.copy()
         records["first_word"] = ends - counts
         return replace(self, records=records, words=np.append(self.words[places], np.zeros(PADDING, np.uint32)))
 

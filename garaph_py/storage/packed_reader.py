@@ -335,7 +335,7 @@ class PackedArrayReader(ArrayReader):
         return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
 
     def alone(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
-        return self.elements(first, last, data, records, plan).alone(lambda: self.room(first, last))
+        return self.elements(first, last, data, records, plan).alone(self.room(first, last))
 
     def _check_new(self, blocks: list[int], data: Array, places: list[int]) -> None:
         numbers = np.array(blocks, np.int64)

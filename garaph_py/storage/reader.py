@@ -150,6 +150,7 @@ class ArrayReader:
         self.users: WeakSet[Any] = WeakSet()
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
+        self._rooms = dict[range, int]()  # what `room` has found, by the blocks
         self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks whose contents have been checked
         sectors = sectors_in(self._starts, self._lengths)
         self._sums_at = np.append(0, np.cumsum(sectors))  # where the sums of each block's sectors begin
@@ -264,8 +265,10 @@ class ArrayReader:
 
     def room(self, first: int, last: int) -> int:
         """Bytes of a buffer for the blocks with elements [first, last), whether or not the first one is skipped."""
-        span = self.span(first, last)  # without its first block, the others are read in other groups
-        return max(self.plan(span, skip).nbytes for skip in (False, True)) + 2 * ALIGNMENT
+        if (span := self.span(first, last)) not in self._rooms:
+            # without its first block, the others are read in other groups
+            self._rooms[span] = max(self.plan(span, skip).nbytes for skip in (False, True)) + 2 * ALIGNMENT
+        return self._rooms[span]
 
     def most_read(self, first: int, last: int) -> int:
         """Bytes that it takes at most to read elements [first, last), by parts or by whole blocks."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from garaph_py.codec.format import ASCENDING, RECORD, RUN, Placed, decode
+from garaph_py.codec.format import ASCENDING, PADDING, RECORD, RUN, Placed, decode
 from garaph_py.codec.pack import pack
 from garaph_py.native.threads import ThreadPool
 
@@ -21,19 +21,21 @@ def placed(numbers, gaps):
 
 
 @pytest.mark.parametrize("gaps", [(0, 0, 0), (5, 0, 0), (400, 1, 2), (8, 5000, 0), (3, 10, 6000)])
-@pytest.mark.parametrize("room", [1 << 30, 0])
-def test_an_array_alone_has_the_same_elements(gaps, room):
+@pytest.mark.parametrize("left_out", [0, 1, 3])  # of the gaps
+def test_an_array_alone_has_the_same_elements_in_the_room(gaps, left_out):
     numbers = np.cumsum(np.random.default_rng(0).integers(0, 90, 3 * RUN - 77))
     array = placed(numbers, gaps)
     before = array.records.copy()
-    alone = array.alone(lambda: room)
+    own = array.records["widths"].sum(dtype=np.int64) + PADDING
+    most = own + sum(gaps[left_out:]) + (gaps[0] % PADDING if left_out == 1 else 0)
+    alone = array.alone(int(most) * 4)
     assert decode(alone, None, ASCENDING) == numbers.tolist()
     np.testing.assert_array_equal(array.records, before)
-    own = array.records["widths"].sum(dtype=np.int64) + 4
-    between = 0 if not room and max(gaps[1:]) > 3 * 12 else sum(gaps[1:])
-    assert own <= len(alone.words) <= own + between + 3
+    assert len(alone.words) == most or sum(gaps[:left_out]) < PADDING
+    assert np.shares_memory(alone.words, array.words) or left_out == 3
+    assert (alone.records is array.records) == (len(alone.words) == own + sum(gaps))
 
 
 def test_no_elements():
     empty = Placed(np.empty(0, RECORD), np.zeros(9, np.uint32), 0, np.dtype(np.int32))
-    assert len(empty.alone(lambda: 0).words) == 4
+    assert len(empty.alone(0).words) == 4
