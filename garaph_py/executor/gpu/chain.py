@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...errors import DeviceError
 from ...pages.layout import Page
 from ..decision import Ahead, PageDecision
-from ..modes import GPU, PULL, PUSH
+from ..modes import GPU, PULL, PUSH, ZERO_COPY
 from ..results import PageResult, Supersteps
 from ..state import State
 from .buffers import Buffer
@@ -37,6 +37,11 @@ Array = npt.NDArray[Any]
 LEAST_MULTIPROCESSORS = 32
 """Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
+
+LONG_FAR_LISTS = 1 << 11
+"""Mean edges of lists in host memory beyond which `push_few` leaves the first superstep to kernels that divide long
+lists among more warps: each of its warps waits for the link after every 128 edges. A hub's 65,536 edges take it 7 ms by
+calculation (a read takes 1.3 microseconds), and other kernels 0.1."""
 
 
 @dataclass
@@ -87,7 +92,8 @@ class Chain:
         rows = self._first_rows(state)
         self.launches.driver.memcpy_htod(self.tallies, rows.view(np.uint8))
         preparing = time.perf_counter() - began
-        self._launch(ahead.push_edges, lists, whole)
+        has_long_lists = state.active_edges > LONG_FAR_LISTS * state.active_count
+        self._launch(ahead.push_edges, lists, whole, lists.way != ZERO_COPY or not has_long_lists)
         self.launches.driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
         done = rows[1 : 1 + np.count_nonzero(rows["chosen"][1:])]
         self._exchange(state, done)
@@ -109,14 +115,15 @@ class Chain:
         rows["chosen"][0], rows["active"][0], rows["active_edges"][0] = PUSHES, state.active_count, state.active_edges
         return rows
 
-    def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None) -> None:
-        """Launch the kernels of all supersteps."""
+    def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None, begins_few: bool) -> None:
+        """Launch the kernels of all supersteps; unless it `begins_few`, the first is not for `push_few`."""
         launcher, stream, adds = self.launches.launcher, lists.stream, self.launches.placed.keeps_sums
         blocks, pushes = few_blocks(launcher), self._tasks(lists.task)
         push, few = ("push_deltas", "push_few_deltas") if adds else ("push_queue", "push_few")
         pulls = None if whole is None else (whole[0], self._tasks(self.launches.tasks.of(*whole)))
         page = pushes["page"]
         page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls is not None, blocks * FEW_THREADS
+        page["few_threads"][:1] *= begins_few
         for k in range(CHAIN_LENGTH):
             task = pushes[k : k + 1]
             launcher.on_few("choose", 1, 1, stream, task)
