@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import runs
-from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu import device, placement
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native import compiling, threads
 from garaph_py.pages import memory
@@ -142,6 +142,14 @@ def idle_threads_sleep():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads.ThreadPool, "__init__", sleepy)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_graphs_stand_for_large_ones():
+    """A GPU streams the pages of a small graph, too, if it has no room for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "FEW_BYTES", 0)
         yield
 
 

@@ -60,6 +60,10 @@ HINT_SHARE = 1 / 4
 """Largest share of the memory for edges that hints may take. Where a hint is right, its 4 bytes save a read in host
 memory; a list that is resident instead takes its edges' bytes, 128 on average in an R-MAT graph with 32 a vertex."""
 
+FEW_BYTES = 1 << 23
+"""Bytes of a small graph's in-edges. A kernel reads them all over the link in 0.17 ms, at 51 GB/s; to copy and launch a
+page, of which there would be several, takes a thread 0.05 to 0.13 (docs/decisions/gpu.md)."""
+
 
 class Placer:
     """Makes placements for one run.
@@ -269,7 +273,10 @@ class Placer:
         )  # fmt: skip
 
     def _within(self, memory: DeviceMemoryPlan, sources: SourceFactory, edges: Choice) -> Placement:
-        """The same with in-edges in this codec."""
+        """The same with in-edges in this codec, unless the graph is so small that its own are read in place."""
+        found = self._in_place(memory, sources)
+        if found is not None:
+            return found
         graph, settings, given = self._graph, self._settings, self._given
         edges = edges.with_offsets() if settings.offsets else edges
         residency = self._residency(given, memory, edges, sources, settings.streams)
@@ -290,6 +297,26 @@ class Placer:
         """A placement in an undirected graph, with lists in host memory: packed ones if pages are."""
         found, mapped = self._with_records(found, sources, "in-edges", found.edges.edges, self._graph._arrays.in_edges)
         return found if mapped is None else self._with_edge_lists(found._replace(mapped=mapped))
+
+    def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement | None:
+        """The placement of a small undirected graph in which all kernels read edges that do not fit in host memory.
+
+        None if the graph is another one, if all edges fit, or if they cannot be mapped.
+        """
+        bound, graph, settings, into = self._bound, self._graph, self._settings, self._graph._arrays.in_edges
+        pushes = can_push(bound, graph) or "kept_sums" in memory.arrays
+        reads_in_place = settings.zero_copy and settings.keep and not (graph.on_disk or graph.directed)
+        if not (reads_in_place and pushes) or settings.part is not None:
+            return None
+        if sum(array.nbytes for array in into.arrays(bound.reads_edge_values)) > FEW_BYTES:
+            return None
+        edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
+        residency = self._residency(self._given, memory, edges, sources, 0)
+        if residency.resident == len(residency.pages):
+            return None
+        mapped = self._mapped("in-edges", into)
+        found = Placement(self._given, memory, edges, residency, mapped, True)
+        return None if mapped is None else self._with_edge_lists(found)
 
     def _with_records(
         self, found: Placement, sources: SourceFactory, name: str, edges: Adjacency, given: Adjacency

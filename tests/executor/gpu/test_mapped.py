@@ -6,13 +6,16 @@ import pytest
 import garaph_py as gp
 from garaph_py.codec.arrays import PACKED, RAW
 from garaph_py.codec.format import RECORD
+from garaph_py.executor.gpu import chain, placement
 from garaph_py.executor.gpu.launch import COMPONENT_NAMES
 from garaph_py.executor.gpu.mapped import MappedEdges
-from garaph_py.executor.modes import COMPONENTS, COPIED, PULL, PUSH, ZERO_COPY
+from garaph_py.executor.modes import COMPONENTS, COPIED, PULL, PUSH, RESIDENT, ZERO_COPY
 from garaph_py.pages.layout import Page
 from tests.support import twins
+from tests.support.numpy_deltas import Weighed
 from tests.support.numpy_gpu import Eager, FakePinned, Quiet, held_after, memory_for
 from tests.support.numpy_trees import Labels
+from tests.support.real_gpu import bytes_of_sums
 
 from ...support.runs import run_with, ways_of
 
@@ -41,6 +44,7 @@ def run(device_for, monkeypatch, graph):
         monkeypatch.setattr(FakePinned, "driver", driver if maps else None)
         finds = isinstance(program, Labels)
         memory = memory_for(program, graph, share, components=finds, gather="segmented" if finds else "auto")
+        memory += bytes_of_sums(program, graph) if program.sum is gp.add else 0
         found = run_with(program, graph, **{"device": "gpu", "gpu_memory": memory, "page_edges": 3000} | options)
         np.testing.assert_array_equal(found.values, expected(program, graph))
         assert held_after(driver, graph) == 0
@@ -68,6 +72,16 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
     assert {name for name, _ in driver.launched} >= {"gather_until_done" + form, "push_queue" + form}
 
 
+@pytest.mark.parametrize("longest", [0, EDGES.n])
+def test_long_lists_are_not_for_few_threads(monkeypatch, run, longest):
+    """The first superstep of a chain has the lists of a few vertices, with this many edges at most or more."""
+    monkeypatch.setattr(chain, "LONG_FAR_LISTS", longest)
+    driver, _ = run(Eager(int(EDGES.out_degrees.argmax())), 0.5)
+    pushes = [name for name, _ in driver.launched if name.startswith("push")]
+    assert pushes[0].startswith("push_few") == bool(longest)
+    assert pushes[-1].startswith("push_few")
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 def test_components_copy_only_what_stays(run, graph, share):
@@ -81,6 +95,24 @@ def test_components_copy_only_what_stays(run, graph, share):
 def test_a_traced_search_is_the_same(run, tmp_path):
     _, rows = run(Eager(0), 0.5, sync=True, trace=tmp_path / "trace.json")
     assert ZERO_COPY in ways_of(rows)
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("program", [Weighed(k=3), Quiet(0)], ids=["deltas", "relaxation"])
+@pytest.mark.parametrize("share", [LEAST, 0.5])
+def test_pulls_read_a_small_graph_in_place(monkeypatch, run, graph, program, share):
+    """It needs no room for pages that are copied."""
+    monkeypatch.setattr(placement, "FEW_BYTES", graph._arrays.in_edges.edge_bytes)
+    _, rows = run(program, share)
+    assert ZERO_COPY in ways_of(row for row in rows if row.mode == PULL)
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("program", [Weighed(k=3), Quiet(0)], ids=["deltas", "relaxation"])
+def test_pulls_copy_a_larger_graph(monkeypatch, run, graph, program):
+    monkeypatch.setattr(placement, "FEW_BYTES", graph._arrays.in_edges.edge_bytes - 1)
+    _, rows = run(program, 0.2)
+    assert ways_of(row for row in rows if row.mode == PULL) <= {COPIED, RESIDENT}
 
 
 PAPERS = {"engine": "garaph", "gather": "segmented"}

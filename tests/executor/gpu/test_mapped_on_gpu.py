@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu import device, placement
 from garaph_py.executor.gpu.device_graph import DeviceGraph
 from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
 from tests.support import twins
-from tests.support.real_gpu import Allocated, memory_for
+from tests.support.delta_programs import Core, Votes
+from tests.support.real_gpu import Allocated, bytes_of_sums, memory_for
 
 from ...support.runs import run_with, ways_of
 
@@ -70,6 +71,23 @@ def test_answers_are_the_cpus(graph, program, share, encoding, device):
         assert device == "hybrid" or ZERO_COPY in ways_of(rows)
         if device == "gpu":
             assert {row.mode for row in rows} >= ({COMPONENTS} if components(program) else {PULL, PUSH})
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("share", [0.02, 0.4])
+@pytest.mark.parametrize("program", [gp.apps.SSSP(source=0), gp.apps.SSWP(source=0), Core(9), Votes()],
+                         ids=lambda program: type(program).__name__)  # fmt: skip
+def test_pulls_read_a_small_graph_in_place(monkeypatch, graph, program, share, encoding, device):
+    monkeypatch.setattr(placement, "FEW_BYTES", graph._arrays.in_edges.nbytes)
+    expected = run_with(program, graph, device="cpu", mode=PULL)
+    graph = graph if encoding == "raw" else graph.packed()
+    memory = memory_for(program, graph, share) + (bytes_of_sums(program, graph) if program.sum is gp.add else 0)
+    for iterations in (None, 1000):
+        found = run_with(program, graph, device=device, gpu_memory=memory, iterations=iterations)
+        np.testing.assert_array_equal(found.values, expected.values)
+        rows = [row for row in found.stats.iterations if row.device == "gpu" and row.mode == PULL]
+        assert device == "hybrid" or ZERO_COPY in ways_of(rows)
 
 
 def test_a_traced_search(graph, tmp_path):
