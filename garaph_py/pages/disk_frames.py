@@ -79,7 +79,8 @@ class PageBuffer:
         else:
             self.room = len(self.data) - records
             self.records = self.data[self.room :].view(RECORD)
-            self.records.view(np.uint8).fill(0)  # the records of blocks that are not read stay 0
+            if ranges is not None:
+                self.records.view(np.uint8).fill(0)  # the records of blocks that are not read stay 0
         self.loaded = [other for other in loaded or () if other.plan.last > other.plan.first]  # pages may have no edges
         reads = self._follow(self.blocks.plan(span, lender is not None, ranges))
         if own is not None:
