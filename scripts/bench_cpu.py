@@ -38,7 +38,7 @@ import garaph_py as gp
 from garaph_py.native.threads import available_cores
 
 ITERATIONS, FIVE = 20, 5
-TRIALS = 3
+TRIALS = 5
 """How often a round calls `garaph_py.run`."""
 APPS = ("pr", "pr-tiled", "pr-auto", "bfs", "sssp", "cc")
 MAKING = "five-made"

@@ -1,7 +1,11 @@
 """A job: calls of one kernel that a pool of threads shares. A thread that is free takes the next call.
 
-A job is an array of 64-bit words that all threads see. A thread takes a call with one atomic subtraction. So even a job
+A job is an array of 64-bit words that all threads see. A thread takes a call with two atomic operations. So even a job
 of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
+
+Each thread has a share of the calls, which it makes first, in their order; then it helps the others with theirs. Calls
+of one kernel after the other are mostly over the same vertices in the same order. So a thread mostly finds in its own
+caches what it wrote before, and not in those of another core (docs/decisions/cpu.md).
 
 The threads are workers, numbered from 0. Worker 0, the leader, publishes jobs. All others stay in `work`, where they
 wait in compiled code for the next job, first awake and then asleep: Python's lock lets one thread at a time through, so
@@ -25,15 +29,17 @@ REMAINING, DONE, FAILED = 0, LINE, 2 * LINE
 """Numbers of calls that are not taken yet, that have ended, and that have failed."""
 CLOSED, RESTING = -(1 << 62), -(1 << 61)
 """The value of `REMAINING` when workers are to end, and when they are to sleep because nobody has a job for long."""
-ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS = range(3 * LINE, 3 * LINE + 7)
+ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS, SHARES = range(3 * LINE, 3 * LINE + 8)
 """Address of the kernel's code, address of the first row of arguments, bytes in a row, number of calls, address of the
-first result, whether workers take notes, and how often a worker looks for calls before it goes to sleep."""
+first result, whether workers take notes, how often a worker looks for calls before it goes to sleep, and how many
+workers have a share of the calls."""
 SLEEPING, TASKS, SEMAPHORE = 4 * LINE, 5 * LINE, 6 * LINE
 """How many workers are asleep and have not been called, how many tasks nobody has taken, and what sleepers wait for."""
 WORKERS = 7 * LINE
 """Where the workers' notes begin; each worker has a cache line."""
-STARTED, ENDED, MADE = range(3)
-"""A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made."""
+STARTED, ENDED, MADE, TAKEN = range(4)
+"""A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made. Then
+how many calls of its share have been taken, or more."""
 LEADER = 0
 """The worker that publishes a job and waits for its end."""
 ENDED_JOB, TASK = 1, 2
@@ -57,6 +63,9 @@ def publish(job, threads, helpers):
     """
     atomic_store(job, DONE, 0)
     atomic_store(job, FAILED, 0)
+    job[SHARES] = helpers + 1
+    for worker in range(helpers + 1):
+        atomic_store(job, WORKERS + worker * LINE + TAKEN, 0)
     atomic_store(job, REMAINING, job[CALLS])
     return rouse(job, helpers - (threads - atomic_load(job, SLEEPING)))
 
@@ -102,6 +111,22 @@ def doze(job):
             pass
 
 
+def take(job, worker):
+    """The number of a call that nobody has taken, of the worker's own share if that has any.
+
+    There is one for each `worker` that has lowered `REMAINING`.
+    """
+    shares, calls = job[SHARES], job[CALLS]
+    while True:
+        for k in range(shares):
+            share = (worker + k) % shares
+            first, last, taken = share * calls // shares, (share + 1) * calls // shares, WORKERS + share * LINE + TAKEN
+            if atomic_load(job, taken) < last - first:
+                number = first + atomic_add(job, taken, 1)
+                if number < last:
+                    return number
+
+
 def perform(job, k, mine):
     """Make call `k` of the job, and note that if the job asks for it."""
     if job[NOTING] != 0 and job[mine + MADE] == 0:
@@ -126,7 +151,7 @@ def work(job, worker):
         if remaining > 0:
             left = atomic_add(job, REMAINING, -1)
             if left > 0:  # the leader changes the job's fields only after this call is counted in DONE
-                perform(job, job[CALLS] - left, WORKERS + worker * LINE)
+                perform(job, take(job, worker), WORKERS + worker * LINE)
                 idle = 0
                 continue
         if worker == LEADER:
