@@ -17,6 +17,7 @@ from .pull_active import make_pull_active
 from .pull_few import make_pull_few
 from .pull_tiled import make_pull_tiled
 from .push import make_push
+from .push_by_target import make_push_by_target
 from .push_deltas import make_apply_sums, make_push_deltas
 from .records import RecordKernel
 from .reentry import make_reenter
@@ -117,6 +118,10 @@ class Kernels:
     @cached_property
     def push(self) -> RecordKernel:
         return make_push(self._functions, self._reader, self._has_priority)
+
+    @cached_property
+    def push_by_target(self) -> RecordKernel:
+        return make_push_by_target(self._functions, self._reader, self._has_priority)
 
     @cached_property
     def push_few(self) -> RecordKernel:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, numbers_of, prefetch_kept, room
+from ...native.threads import bounds_of
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ...program.define import define
@@ -38,7 +39,7 @@ from .out_edges import OutEdges
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
 from .sets import COUNT_EDGES
-from .walk import LISTS, NOTHING, bit_of, insert, keep, make_for_each_bit, make_for_each_list
+from .walk import LISTS, NOTHING, bit_of, insert, insert_own, keep, make_for_each_bit, make_for_each_list
 
 Array = npt.NDArray[Any]
 
@@ -50,6 +51,11 @@ value while it unpacks a list (docs/results/cpu.md, "Packed edges")."""
 FETCHED = 1 << 12
 """The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
+LEAST_EDGES = 32
+"""Edges of a list with a target in a range, on the average, from which the push goes range by range
+(push_by_target.py): to search a list for its part takes some twenty steps."""
+RANGES_A_THREAD = 8
+"""Ranges of targets for each thread, so that none waits long for another."""
 BATCH = 1 << 10
 """Edges of a batch: their targets take 4 KiB of the first-level cache, and their contributions 4 or 8."""
 TARGET = np.dtype(np.uint32)
@@ -62,9 +68,20 @@ WORDS_AHEAD = 2
 """The same for the words of packed targets, which can be found only once their records are loaded."""
 
 
-def make_relax(f: PlainFunctions):
-    """Add a contribution to a vertex's value, a number; return whether the value changed, and the new value."""
+def make_relax(f: PlainFunctions, owns: bool = False):
+    """Add a contribution to a vertex's value, a number; return whether the value changed, and the new value.
+
+    If the call `owns` the vertex, no other thread changes its value.
+    """
     add, activate = f.sum, f.activate
+
+    def relax_own(self, values, v, contribution):
+        old = values[v]
+        new = add(old, contribution)
+        if not activate(self, new, old):
+            return False, new
+        values[v] = new
+        return True, new
 
     def relax(self, values, v, contribution):
         while True:
@@ -75,15 +92,15 @@ def make_relax(f: PlainFunctions):
             if compare_and_swap(values, v, old, new):
                 return True, new
 
-    return relax
+    return relax_own if owns else relax
 
 
-def make_relax_row(f: Functions):
+def make_relax_row(f: Functions, owns: bool):
     """Add a contribution to a vertex's row; return whether any column changed, and what the row has become at least."""
     columns = range(len(f.columns))
     calls = " | ".join(f"relax(self, numbers, first + {c}, contribution[{c}])[0]" for c in columns)
     relax_columns = define(
-        f"def relax_columns(self, numbers, first, contribution): return {calls}", relax=make_relax(f.columns[0])
+        f"def relax_columns(self, numbers, first, contribution): return {calls}", relax=make_relax(f.columns[0], owns)
     )
     add, activate, load, width = f.sum, f.activate, f.value.load, len(f.columns)
 
@@ -109,19 +126,19 @@ def make_waits(f: Functions, priorities: bool):
     return waits
 
 
-def make_note(f: Functions, priorities: bool):
+def make_note(f: Functions, priorities: bool, owns: bool):
     """Build ``note(counts, t, target, new)``, which enters a vertex that has changed in the set to which it belongs.
 
     `counts` is a tuple: the number of vertices that become active, their out-edges, and how many of them may change
     again.
     """
-    waits, done, identity = make_waits(f, priorities), f.done, f.identity
+    waits, done, identity, enter = make_waits(f, priorities), f.done, f.identity, insert_own if owns else insert
 
     def note(counts, t, target, new):
         count, count_edges, changeable = counts
         if waits(t, new):
-            insert(t.pending, t.pending_blocks, target)
-        elif insert(t.next_frontier, t.next_frontier_blocks, target):
+            enter(t.pending, t.pending_blocks, target)
+        elif enter(t.next_frontier, t.next_frontier_blocks, target):
             count += 1
             if t.counts_edges:
                 count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
@@ -131,10 +148,10 @@ def make_note(f: Functions, priorities: bool):
     return note
 
 
-def make_push_along(f: Functions, priorities: bool, cached: int):
+def make_push_along(f: Functions, priorities: bool, cached: int, owns: bool):
     """Build a segment that pushes from one vertex along some of its out-edges. Of `acc`, which is a tuple, the first
     member is the `counts` of `make_note`. With more than `cached` vertices, values are prefetched."""
-    relax, note = make_relax_row(f) if f.columns else make_relax(f), make_note(f, priorities)
+    relax, note = make_relax_row(f, owns) if f.columns else make_relax(f, owns), make_note(f, priorities, owns)
     send, edge = f.send, f.edge_at
     cached //= max(len(f.columns), 1)
 
@@ -156,12 +173,12 @@ def make_push_along(f: Functions, priorities: bool, cached: int):
     return push_along
 
 
-def make_visit_batch(f: Functions):
+def make_visit_batch(f: Functions, owns: bool):
     """Build ``visit_batch(counts, t, batch, size)``, which adds the contributions of a batch to their targets.
 
     `batch` is a tuple of two arrays: the targets of `size` edges, and their contributions.
     """
-    add, activate, relax, note = f.sum, f.activate, make_relax(f), make_note(f, True)
+    add, activate, relax, note = f.sum, f.activate, make_relax(f, owns), make_note(f, True, owns)
 
     def visit_batch(counts, t, batch, size):
         targets, contributions = batch
@@ -251,16 +268,19 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
     return fetch_all
 
 
-def make_segment(f: Functions, reader: Reader, priorities: bool):
-    """Build the segment of a push, ``new_batch()``, and ``visit_batch`` for what a batch holds at the end."""
+def make_segment(f: Functions, reader: Reader, priorities: bool, owns: bool = False):
+    """Build the segment of a push, ``new_batch()``, and ``visit_batch`` for what a batch holds at the end.
+
+    If a call `owns` its targets, no other thread changes their values, or enters them in a set.
+    """
     if priorities and not f.columns:
-        visit_batch, kind = make_visit_batch(f), f.accumulator.dtype
+        visit_batch, kind = make_visit_batch(f, owns), f.accumulator.dtype
 
         def new_batch():
             return room(BATCH, TARGET), room(BATCH, kind)
 
         return make_collect(f, visit_batch), new_batch, visit_batch
-    segment = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED)
+    segment = make_push_along(f, priorities, CACHED if reader.in_place else CACHED_PACKED, owns)
     no_batch, none_left = (
         define("def no_batch(): return 0"),
         define("def none_left(counts, t, batch, size): return counts"),
@@ -358,8 +378,7 @@ class Push:
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
         """Push along the out-edges of every active vertex."""
         out, active, source = self._arrays.out_edges, state.frontier, self._edges.source(out_source)
-        kernel = self._kernels_of(self._edges.reader).push
-        self._launch.prepare(kernel, COUNT_EDGES)
+        self._launch.prepare(self._kernels_of(self._edges.reader).push, COUNT_EDGES)
         state.next_frontier.clear()
         found, opened = self._active_pages, self._opened
         self.forget_frontier()
@@ -373,16 +392,12 @@ class Push:
         source.prefetch(pages, partial(edge_ranges, active, out.offsets))
         done = np.zeros(4, np.int64)
         for page in pages:
-            calls, (block, position, start, stop) = 1, WHOLE_PAGE
-            if found is not None and in_runs:
-                block, position, start, stop = self._runs.of_set(found[page], "right", RANDOM_ACCESS_EDGES)
-                calls = len(start)
+            kernel, calls, divided = self._divide(page, None if found is None or not in_runs else found[page], state)
             edges = self._launch.edges(self._edges.reader, source.edges(page), calls)
             counts = self._launch.partitions(calls).counts
             self._launch(
                 kernel, calls, state, edges, in_place=int(not state.synchronous), counts_edges=int(not large),
-                counts=PerCall(counts), first_vertex=page.first_vertex, last_vertex=page.last_vertex,
-                block=page.first_vertex // BLOCK + block, position=position, start=start, stop=stop,
+                counts=PerCall(counts), first_vertex=page.first_vertex, last_vertex=page.last_vertex, **divided,
             )  # fmt: skip
             source.release(page)
             done += counts[:calls].sum(axis=0)
@@ -392,6 +407,22 @@ class Push:
             active_edges = sum(int(prefix[-1]) for prefix in following.values())
             self._active_pages = following or None
         return PageResult(followed, active_count, active_edges, changeable, None)
+
+    def _divide(self, page: Page, prefix: Array | None, state: State) -> tuple[RecordKernel, int, dict[str, Any]]:
+        """The kernel that pushes along a page's lists, the number of its calls, and the arguments that divide the lists
+        among these: by `prefix`, the sums of the frontier's edges before each block, if there are to be several."""
+        kernels, runs = self._kernels_of(self._edges.reader), self._runs
+        if prefix is None:
+            return kernels.push, 1, dict(zip(LISTS[2:], WHOLE_PAGE, strict=True))
+        ranges = min(RANGES_A_THREAD * self._launch.pool.size, -(-self._arrays.n // BLOCK))
+        parts = state.active_count * ranges
+        if self._edges.reader.source_at is not None and LEAST_EDGES * parts <= int(prefix[-1]):
+            bounds = np.minimum(bounds_of(-(-self._arrays.n // BLOCK), ranges) * BLOCK, self._arrays.n)
+            self._launch.prepare(kernels.push_by_target)
+            return kernels.push_by_target, ranges, {"start": bounds[:-1], "stop": bounds[1:]}
+        block, position, start, stop = runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
+        block = page.first_vertex // BLOCK + block
+        return kernels.push, len(start), {"block": block, "position": position, "start": start, "stop": stop}
 
     def open_bucket(self, state: State, kernel: RecordKernel) -> Any:
         """Move the pending vertices of the open bucket to the frontier; return the least priority of the vertices that

@@ -130,6 +130,16 @@ def insert(bits, blocks, v):
     return True
 
 
+def insert_own(bits, blocks, v):
+    """Add vertex v to a set to whose word of v no other thread adds; return whether it was not in the set yet."""
+    word, bit = bits[v >> 6], bit_of(v)
+    if word & bit != np.uint64(0):
+        return False
+    bits[v >> 6] = word | bit
+    mark_block(blocks, v >> 12)
+    return True
+
+
 def insert_word(bits, blocks, w, word):
     """Add the vertices of `word` to a set to which other threads add, too."""
     if word != np.uint64(0):
