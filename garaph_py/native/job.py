@@ -3,9 +3,9 @@
 A job is an array of 64-bit words that all threads see. A thread takes a call with two atomic operations. So even a job
 of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
 
-Each thread has a share of the calls, which it makes first, in their order; then it helps the others with theirs. Calls
-of one kernel after the other are mostly over the same vertices in the same order. So a thread mostly finds in its own
-caches what it wrote before, and not in those of another core (docs/decisions/cpu.md).
+If there are few threads, each has a share of the calls, which it makes first, in their order; then it helps the others
+with theirs. Calls of one kernel after the other are mostly over the same vertices in the same order. So a thread mostly
+finds in its own caches what it wrote before, and not in those of another core (docs/decisions/cpu.md).
 
 The threads are workers, numbered from 0. Worker 0, the leader, publishes jobs. All others stay in `work`, where they
 wait in compiled code for the next job, first awake and then asleep: Python's lock lets one thread at a time through, so
@@ -33,6 +33,9 @@ ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS, SHARES = range(3 * L
 """Address of the kernel's code, address of the first row of arguments, bytes in a row, number of calls, address of the
 first result, whether workers take notes, how often a worker looks for calls before it goes to sleep, and how many
 workers have a share of the calls."""
+MOST_SHARES = 4
+"""Threads up to which each has a share. With 16, in a comparison on a busy host, calls took 1.1 to 1.2 times as long as
+expected, so there all calls are one share (docs/results/cpu.md, "Shares of threads")."""
 SLEEPING, TASKS, SEMAPHORE = 4 * LINE, 5 * LINE, 6 * LINE
 """How many workers are asleep and have not been called, how many tasks nobody has taken, and what sleepers wait for."""
 WORKERS = 7 * LINE
@@ -63,8 +66,8 @@ def publish(job, threads, helpers):
     """
     atomic_store(job, DONE, 0)
     atomic_store(job, FAILED, 0)
-    job[SHARES] = helpers + 1
-    for worker in range(helpers + 1):
+    job[SHARES] = helpers + 1 if helpers < MOST_SHARES else 1
+    for worker in range(job[SHARES]):
         atomic_store(job, WORKERS + worker * LINE + TAKEN, 0)
     atomic_store(job, REMAINING, job[CALLS])
     return rouse(job, helpers - (threads - atomic_load(job, SLEEPING)))
@@ -111,12 +114,14 @@ def doze(job):
             pass
 
 
-def take(job, worker):
+def take(job, worker, left):
     """The number of a call that nobody has taken, of the worker's own share if that has any.
 
-    There is one for each `worker` that has lowered `REMAINING`.
+    There is one for each `worker` that has lowered `REMAINING`, when `left` calls were left.
     """
     shares, calls = job[SHARES], job[CALLS]
+    if shares == 1:
+        return calls - left
     while True:
         for k in range(shares):
             share = (worker + k) % shares
@@ -151,7 +156,7 @@ def work(job, worker):
         if remaining > 0:
             left = atomic_add(job, REMAINING, -1)
             if left > 0:  # the leader changes the job's fields only after this call is counted in DONE
-                perform(job, take(job, worker), WORKERS + worker * LINE)
+                perform(job, take(job, worker, left), WORKERS + worker * LINE)
                 idle = 0
                 continue
         if worker == LEADER:

@@ -26,7 +26,7 @@ def test_each_call_gets_its_part_of_an_array():
     assert out[:, 0].tolist() == [1 + 1 + 2, 15 + 1 + 2 + 3, 8 + 1]
 
 
-TAKE = Kernel("i64* i64", take)
+TAKE = Kernel("i64* i64 i64", take)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,16 @@ TAKE = Kernel("i64* i64", take)
 def test_a_worker_takes_its_share_first(worker, calls, order):
     job = empty_job(6)
     job[CALLS], job[SHARES] = calls, 3
-    assert [TAKE(job, worker) for _ in range(calls)] == order
+    assert [TAKE(job, worker, calls - k) for k in range(calls)] == order
 
 
 def test_workers_leave_no_call_out():
     job = empty_job(3)
     job[CALLS], job[SHARES] = 10, 3
-    assert [TAKE(job, worker) for worker in (2, 0, 2, 2, 1, 2, 2, 0, 1, 0)] == [6, 0, 7, 8, 3, 9, 1, 2, 4, 5]
+    assert [TAKE(job, worker, 1) for worker in (2, 0, 2, 2, 1, 2, 2, 0, 1, 0)] == [6, 0, 7, 8, 3, 9, 1, 2, 4, 5]
+
+
+def test_one_share_has_all_calls_in_order():
+    job = empty_job(3)
+    job[CALLS], job[SHARES] = 5, 1
+    assert [TAKE(job, worker, left) for worker, left in ((1, 5), (0, 4), (2, 3))] == [0, 1, 2]
