@@ -7,10 +7,10 @@ GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. If ther
 graph of the given scale, with lengths from 1 to 255, is generated there first. Without lengths there is no SSSP.
 
 Runs on the CPU, on the GPU and on both are made in turns, in this process, as often as the seconds allow, and at least
-six times, of which the first, which compiles, does not count. Each turn begins with another device, because a disk may
-be faster after a pause. All are synchronous. The memory of a run is what its
-vertices take plus a share of the bytes of the edges that it reads, its budget; that of the GPU what its vertices and
-buffers take plus the bytes of another share of the edges.
+seven times, of which the first, which compiles, does not count. Each turn begins with another device, because a disk
+may be faster after a pause. All are synchronous. The memory of a run is what its vertices take plus a share of the
+bytes of the edges that it reads, its budget; that of the GPU what its vertices and buffers take plus the bytes of
+another share of the edges.
 
 A row is an iteration: least and median seconds, and MiB read, on each device; then the mode and the processor in the
 run on both, and its median seconds divided by those of the better processor alone. The last column is the same ratio
@@ -44,7 +44,7 @@ from garaph_py.storage.directory import read_graph
 from garaph_py.storage.fit import AUTO
 
 DEVICES = ("cpu", "gpu", "hybrid")
-LEAST_RUNS = 6
+LEAST_RUNS = 7
 LONG = 0.02
 """Seconds of the shortest iteration whose ratio counts: shorter ones are the time of Python."""
 BUFFERS = 64 << 20
@@ -102,15 +102,15 @@ def rows_of(rounds: list[dict[str, gp.Result]]) -> list[tuple[list[str], float, 
     count = min(len(each.stats.iterations) for each in rounds[0].values())
     for k in range(count):
         steps = {name: [each[name].stats.iterations[k] for each in rounds] for name in DEVICES}
-        middle = {name: statistics.median(step.seconds for step in own) for name, own in steps.items()}
+        medians = {name: statistics.median(step.seconds for step in own) for name, own in steps.items()}
         read = {name: min(step.from_disk for step in own) for name, own in steps.items()}
-        better = min(middle["cpu"], middle["gpu"])
+        better = min(medians["cpu"], medians["gpu"])
         cells = [
-            f"{min(step.seconds for step in own):.3f}, {middle[name]:.3f} ({read[name] / 2**20:,.0f})"
+            f"{min(step.seconds for step in own):.3f}, {medians[name]:.3f} ({read[name] / 2**20:,.0f})"
             for name, own in steps.items()
         ]
-        ratio, last = middle["hybrid"] / better, steps["hybrid"][0]
-        so_far = {name: so_far[name] + middle[name] for name in DEVICES}
+        ratio, last = medians["hybrid"] / better, steps["hybrid"][0]
+        so_far = {name: so_far[name] + medians[name] for name in DEVICES}
         all_so_far = so_far["hybrid"] / min(so_far["cpu"], so_far["gpu"])
         counts = ratio if better >= LONG else 0.0
         same = [name for name in DEVICES if steps[name][0].mode == steps["cpu"][0].mode]

@@ -1,6 +1,6 @@
 """How much longer than from one source does a run from many take? Times `garaph_py.run_many` beside `garaph_py.run`.
 
-    python scripts/bench_many.py [--graph rmat:20:16] [--devices cpu gpu] [--rounds 5] [--only ranks-float32,paths]
+    python scripts/bench_many.py [--graph rmat:20:16] [--devices cpu gpu] [--rounds 8] [--only ranks-float32,paths]
 
 Each round times one run, from the first eight sources in turn, and then the run of many: the whole calls, and the
 iterations alone. A row has the least and the median of the whole calls, the least of the iterations, and the ratios of
@@ -30,7 +30,7 @@ from garaph_py import events
 ITERATIONS = 10
 """Of PageRank."""
 ALONE = 8
-"""Sources of which each has runs of its own; all cases have as many at least."""
+"""Sources from which single runs are timed, in turn; every case has at least as many."""
 TOLERANCE = 1e-4
 """How far ranks may be from those of a run from one source, which adds floats in another order on a GPU; relative."""
 
@@ -131,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graph", default="rmat:20:16")
     parser.add_argument("--devices", nargs="+", default=["cpu"])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=ALONE)
     parser.add_argument("--only", default=",".join(CASES))
     arguments = parser.parse_args()
     times = "call: least, median (s) | iterations: least (s)"

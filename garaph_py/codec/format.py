@@ -111,8 +111,8 @@ class Placed(Packed):
     def alone(self, room: int) -> Placed:
         """The same array in at most `room` bytes of words, with as few as possible of those before its own.
 
-        It is a view, unless the words before its own, or also those between them, exceed the room: then the records, or
-        all, are copies.
+        It is a view if it fits with all words before its own. If it fits only without these, its words are a view and
+        its records a copy. If other words between its own take too much, all is copied.
         """
         if not len(self.records):
             return replace(self, words=self.words[:PADDING])

@@ -79,7 +79,7 @@ class Policy:
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     zero_copy : bool
-        Where a run needs few of these edges, the GPU reads them from host memory instead.
+        Where a run needs few of these edges, or all are few, the GPU reads them from host memory instead.
     lists : ListPush or None
         The engine works on a GPU only, where every iteration pushes along lists of out-edges in this way.
     hardware : bool

@@ -1,11 +1,11 @@
-"""A job: calls of one kernel that a pool of threads shares. A thread that is free takes the next call.
+"""A job: calls of one kernel that a pool of threads shares. A thread that is free takes a call that is left.
 
 A job is an array of 64-bit words that all threads see. A thread takes a call with two atomic operations. So even a job
 of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
 
-If there are few threads, each has a share of the calls, which it makes first, in their order; then it helps the others
-with theirs. Calls of one kernel after the other are mostly over the same vertices in the same order. So a thread mostly
-finds in its own caches what it wrote before, and not in those of another core (docs/decisions/cpu.md).
+If few threads are to make the calls, each has a share of these, which it makes first, in their order; then it helps the
+others with theirs. Calls of one kernel after the other are mostly over the same vertices in the same order. So a thread
+mostly finds in its own caches what it wrote before, and not in those of another core (docs/decisions/cpu.md).
 
 The threads are workers, numbered from 0. Worker 0, the leader, publishes jobs. All others stay in `work`, where they
 wait in compiled code for the next job, first awake and then asleep: Python's lock lets one thread at a time through, so
@@ -34,15 +34,15 @@ ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS, SHARES = range(3 * L
 first result, whether workers take notes, how often a worker looks for calls before it goes to sleep, and how many
 workers have a share of the calls."""
 MOST_SHARES = 4
-"""Threads up to which each has a share. With 16, in a comparison on a busy host, calls took 1.1 to 1.2 times as long as
-expected, so there all calls are one share (docs/results/cpu.md, "Shares of threads")."""
+"""The most threads of which each has a share. With 16, in a comparison on a busy host, calls took 1.1 to 1.2 times as
+long as expected, so there all calls are one share (docs/results/cpu.md, "Shares of threads")."""
 SLEEPING, TASKS, SEMAPHORE = 4 * LINE, 5 * LINE, 6 * LINE
 """How many workers are asleep and have not been called, how many tasks nobody has taken, and what sleepers wait for."""
 WORKERS = 7 * LINE
 """Where the workers' notes begin; each worker has a cache line."""
 STARTED, ENDED, MADE, TAKEN = range(4)
 """A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made. Then
-how many calls of its share have been taken, or more."""
+how often a call of its share has been asked for: the calls taken, and more if workers came too late."""
 LEADER = 0
 """The worker that publishes a job and waits for its end."""
 ENDED_JOB, TASK = 1, 2
@@ -115,9 +115,9 @@ def doze(job):
 
 
 def take(job, worker, left):
-    """The number of a call that nobody has taken, of the worker's own share if that has any.
+    """Take a call for `worker` and return its number: one of its own share if any is left there, else of another.
 
-    There is one for each `worker` that has lowered `REMAINING`, when `left` calls were left.
+    The worker has lowered `REMAINING` from `left`, so there is a call for it.
     """
     shares, calls = job[SHARES], job[CALLS]
     if shares == 1:
@@ -128,7 +128,7 @@ def take(job, worker, left):
             first, last, taken = share * calls // shares, (share + 1) * calls // shares, WORKERS + share * LINE + TAKEN
             if atomic_load(job, taken) < last - first:
                 number = first + atomic_add(job, taken, 1)
-                if number < last:
+                if number < last:  # else others have taken the last ones meanwhile
                     return number
 
 

@@ -1,9 +1,11 @@
-"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word at a time.
+"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word at a time. Few
+vertices with long lists push by ranges of targets, without atomic operations (push_by_target.py).
 
 Push is for relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are
 divided equally among the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; both are
 equal when an iteration begins. Asynchronous runs sum in place: an active vertex that changes before it is visited is
-not visited again in the next iteration; with priorities, a vertex above the second threshold stays in `pending`.
+not visited again in the next iteration (except by target); with priorities, a vertex above the second threshold stays
+in `pending`.
 
 Programs with priorities push in batches: the edges of list after list enter a batch, and when it is full, their targets
 are visited. Meanwhile the values of these are prefetched, and edges that change nothing leave the batch without a
@@ -23,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
-from ...graph.vertex_set import BLOCK
+from ...graph.vertex_set import BLOCK, WORD
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap, numbers_of, prefetch_kept, room
 from ...native.threads import bounds_of
 from ...pages.layout import Page
@@ -52,10 +54,10 @@ FETCHED = 1 << 12
 """The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
 LEAST_EDGES = 32
-"""Edges of a list with a target in a range, on the average, from which the push goes range by range
-(push_by_target.py): to search a list for its part takes some twenty steps."""
+"""A push goes range by range (push_by_target.py) if an active vertex has this many targets in a range, on the average:
+finding them takes two binary searches, of some twenty steps."""
 RANGES_A_THREAD = 8
-"""Ranges of targets for each thread, so that none waits long for another."""
+"""Ranges of targets for each thread, of about equal numbers of in-edges, so that none waits long for another."""
 BATCH = 1 << 10
 """Edges of a batch: their targets take 4 KiB of the first-level cache, and their contributions 4 or 8."""
 TARGET = np.dtype(np.uint32)
@@ -105,7 +107,9 @@ def make_relax_row(f: Functions, owns: bool):
     add, activate, load, width = f.sum, f.activate, f.value.load, len(f.columns)
 
     def relax_row(self, values, v, contribution):
-        old = load(values, v)  # other threads may be changing columns: what changes nothing now never will
+        old = load(
+            values, v
+        )  # others may be changing columns, unless the call owns the row: what changes nothing now never will
         new = add(old, contribution)
         if not activate(self, new, old):
             return False, new
@@ -414,10 +418,11 @@ class Push:
         kernels, runs = self._kernels_of(self._edges.reader), self._runs
         if prefix is None:
             return kernels.push, 1, dict(zip(LISTS[2:], WHOLE_PAGE, strict=True))
-        ranges = min(RANGES_A_THREAD * self._launch.pool.size, -(-self._arrays.n // BLOCK))
-        parts = state.active_count * ranges
-        if self._edges.reader.source_at is not None and LEAST_EDGES * parts <= int(prefix[-1]):
-            bounds = np.minimum(bounds_of(-(-self._arrays.n // BLOCK), ranges) * BLOCK, self._arrays.n)
+        ranges, arrays = RANGES_A_THREAD * self._launch.pool.size, self._arrays
+        has_long_lists = LEAST_EDGES * ranges * state.active_count <= int(prefix[-1])
+        if has_long_lists and self._edges.reader.source_at is not None and arrays.place is None:
+            bounds = np.searchsorted(arrays.in_edges.offsets, bounds_of(arrays.m, ranges)) // WORD * WORD
+            bounds[0], bounds[-1] = 0, arrays.n
             self._launch.prepare(kernels.push_by_target)
             return kernels.push_by_target, ranges, {"start": bounds[:-1], "stop": bounds[1:]}
         block, position, start, stop = runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)

@@ -1,6 +1,7 @@
 """Push from few vertices with long lists: each call pushes to the targets in one range of vertices.
 
-Lists are sorted, so a call finds its part of each by two binary searches. The values of its targets stay in one core's
+Lists are sorted, so a call finds its part of each by two binary searches. Ranges begin at multiples of 64 vertices, so
+no two calls change the same word of a set of vertices. The values of its targets stay in one core's
 cache, and no two cores change values of the same cache line. Where threads divide the lists instead, as in `push`, hubs
 of the graph are targets of most lists, and move from core to core.
 """

@@ -40,8 +40,8 @@ cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters h
 
 LONG_FAR_LISTS = 1 << 11
 """Mean edges of lists in host memory beyond which `push_few` leaves the first superstep to kernels that divide long
-lists among more warps: each of its warps waits for the link after every 128 edges. A hub's 65,536 edges take it 7 ms by
-calculation (a read takes 1.3 microseconds), and other kernels 0.1."""
+lists among more warps: each of its warps waits for the link after every 128 edges. BFS from a hub of R-MAT 18 took 3.2
+to 3.6 ms with `push_few`, and 1.1 to 1.2 without (H200; docs/decisions/gpu.md)."""
 
 
 @dataclass
@@ -92,8 +92,8 @@ class Chain:
         rows = self._first_rows(state)
         self.launches.driver.memcpy_htod(self.tallies, rows.view(np.uint8))
         preparing = time.perf_counter() - began
-        has_long_lists = state.active_edges > LONG_FAR_LISTS * state.active_count
-        self._launch(ahead.push_edges, lists, whole, lists.way != ZERO_COPY or not has_long_lists)
+        far_and_long = lists.way == ZERO_COPY and state.active_edges > LONG_FAR_LISTS * state.active_count
+        self._launch(ahead.push_edges, lists, whole, not far_and_long)
         self.launches.driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
         done = rows[1 : 1 + np.count_nonzero(rows["chosen"][1:])]
         self._exchange(state, done)
@@ -123,7 +123,7 @@ class Chain:
         pulls = None if whole is None else (whole[0], self._tasks(self.launches.tasks.of(*whole)))
         page = pushes["page"]
         page["most_pushed"], page["pulls"], page["few_threads"] = push_edges, pulls is not None, blocks * FEW_THREADS
-        page["few_threads"][:1] *= begins_few
+        page["few_threads"][:1] *= begins_few  # without threads, `choose` leaves a superstep to the other kernels
         for k in range(CHAIN_LENGTH):
             task = pushes[k : k + 1]
             launcher.on_few("choose", 1, 1, stream, task)

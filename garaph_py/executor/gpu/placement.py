@@ -61,8 +61,8 @@ HINT_SHARE = 1 / 4
 memory; a list that is resident instead takes its edges' bytes, 128 on average in an R-MAT graph with 32 a vertex."""
 
 FEW_BYTES = 1 << 23
-"""Bytes of a small graph's in-edges. A kernel reads them all over the link in 0.17 ms, at 51 GB/s; to copy and launch a
-page, of which there would be several, takes a thread 0.05 to 0.13 (docs/decisions/gpu.md)."""
+"""Most bytes of a small graph's in-edges. A kernel reads as many over the link in 0.16 ms, at 51 GB/s; each of several
+pages would take a thread some 0.05 (docs/decisions/gpu.md)."""
 
 
 class Placer:
@@ -274,7 +274,7 @@ class Placer:
 
     def _within(self, memory: DeviceMemoryPlan, sources: SourceFactory, edges: Choice) -> Placement:
         """The same with in-edges in this codec, unless the graph is so small that its own are read in place."""
-        found = self._in_place(memory, sources)
+        found = self._in_place(memory, sources, edges)
         if found is not None:
             return found
         graph, settings, given = self._graph, self._settings, self._given
@@ -298,10 +298,11 @@ class Placer:
         found, mapped = self._with_records(found, sources, "in-edges", found.edges.edges, self._graph._arrays.in_edges)
         return found if mapped is None else self._with_edge_lists(found._replace(mapped=mapped))
 
-    def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement | None:
-        """The placement of a small undirected graph in which all kernels read edges that do not fit in host memory.
+    def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory, chosen: Choice) -> Placement | None:
+        """The placement of a small undirected graph, of which all kernels read in host memory what does not fit.
 
-        None if the graph is another one, if all edges fit, or if they cannot be mapped.
+        None if the graph is another one, if all edges fit as they are or as they are `chosen`, or if they cannot be
+        mapped.
         """
         bound, graph, settings, into = self._bound, self._graph, self._settings, self._graph._arrays.in_edges
         pushes = can_push(bound, graph) or "kept_sums" in memory.arrays
@@ -311,11 +312,11 @@ class Placer:
         if sum(array.nbytes for array in into.arrays(bound.reads_edge_values)) > FEW_BYTES:
             return None
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
-        residency = self._residency(self._given, memory, edges, sources, 0)
-        if residency.resident == len(residency.pages):
+        given, other = (self._residency(self._given, memory, each, sources, 0) for each in (edges, chosen))
+        if any(found.resident == len(found.pages) for found in (given, other)):
             return None
         mapped = self._mapped("in-edges", into)
-        found = Placement(self._given, memory, edges, residency, mapped, True)
+        found = Placement(self._given, memory, edges, given, mapped, True)
         return None if mapped is None else self._with_edge_lists(found)
 
     def _with_records(

@@ -147,7 +147,8 @@ class Settings:
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     zero_copy : bool
-        A run that needs few of the edges reads those that do not fit from host memory (`mapped.MappedEdges`).
+        A run that needs few of the edges, or whose graph is small, reads those that do not fit from host memory
+        (`mapped.MappedEdges`).
     order : {"given", "hub", "auto"}
         How the GPU numbers vertices where it may choose (`order.may_order`): ``"auto"`` makes the hub order once it
         pays, ``"hub"`` at once.
