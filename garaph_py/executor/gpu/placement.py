@@ -307,15 +307,18 @@ class Placer:
         bound, graph, settings, into = self._bound, self._graph, self._settings, self._graph._arrays.in_edges
         pushes = can_push(bound, graph) or "kept_sums" in memory.arrays
         reads_in_place = settings.zero_copy and settings.keep and not (graph.on_disk or graph.directed)
-        if not (reads_in_place and pushes) or settings.part is not None:
+        would_pack = settings.gather == PACKED and graph.encoding == RAW
+        if not (reads_in_place and pushes) or would_pack or settings.part is not None:
             return None
         if sum(array.nbytes for array in into.arrays(bound.reads_edge_values)) > FEW_BYTES:
             return None
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
-        given, other = (self._residency(self._given, memory, each, sources, 0) for each in (edges, chosen))
-        if any(found.resident == len(found.pages) for found in (given, other)):
-            return None
-        mapped = self._mapped("in-edges", into)
+        given = self._residency(self._given, memory, edges, sources, 0)
+        all_fit = given.resident == len(given.pages)
+        with suppress(DeviceMemoryError):  # memory to pack edges in may not fit
+            other = self._residency(self._given, memory, chosen, sources, 0)
+            all_fit |= other.resident == len(other.pages)
+        mapped = None if all_fit else self._mapped("in-edges", into)
         found = Placement(self._given, memory, edges, given, mapped, True)
         return None if mapped is None else self._with_edge_lists(found)
 
