@@ -274,7 +274,7 @@ class Placer:
 
     def _within(self, memory: DeviceMemoryPlan, sources: SourceFactory, edges: Choice) -> Placement:
         """The same with in-edges in this codec, unless the graph is so small that its own are read in place."""
-        found = self._in_place(memory, sources, edges)
+        found = self._in_place(memory, sources)
         if found is not None:
             return found
         graph, settings, given = self._graph, self._settings, self._given
@@ -298,11 +298,11 @@ class Placer:
         found, mapped = self._with_records(found, sources, "in-edges", found.edges.edges, self._graph._arrays.in_edges)
         return found if mapped is None else self._with_edge_lists(found._replace(mapped=mapped))
 
-    def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory, chosen: Choice) -> Placement | None:
+    def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement | None:
         """The placement of a small undirected graph, of which all kernels read in host memory what does not fit.
 
-        None if the graph is another one, if all edges fit as they are or as they are `chosen`, or if they cannot be
-        mapped.
+        None if the graph is another one, if all edges fit as they are, if the user asks for packed ones, or if they
+        cannot be mapped.
         """
         bound, graph, settings, into = self._bound, self._graph, self._settings, self._graph._arrays.in_edges
         pushes = can_push(bound, graph) or "kept_sums" in memory.arrays
@@ -313,13 +313,11 @@ class Placer:
         if sum(array.nbytes for array in into.arrays(bound.reads_edge_values)) > FEW_BYTES:
             return None
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
-        given = self._residency(self._given, memory, edges, sources, 0)
-        all_fit = given.resident == len(given.pages)
-        with suppress(DeviceMemoryError):  # memory to pack edges in may not fit
-            other = self._residency(self._given, memory, chosen, sources, 0)
-            all_fit |= other.resident == len(other.pages)
-        mapped = None if all_fit else self._mapped("in-edges", into)
-        found = Placement(self._given, memory, edges, given, mapped, True)
+        residency = self._residency(self._given, memory, edges, sources, 0)
+        if residency.resident == len(residency.pages):
+            return None
+        mapped = self._mapped("in-edges", into)
+        found = Placement(self._given, memory, edges, residency, mapped, True)
         return None if mapped is None else self._with_edge_lists(found)
 
     def _with_records(
