@@ -72,20 +72,18 @@ WORDS_AHEAD = 2
 """The same for the words of packed targets, which can be found only once their records are loaded."""
 
 
+def replace_own(values, v, old, new):
+    """`compare_and_swap` where no other thread changes the value, so that it still is `old`."""
+    values[v] = new
+    return True
+
+
 def make_relax(f: PlainFunctions, owns: bool = False):
     """Add a contribution to a vertex's value, a number; return whether the value changed, and the new value.
 
     If the call `owns` the vertex, no other thread changes its value.
     """
-    add, activate = f.sum, f.activate
-
-    def relax_own(self, values, v, contribution):
-        old = values[v]
-        new = add(old, contribution)
-        if not activate(self, new, old):
-            return False, new
-        values[v] = new
-        return True, new
+    add, activate, exchange = f.sum, f.activate, replace_own if owns else compare_and_swap
 
     def relax(self, values, v, contribution):
         while True:
@@ -93,10 +91,10 @@ def make_relax(f: PlainFunctions, owns: bool = False):
             new = add(old, contribution)
             if not activate(self, new, old):
                 return False, new
-            if compare_and_swap(values, v, old, new):
+            if exchange(values, v, old, new):
                 return True, new
 
-    return relax_own if owns else relax
+    return relax
 
 
 def make_relax_row(f: Functions, owns: bool):
@@ -109,9 +107,8 @@ def make_relax_row(f: Functions, owns: bool):
     add, activate, load, width = f.sum, f.activate, f.value.load, len(f.columns)
 
     def relax_row(self, values, v, contribution):
-        old = load(
-            values, v
-        )  # others may be changing columns, unless the call owns the row: what changes nothing now never will
+        # Unless the call owns the row, others may be changing columns; but what changes nothing now never will.
+        old = load(values, v)
         new = add(old, contribution)
         if not activate(self, new, old):
             return False, new
@@ -274,7 +271,7 @@ def make_fetch_ahead(reader: Reader, set_of=frontier_of):
     return fetch_all
 
 
-def make_segment(f: Functions, reader: Reader, priorities: bool, owns: bool = False):
+def make_segment(f: Functions, reader: Reader, priorities: bool, owns: bool):
     """Build the segment of a push, ``new_batch()``, and ``visit_batch`` for what a batch holds at the end.
 
     If a call `owns` its targets, no other thread changes their values, or enters them in a set.
@@ -294,16 +291,19 @@ def make_segment(f: Functions, reader: Reader, priorities: bool, owns: bool = Fa
     return segment, no_batch, none_left
 
 
-def make_push_lists(f: Functions, reader: Reader, priorities: bool):
-    """Build ``push_lists(run, edges, t)``, which pushes along the lists of the frontier's vertices.
+def make_push_list(f: Functions, reader: Reader, priorities: bool, owns: bool = False):
+    """Build ``push_list``, which pushes along one list as `make_for_each_list` visits it, ``start(edges, t)``, which
+    makes its first `acc` and its `context`, and ``finish(acc, context)``.
 
-    `run` is a tuple as for `make_for_each_list`. It returns the number of edges followed, of vertices that became
-    active, of their out-edges, and how many of them may change again. With `priorities`, changed vertices above the
-    open bucket go to `pending`.
+    `finish` returns the number of edges followed, of vertices that became active, of their out-edges, and how many of
+    them may change again. With `priorities`, changed vertices above the open bucket go to `pending`. `owns` is as for
+    `make_segment`.
     """
-    segment, new_batch, visit_batch = make_segment(f, reader, priorities)
-    walk, fetch_ahead = reader.walk(segment, WHOLE_LISTS), make_fetch_ahead(reader)
-    of_source, load = f.of_source, f.value.load
+    segment, new_batch, visit_batch = make_segment(f, reader, priorities, owns)
+    walk, of_source, load = reader.walk(segment, WHOLE_LISTS), f.of_source, f.value.load
+
+    def start(edges, t):
+        return (NOTHING, (NOTHING, NOTHING, NOTHING), NOTHING), (edges, t, new_batch())
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t, batch = context
@@ -317,13 +317,25 @@ def make_push_lists(f: Functions, reader: Reader, priorities: bool):
         (counts, size), _ = walk((counts, size), t.out_offsets, v, begin, end, edges, (t, v, source, batch))
         return followed, counts, size
 
-    for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
-
-    def push_lists(run, edges, t):
-        batch, acc = new_batch(), (NOTHING, (NOTHING, NOTHING, NOTHING), NOTHING)
-        acc = for_each_list(acc, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t, batch))
+    def finish(acc, context):
+        _, t, batch = context
         counts = visit_batch(acc[1], t, batch, acc[2])
         return acc[0], counts[0], counts[1], counts[2]
+
+    return push_list, start, finish
+
+
+def make_push_lists(f: Functions, reader: Reader, priorities: bool):
+    """Build ``push_lists(run, edges, t)``, which pushes along the lists of the frontier's vertices.
+
+    `run` is a tuple as for `make_for_each_list`. It returns what ``finish`` of `make_push_list` does.
+    """
+    push_list, start, finish = make_push_list(f, reader, priorities)
+    for_each_list = make_for_each_list(push_list, begin_word=make_fetch_ahead(reader))
+
+    def push_lists(run, edges, t):
+        acc, context = start(edges, t)
+        return finish(for_each_list(acc, t.frontier, t.frontier_blocks, t.out_offsets, run, context), context)
 
     return push_lists
 
@@ -417,7 +429,7 @@ class Push:
     def _divide(self, page: Page, prefix: Array | None, state: State) -> tuple[RecordKernel, int, dict[str, Any]]:
         """The kernel that pushes along a page's lists, the number of its calls, and the arguments that divide the lists
         among these: by `prefix`, the sums of the frontier's edges before each block, if there are to be several."""
-        kernels, runs = self._kernels_of(self._edges.reader), self._runs
+        kernels = self._kernels_of(self._edges.reader)
         if prefix is None:
             return kernels.push, 1, dict(zip(LISTS[2:], WHOLE_PAGE, strict=True))
         ranges, arrays = RANGES_A_THREAD * self._launch.pool.size, self._arrays
@@ -427,7 +439,7 @@ class Push:
             bounds[0], bounds[-1] = 0, arrays.n
             self._launch.prepare(kernels.push_by_target)
             return kernels.push_by_target, ranges, {"start": bounds[:-1], "stop": bounds[1:]}
-        block, position, start, stop = runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
+        block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
         block = page.first_vertex // BLOCK + block
         return kernels.push, len(start), {"block": block, "position": position, "start": start, "stop": stop}
 
