@@ -17,20 +17,6 @@ LEVELS = [0, 1, 1, 2, 2, 3, 3, 4], [3, 0, 4, 1, 5, 2, 6, 7]
 """From the vertices 0 and 1."""
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The kernels and numbers of calls for which tables have been made."""
-    tables: list[tuple[str, int]] = []
-
-    class Noted(launch.RecordTable):
-        def __init__(self, kernel, calls):
-            tables.append((kernel.name, calls))
-            super().__init__(kernel, calls)
-
-    monkeypatch.setattr(launch, "RecordTable", Noted)
-    return tables
-
-
 def levels(graph: gp.Graph, source: int = 0) -> gp.Result:
     return gp.run(gp.apps.BFS(source), graph, device="cpu", threads=1)
 

@@ -18,6 +18,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.cases import EXACT, assert_exact, mostly_full, mostly_kept
+from tests.support.components import Flood
 from tests.support.numpy_gpu import Quiet
 
 from ...support.runs import run_with
@@ -60,22 +61,6 @@ def test_synchronous_push_and_pull_agree_after_every_iteration(case):
         assert push.values.tobytes() == pull.values.tobytes() == paper.values.tobytes()
         frontiers = [[(i.active, i.f) for i in run.stats.iterations] for run in (push, pull, paper)]
         assert frontiers[0] == frontiers[1] == frontiers[2]
-
-
-class Flood(gp.VertexProgram):
-    """The seeds that reach a vertex, one bit each, combined by `or` over all in-neighbours."""
-
-    value = np.uint64
-    sum = gp.bitwise_or
-
-    def init(self, id):
-        return 1 << id if id < 64 else 0
-
-    def frontier(self, id):
-        return id < 64
-
-    def gather(self, src):
-        return src
 
 
 class Largest(gp.VertexProgram):

@@ -7,42 +7,17 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor.cpu import push
-from garaph_py.executor.cpu.records import RecordTable
 from tests.support import twins
 from tests.support.cases import EXACT, assert_exact, mostly_kept
+from tests.support.components import Flood
 
 from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
-class Flood(gp.VertexProgram):
-    """The seeds that reach a vertex, one bit each."""
-
-    value = np.uint64
-    sum = gp.bitwise_or
-
-    def init(self, id):
-        return 1 << id if id < 64 else 0
-
-    def frontier(self, id):
-        return id < 64
-
-    def gather(self, src):
-        return src
-
-
-@pytest.fixture
-def launched(monkeypatch):
-    """The names of the kernels for which a table of arguments is made."""
-    names, make = [], RecordTable.__init__
-
-    def noted(self, kernel, calls):
-        names.append(kernel.name)
-        make(self, kernel, calls)
-
-    monkeypatch.setattr(RecordTable, "__init__", noted)
-    return names
+def kernels_of(made):
+    return {name for name, _ in made}
 
 
 @pytest.fixture
@@ -56,13 +31,13 @@ def always(monkeypatch):
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("threads", [2, 7])
 @pytest.mark.parametrize("case", mostly_kept(EXACT))
-def test_push_gives_the_same_answers(case, threads, sync, launched, graph_of):
+def test_push_gives_the_same_answers(case, threads, sync, made, graph_of):
     edges = twins.skewed(41, 9000, 30000, case.weights)
     graph = graph_of(edges, directed=not case.symmetric)
     edges = edges.both_ways() if case.symmetric else edges
     run = run_with(case.program(edges), graph, mode="push", sync=sync, threads=threads)
     assert_exact(run, case.twin(edges))
-    assert "push_by_target" in launched
+    assert "push_by_target" in kernels_of(made)
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -82,22 +57,22 @@ def test_frontiers_are_the_same(monkeypatch, columns, graph_of):
 
 
 @pytest.mark.parametrize(("n", "enough"), [(600, 0), (40_000, push.LEAST_EDGES)])
-def test_few_long_lists_are_divided_by_targets(launched, graph_of, n, enough):
+def test_few_long_lists_are_divided_by_targets(made, graph_of, n, enough):
     """A hub with edges to all vertices; a small graph has fewer words of 64 vertices than ranges."""
     edges = replace(twins.skewed(6, n, 2000), sources=np.full(n, 7), targets=np.arange(n), n=n, weights=None)
     graph = graph_of(edges, weighted=False)
     for least in enough, n:
-        launched.clear()
+        made.clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(push, "LEAST_EDGES", least)
             run = run_with(Flood(), graph, mode="push", sync=True, threads=2)
-        assert ("push_by_target" in launched) == (least < n)
+        assert ("push_by_target" in kernels_of(made)) == (least < n)
         assert (run.values[64:] == 1 << 7).all()
 
 
 @pytest.mark.usefixtures("always")
-def test_packed_lists_are_divided_by_edges(launched, graph_of):
+def test_packed_lists_are_divided_by_edges(made, graph_of):
     edges = twins.skewed(8, 9000, 30000)
     run_with(gp.apps.BFS(0), graph_of(edges, weighted=False).packed(), mode="push", threads=2)
-    assert "push_by_target" not in launched
-    assert "push" in launched
+    assert "push_by_target" not in kernels_of(made)
+    assert "push" in kernels_of(made)
