@@ -61,8 +61,8 @@ HINT_SHARE = 1 / 4
 memory; a list that is resident instead takes its edges' bytes, 128 on average in an R-MAT graph with 32 a vertex."""
 
 FEW_BYTES = 1 << 23
-"""Most bytes of a small graph's in-edges. A kernel reads as many over the link in 0.16 ms, at 51 GB/s; each of several
-pages would take a thread some 0.05 (docs/decisions/gpu.md)."""
+"""A graph is small if its in-edges take at most this many bytes. A kernel reads these over the link in 0.16 ms (51
+GB/s). If pages are copied instead, each costs the host's thread some 0.05 ms (docs/decisions/gpu.md)."""
 
 
 class Placer:
@@ -193,8 +193,7 @@ class Placer:
         bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
-        reads_in_place = settings.zero_copy and settings.keep and not graph.on_disk
-        if not reads_in_place or not (ends_early or settings.components):
+        if not self._may_read_in_place or not (ends_early or settings.components):
             return None
         memory = self._memory(given, synchronous, budget, by_runs=settings.components)
         residency = self._residency(given, memory, edges, sources, 0)
@@ -209,6 +208,11 @@ class Placer:
         uses, residency = self._by_use(memory, edges, residency)
         found = Placement(given, memory, edges, residency, mapped, True, uses=uses)
         return self._with_edge_lists(found) if can_push(bound, graph) else found
+
+    @property
+    def _may_read_in_place(self) -> bool:
+        """Whether all kernels may read in host memory what is not resident: edges are there, and pages may stay."""
+        return self._settings.zero_copy and self._settings.keep and not self._graph.on_disk
 
     def _by_use(self, memory: DeviceMemoryPlan, edges: Choice, found: Residency) -> tuple[PageUses, Residency]:
         """Make the pages resident that are read most. In a deterministic run this depends on the graph only."""
@@ -226,7 +230,11 @@ class Placer:
             return self._kept.mapped(name, edges, self._bound.edge_value_bytes > 0)
 
     def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
-        """The placement in the user's numbering, in a directed graph with packed out-edges if these make room."""
+        """The placement in the user's numbering: of a small graph in place, of a directed one with packed out-edges if
+        these make room."""
+        found = self._in_place(memory, sources)
+        if found is not None:
+            return found
         arrays, kept, left = self._graph._arrays, self._kept, memory.left
         measure = partial(kept.measure, arrays, self._launcher, memory.budget)
         if self._needs_out_edges(memory) and self._settings.part is None:
@@ -273,10 +281,7 @@ class Placer:
         )  # fmt: skip
 
     def _within(self, memory: DeviceMemoryPlan, sources: SourceFactory, edges: Choice) -> Placement:
-        """The same with in-edges in this codec, unless the graph is so small that its own are read in place."""
-        found = self._in_place(memory, sources)
-        if found is not None:
-            return found
+        """The same with in-edges in this codec."""
         graph, settings, given = self._graph, self._settings, self._given
         edges = edges.with_offsets() if settings.offsets else edges
         residency = self._residency(given, memory, edges, sources, settings.streams)
@@ -299,16 +304,15 @@ class Placer:
         return found if mapped is None else self._with_edge_lists(found._replace(mapped=mapped))
 
     def _in_place(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement | None:
-        """The placement of a small undirected graph, of which all kernels read in host memory what does not fit.
+        """The placement of a small undirected graph: kernels read the edges that do not fit from host memory.
 
-        None if the graph is another one, if all edges fit as they are, if the user asks for packed ones, or if they
+        None if the graph is not such a one, if all edges fit as they are, if the user asks for packed ones, or if they
         cannot be mapped.
         """
         bound, graph, settings, into = self._bound, self._graph, self._settings, self._graph._arrays.in_edges
         pushes = can_push(bound, graph) or "kept_sums" in memory.arrays
-        reads_in_place = settings.zero_copy and settings.keep and not (graph.on_disk or graph.directed)
         would_pack = settings.gather == PACKED and graph.encoding == RAW
-        if not (reads_in_place and pushes) or would_pack or settings.part is not None:
+        if not (self._may_read_in_place and pushes) or graph.directed or would_pack or settings.part is not None:
             return None
         if sum(array.nbytes for array in into.arrays(bound.reads_edge_values)) > FEW_BYTES:
             return None
