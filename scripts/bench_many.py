@@ -3,13 +3,13 @@
     python scripts/bench_many.py [--graph rmat:20:16] [--devices cpu gpu] [--rounds 8] [--only ranks-float32,paths]
 
 Each round times one run, from the first eight sources in turn, and then the run of many: the whole calls, and the
-iterations alone. A row has the least and the median of the whole calls, the least of the iterations, and the ratios of
-the sums of all rounds: a search is up to twice as fast from some sources as from others, and the machine's speed
-drifts, of which the two calls of a round see the same. First calls, which compile, are not timed; nor are second
-ones, after which memory that runs keep for the next is there. Each column is compared with the answer of a run from its
-source alone: ranks may differ by a ten-thousandth, others not at all. PageRank does 10 iterations, and has its jumps
-lead to one vertex. BFS and SSSP run on the symmetrized graph; SSSP with values from 1 to 255. Sources are vertices with
-edges, at random.
+iterations alone. A row has the least and the median of the whole calls, the least of the iterations, and how many times
+as long all rounds' runs of many took as their single runs: a search is up to twice as fast from some sources as from
+others, and the machine's speed drifts, but for both calls of a round alike. First calls, which compile, are not timed;
+nor are second ones, after which memory that runs keep for the next is there. Each column is compared with the answer of
+a run from its source alone: ranks may differ by a ten-thousandth, others not at all. PageRank does 10 iterations, and
+has its jumps lead to one vertex. BFS and SSSP run on the symmetrized graph; SSSP with values from 1 to 255. Sources are
+vertices with edges, at random.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def idle_threads_sleep():
 
 @pytest.fixture(scope="session", autouse=True)
 def small_graphs_stand_for_large_ones():
-    """A GPU streams the pages of a small graph, too, if it has no room for them."""
+    """No graph is small enough to be read in place, so that tests with small graphs stream pages like large ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "FEW_BYTES", 0)
         yield

@@ -109,15 +109,15 @@ class Placed(Packed):
         return 0
 
     def alone(self, room: int) -> Placed:
-        """The same array in at most `room` bytes of words, with as few as possible of those before its own.
+        """The same array in at most `room` bytes of words: without words of other arrays, as far as that takes.
 
-        It is a view if it fits with all words before its own. If it fits only without these, its words are a view and
-        its records a copy. If other words between its own take too much, all is copied.
+        If it fits with all words that lie before its own or between them, it is a view. If it fits only without those
+        before, its words are a view and its records a copy. Otherwise all is a copy.
         """
         if not len(self.records):
             return replace(self, words=self.words[:PADDING])
         begins, widths = self.records["first_word"], self.records["widths"]
-        final = len(begins) - 1 - int(begins[::-1].argmax())  # of runs that begin there, the last one has the words
+        final = len(begins) - 1 - int(begins[::-1].argmax())  # several may begin there, but only the last has words
         end = int(begins[final]) + int(widths[final].sum()) + PADDING
         if end * self.words.itemsize <= room:
             return replace(self, words=self.words[:end])

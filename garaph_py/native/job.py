@@ -1,7 +1,7 @@
 """A job: calls of one kernel that a pool of threads shares. A thread that is free takes a call that is left.
 
-A job is an array of 64-bit words that all threads see. A thread takes a call with two atomic operations. So even a job
-of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
+A job is an array of 64-bit words that all threads see. A thread takes a call with one or two atomic operations. So even
+a job of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
 
 If few threads are to make the calls, each has a share of these, which it makes first, in their order; then it helps the
 others with theirs. Calls of one kernel after the other are mostly over the same vertices in the same order. So a thread
@@ -34,15 +34,15 @@ ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS, SHARES = range(3 * L
 first result, whether workers take notes, how often a worker looks for calls before it goes to sleep, and how many
 workers have a share of the calls."""
 MOST_SHARES = 4
-"""The most threads of which each has a share. With 16, in a comparison on a busy host, calls took 1.1 to 1.2 times as
-long as expected, so there all calls are one share (docs/results/cpu.md, "Shares of threads")."""
+"""The most threads of which each has a share. With more, all calls are one share: with 16 threads, shares were tried
+once, on a busy host, where calls took longer beside GAPBS's than before (docs/results/cpu.md, "Shares of threads")."""
 SLEEPING, TASKS, SEMAPHORE = 4 * LINE, 5 * LINE, 6 * LINE
 """How many workers are asleep and have not been called, how many tasks nobody has taken, and what sleepers wait for."""
 WORKERS = 7 * LINE
 """Where the workers' notes begin; each worker has a cache line."""
 STARTED, ENDED, MADE, TAKEN = range(4)
-"""A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made. Then
-how often a call of its share has been asked for: the calls taken, and more if workers came too late."""
+"""A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made. The
+last word counts how often a worker tried to take a call of this one's share, in vain too, if none was left."""
 LEADER = 0
 """The worker that publishes a job and waits for its end."""
 ENDED_JOB, TASK = 1, 2

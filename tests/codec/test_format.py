@@ -21,7 +21,7 @@ def placed(numbers, gaps):
 
 
 @pytest.mark.parametrize("gaps", [(0, 0, 0), (5, 0, 0), (400, 1, 2), (8, 5000, 0), (3, 10, 6000)])
-@pytest.mark.parametrize("left_out", [0, 1, 3])  # of the gaps
+@pytest.mark.parametrize("left_out", [0, 1, 3])  # how many of the gaps
 def test_an_array_alone_has_the_same_elements_in_the_room(gaps, left_out):
     numbers = np.cumsum(np.random.default_rng(0).integers(0, 90, 3 * RUN - 77))
     array = placed(numbers, gaps)

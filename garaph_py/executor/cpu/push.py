@@ -58,8 +58,8 @@ LEAST_EDGES = 32
 finding them takes two binary searches, of some twenty steps."""
 RANGES_A_THREAD = 4
 """Ranges of targets for each thread, of about equal numbers of in-edges, so that none waits long for another. With 8
-and 16, such a push of 64 searches over R-MAT 20 took 1.04 and 1.18 of the time on two threads: each list is searched
-once more for each range (docs/results/many.md)."""
+and 16 ranges a thread, such a push of 64 searches over R-MAT 20 took 1.04 and 1.18 times as long as with 4 on two
+threads: each list is searched once more for each range (docs/results/many.md)."""
 BATCH = 1 << 10
 """Edges of a batch: their targets take 4 KiB of the first-level cache, and their contributions 4 or 8."""
 TARGET = np.dtype(np.uint32)

@@ -131,7 +131,7 @@ def insert(bits, blocks, v):
 
 
 def insert_own(bits, blocks, v):
-    """Add vertex v to a set to whose word of v no other thread adds; return whether it was not in the set yet."""
+    """The same where no other thread changes the word that holds the bit of v."""
     word, bit = bits[v >> 6], bit_of(v)
     if word & bit != np.uint64(0):
         return False

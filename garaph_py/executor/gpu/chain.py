@@ -39,9 +39,9 @@ LEAST_MULTIPROCESSORS = 32
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
 
 LONG_FAR_LISTS = 1 << 11
-"""Mean edges of lists in host memory beyond which `push_few` leaves the first superstep to kernels that divide long
-lists among more warps: each of its warps waits for the link after every 128 edges. BFS from a hub of R-MAT 18 took 3.2
-to 3.6 ms with `push_few`, and 1.1 to 1.2 without (H200; docs/decisions/gpu.md)."""
+"""If lists in host memory have more edges than this on the average, the first superstep is left to the usual kernels,
+which divide long lists among more warps. A warp of `push_few` waits for the link after every 128 edges: BFS from a hub
+of R-MAT 18 took 3.2 to 3.6 ms with it, and 1.1 to 1.2 without (H200; docs/decisions/gpu.md)."""
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Chain:
         return rows
 
     def _launch(self, push_edges: int, lists: Lists, whole: tuple[Page, Buffer] | None, begins_few: bool) -> None:
-        """Launch the kernels of all supersteps; unless it `begins_few`, the first is not for `push_few`."""
+        """Launch the kernels of all supersteps. Only if `begins_few` may `push_few` do the first."""
         launcher, stream, adds = self.launches.launcher, lists.stream, self.launches.placed.keeps_sums
         blocks, pushes = few_blocks(launcher), self._tasks(lists.task)
         push, few = ("push_deltas", "push_few_deltas") if adds else ("push_queue", "push_few")

@@ -74,7 +74,7 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
 
 @pytest.mark.parametrize("longest", [0, EDGES.n])
 def test_long_lists_are_not_for_few_threads(monkeypatch, run, longest):
-    """The first superstep of a chain has the lists of a few vertices, with this many edges at most or more."""
+    """The first superstep pushes along few lists. If they are longer on the average, `push_few` does not do it."""
     monkeypatch.setattr(chain, "LONG_FAR_LISTS", longest)
     driver, _ = run(Eager(int(EDGES.out_degrees.argmax())), 0.5)
     pushes = [name for name, _ in driver.launched if name.startswith("push")]
