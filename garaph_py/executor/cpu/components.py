@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import VertexSet
-from ...native import compare_and_swap, reuse
+from ...native import compare_and_swap, prefetch_kept, reuse
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ..components import FIRST_EDGES, SAMPLE
@@ -36,6 +36,9 @@ ALL, FIRST, HOOKED, ONCE = range(4)
 that are not hooked, each undirected edge once, in the list of its larger end."""
 FEW_VERTICES = 64
 """In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
+LISTS_AHEAD, PARENTS_AHEAD = 32, 16
+"""How many vertices ahead of the one whose first edges are linked the first edges of another are prefetched, and the
+parents of their sources (docs/results/cpu.md, "Connected components")."""
 SHORT = 16
 """Mean length of lists below which a pass over their first edges reads adjacent cache lines, of 16 sources each."""
 OF_TREES = ("parents", "first_vertex", "last_vertex")
@@ -106,6 +109,21 @@ def make_hook_first(reader: Reader) -> RecordKernel:
     return RecordKernel("hook_first", hook_first, ("in_offsets", *OF_TREES), reader=reader)
 
 
+def make_look_ahead(reader: Reader):
+    """Build ``look_ahead(edges, t, v)``, which prefetches what linking the first edges of later vertices will read."""
+    fetch, source_at = reader.fetch, reader.source_at
+
+    def look_ahead(edges, t, v):
+        last = t.last_edge - 1
+        fetch(edges, min(t.in_offsets[min(v + LISTS_AHEAD, t.last_vertex)], last))
+        if source_at is not None:
+            first = t.in_offsets[min(v + PARENTS_AHEAD, t.last_vertex)]
+            for k in range(FIRST_EDGES):
+                prefetch_kept(t.parents, source_at(edges, min(first + k, last)))
+
+    return look_ahead
+
+
 def make_link_edges(reader: Reader, once: bool = False) -> RecordKernel:
     """Make the kernel; with `once`, it links edges for which `samples` is `ONCE`."""
 
@@ -120,6 +138,7 @@ def make_link_edges(reader: Reader, once: bool = False) -> RecordKernel:
         return acc, end - begin
 
     walk, is_hooked = reader.walk(link_list, PARTS_OF_LISTS), make_is_hooked(reader)
+    look_ahead = make_look_ahead(reader)
 
     def link_edges(edges, t):
         """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin: those of the
@@ -127,6 +146,8 @@ def make_link_edges(reader: Reader, once: bool = False) -> RecordKernel:
         first, start, stop = t.first_vertex, t.first_edge, t.last_edge
         linked = NOTHING
         for v in range(first - np.int64(start < stop and t.in_offsets[first] > start), t.last_vertex):
+            if t.samples == FIRST and start < stop:
+                look_ahead(edges, t, v)
             if once or t.samples or t.vertices[v >> 6] & bit_of(v):
                 begin, end = max(t.in_offsets[v], start), min(t.in_offsets[v + 1], stop)
                 if t.samples and not once:
@@ -183,8 +204,7 @@ def make_sum_trees(f: Functions) -> RecordKernel:
         for v in range(t.first_vertex, t.last_vertex):
             root = root_of(t.parents, v)
             t.parents[v] = np.uint32(root)
-            if root != v:
-                relax(t.parameters, t.values, root, t.values[v])
+            relax(t.parameters, t.values, root, t.values[v])  # changes nothing if v is the root
         return 0
 
     return RecordKernel("sum_trees", sum_trees, (*OF_TREES, "values", "parameters"), f)
