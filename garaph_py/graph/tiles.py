@@ -18,19 +18,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel, PerCall, prefetch
+from ..native import From, Kernel, prefetch
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory, on_own_pages
 
 Array = npt.NDArray[Any]
 BITS = 16
 """Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
-SHARE = 1 / 128
-"""Most edges of a block of destinations, as a share of all: sixteen threads then have even shares of the work within
-7 %, if they take the largest blocks first, and an iteration takes less time than with 1/64 or 1/256
-(docs/results/cpu.md, "The share of the slowest thread" and "The size of a tile")."""
+BLOCKS = 128
+"""Blocks of destinations among which the edges are divided evenly, unless that would be too many vertices for a block.
+It is a multiple of the usual numbers of threads, so that each thread has equally many (docs/results/cpu.md, "The share
+of the slowest thread"; other numbers are in "The size of a tile")."""
+TOGETHER, FULL = 16, 61_440
+"""Where vertices need more blocks, their number is a multiple of 16, and they have at most 15/16 of 65,536 vertices on
+average: blocks with equally many edges do not have quite equally many vertices."""
 FEW_EDGES = 1 << 16
-"""Edges of a block of destinations up to which it is not divided: some 60 microseconds of work."""
+"""Edges that a block of destinations has at least on average: some 60 microseconds of work."""
 LEAST_GRANULE_BITS, MOST_GRANULE_BITS = 4, 13
 """A block of destinations begins at a multiple of 16 vertices, or of a larger power of two up to 8,192."""
 GRANULES = 8
@@ -147,29 +150,35 @@ def place_tiles_kernel(width: int) -> Kernel:
 
 def destination_bounds(in_offsets: Array) -> Array:
     """The bounds of the blocks of destinations, from the offsets of the in-edges: multiples of the largest granule of
-    which every block has `GRANULES`."""
-    for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS, -1):
-        if (bounds := bounds_in(in_offsets, bits, GRANULES)) is not None:
-            return bounds
-    bounds = bounds_in(in_offsets, LEAST_GRANULE_BITS, 0)
-    assert bounds is not None
+    which every block has `GRANULES`, but for the last."""
+    for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS - 1, -1):
+        bounds = bounds_in(in_offsets, bits)
+        if (np.diff(bounds[:-1]) >= GRANULES << bits).all():
+            break
     return bounds
 
 
-def bounds_in(in_offsets: Array, bits: int, least: int) -> Array | None:
-    """The bounds of the blocks of destinations, multiples of ``1 << bits``; None if a block other than the last would
-    have fewer than `least` of these granules."""
-    n, bounds, most = len(in_offsets) - 1, [0], max(int(in_offsets[-1] * SHARE), FEW_EDGES)
-    while (first := bounds[-1]) < n:
-        ends = in_offsets[first + 1 : first + (1 << BITS) + 1]
-        size = int(np.searchsorted(ends, in_offsets[first] + most, side="right"))
-        if first + size < n:
-            granules = size >> bits
-            if granules < least:
-                return None
-            size = max(granules, 1) << bits
-        bounds.append(min(first + size, n))
-    return np.array(bounds)
+def bounds_in(in_offsets: Array, bits: int) -> Array:
+    """The bounds of the blocks of destinations, multiples of ``1 << bits``: those next to the places that divide the
+    edges evenly, and more where a block would have too many vertices."""
+    n, m = len(in_offsets) - 1, int(in_offsets[-1])
+    most = BLOCKS if n <= BLOCKS * FULL else -(-n // (TOGETHER * FULL)) * TOGETHER
+    count = min(max(m // FEW_EDGES, 1), most)
+    even = np.arange(1, count) * m // count
+    below = np.searchsorted(in_offsets, even) >> bits << bits
+    above = np.minimum(below + (1 << bits), n)
+    nearer = np.where(even - in_offsets[below] <= in_offsets[above] - even, below, above)
+    return narrow_enough(np.unique(np.concatenate([[0], nearer, [n]])), bits)
+
+
+def narrow_enough(bounds: Array, bits: int) -> Array:
+    """The `bounds` and more of them: a block with more than 65,536 vertices is divided evenly, at multiples of
+    ``1 << bits``."""
+    granules = -(-np.diff(bounds) >> bits)
+    parts = -(-granules >> (BITS - bits))
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    within = np.repeat(granules, parts) * number // np.repeat(parts, parts)
+    return np.append(np.repeat(bounds[:-1], parts) + (within << bits), bounds[-1])
 
 
 def granule_bits_of(bounds: Array) -> int:
@@ -222,9 +231,10 @@ def make_tiles(
         values = None if dtype is None else room(m, dtype, pool)
         blocks, starts, cursor = places(pieces, counted(offsets, pieces, lists, block_of, rows, bits, pool))
     for first, last, targets, given in lists(dtype is not None):
-        parts, own = pieces_of(first, last, pieces, cursor)
-        where = offsets, int(offsets[first]), targets, bits_of(given), parts[:-1], parts[1:], bits, block_of, bounds
-        pool.launch(place.rows(len(own), *where, LONG * rows, PerCall(own), edges, bits_of(values)))
+        begin, end, numbers = pieces_of(first, last, pieces, offsets)
+        own = From(cursor.ravel(), numbers * rows)
+        where = offsets, int(offsets[first]), targets, bits_of(given), begin, end, bits, block_of, bounds
+        pool.launch(place.rows(len(numbers), *where, LONG * rows, own, edges, bits_of(values)))
     return Tiles(blocks, bounds, starts, edges, values)
 
 
@@ -240,9 +250,10 @@ def counted(
     """The number of edges from each piece to each of the `rows` blocks of destinations (int64)."""
     counts = np.zeros((len(pieces) - 1, rows * LANES), np.uint32)
     for first, last, targets, _ in lists(False):
-        parts, own = pieces_of(first, last, pieces, counts)
-        at = offsets[parts] - offsets[first]
-        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], bits, block_of, PerCall(own)))
+        begin, end, numbers = pieces_of(first, last, pieces, offsets)
+        own, base = From(counts.ravel(), numbers * (rows * LANES)), offsets[first]
+        where = targets, offsets[begin] - base, offsets[end] - base
+        pool.launch(COUNT_TILES.rows(len(numbers), *where, bits, block_of, own))
     together: Array = counts.reshape(len(counts), rows, LANES).sum(2, dtype=np.int64)
     return together
 
@@ -257,10 +268,15 @@ def places(pieces: Array, counts: Array) -> tuple[int, Array, Array]:
     return blocks, np.append(cursor[begins].T.ravel(), counts.sum()), cursor
 
 
-def pieces_of(first: int, last: int, pieces: Array, rows: Array) -> tuple[Array, Array]:
-    """The bounds that divide the vertices [first, last) into `pieces`, and the `rows` of these pieces."""
-    begin, end = int(np.searchsorted(pieces, first, side="right")) - 1, int(np.searchsorted(pieces, last))
-    return np.clip(pieces[begin : end + 1], first, last), rows[begin:end]
+def pieces_of(first: int, last: int, pieces: Array, offsets: Array) -> tuple[Array, Array, Array]:
+    """The `pieces` of the vertices [first, last): for each its first vertex, the one after its last, and its number.
+
+    Those with the most edges come first, so that threads that take them in turn end together.
+    """
+    begin, end = int(np.searchsorted(pieces, first, "right")) - 1, int(np.searchsorted(pieces, last))
+    bounds = np.clip(pieces[begin : end + 1], first, last)
+    order = np.argsort(-np.diff(offsets[bounds]), kind="stable")
+    return bounds[order], bounds[order + 1], begin + order
 
 
 def bits_of(values: Array | None) -> Array | None:

@@ -29,22 +29,32 @@ N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last word
 
 
 @example(degrees=[228], scale=400)  # its bounds are multiples of more than they were rounded to
-@given(degrees=st.lists(st.integers(0, 3000), min_size=1, max_size=300), scale=st.sampled_from([1, 64, 400]))
-def test_blocks_of_destinations_have_few_edges_or_few_vertices(degrees, scale):
-    degrees = np.repeat(degrees, scale)
+@given(degrees=st.lists(st.integers(0, 3000), max_size=300), scale=st.sampled_from([1, 64, 400]))
+def test_blocks_of_destinations_have_even_shares_of_the_edges_or_few_vertices(degrees, scale):
+    degrees = np.repeat(np.array(degrees, np.int64), scale)
     offsets = np.append(0, np.cumsum(degrees))
     bounds = making_tiles.destination_bounds(offsets)
     sizes, edges = np.diff(bounds), np.diff(offsets[bounds])
-    most = max(offsets[-1] * making_tiles.SHARE, making_tiles.FEW_EDGES)
     assert (bounds[0], bounds[-1]) == (0, len(degrees))
     assert (sizes > 0).all()
     assert (sizes <= 1 << 16).all()
-    assert ((edges <= most) | (sizes <= 16)).all()
     granule = 1 << making_tiles.granule_bits_of(bounds)
     assert granule >= 16
     assert (bounds[:-1] % granule == 0).all()
-    full = [min(np.searchsorted(offsets, offsets[b] + most, side="right") - 1 - b, 1 << 16) for b in bounds[:-2]]
-    assert (full - sizes[:-1] < np.maximum(16, sizes[:-1] / 8 + 1)).all()  # rounding takes at most a ninth, or 15
+    assert granule == 16 or (sizes[:-1] >= 8 * granule).all() or len(sizes) == 1
+    even = max(offsets[-1] / making_tiles.BLOCKS, 2 * making_tiles.FEW_EDGES)
+    ends = offsets[np.append(np.arange(0, len(degrees), granule), len(degrees))]
+    assert (edges <= even + np.diff(ends).max(initial=0)).all()  # two bounds are half a granule off, at most
+
+
+@pytest.mark.parametrize(("n", "blocks"), [(1 << 22, 128), (9_000_000, 160), (1 << 24, 288)])
+def test_threads_have_equally_many_blocks_of_destinations(n, blocks):
+    """Also of graphs whose blocks would have too many vertices, if they were 128."""
+    offsets = np.arange(n + 1, dtype=np.int64) * 16
+    bounds = making_tiles.destination_bounds(offsets)
+    assert len(bounds) - 1 == blocks
+    assert np.diff(bounds).max() <= 1 << 16
+    assert np.diff(bounds).max() <= 1.1 * n / blocks
 
 
 @given(degrees=st.lists(st.integers(0, 3000), max_size=300), scale=st.sampled_from([1, 64, 400]))
