@@ -23,9 +23,9 @@ def why_alone(
     It may in programs that do not push on a GPU, and in which few vertices are active in some iterations: these suit
     the CPU. If all iterations pull all edges, it may if it saves more than it costs.
     """
-    if graph.on_disk and bound.updates_all_vertices:  # what a host needs to help holds edges
+    if waits_for_disk(bound, graph, options):  # what a host needs to help holds edges
         return "the disk is the limit, so the CPU would not help"
-    if (not graph.on_disk or there.holds(call)) and gpu_pushes(bound, graph, options):
+    if gpu_pushes(bound, graph, options):
         return "the program pushes on a GPU, so the CPU would not help"
     if options.engine != ANY:
         return None
@@ -37,14 +37,21 @@ def why_alone(
     return "the CPU's help would save less of the copies than it costs"
 
 
-def why_cpu_alone(bound: BoundProgram, pushes: bool) -> str | None:
+def why_cpu_alone(bound: BoundProgram, graph: Graph, options: RunOptions, pushes: bool) -> str | None:
     """Why the CPU works without GPUs where it is expected to be faster than they are; None if both may work.
 
     In a hybrid run no processor pushes deltas. So if the CPU alone `pushes` them, a GPU does not help: DeltaPageRank
     over linux-symrefs with room for a quarter of the edges took 52 ms on 16 cores, and 78 with an H200
     (docs/decisions/hybrid.md, "Which GPUs work alone").
     """
+    if waits_for_disk(bound, graph, options):
+        return "the CPU is faster and the disk is the limit, so a GPU would not help"
     return "the CPU is faster and pushes deltas, so a GPU would not help" if bound.pushes_deltas and pushes else None
+
+
+def waits_for_disk(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
+    """Whether each processor alone does every iteration at the pace of the disk."""
+    return graph.on_disk and (bound.updates_all_vertices or gpu_pushes(bound, graph, options))
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

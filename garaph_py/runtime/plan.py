@@ -244,7 +244,7 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     if verdict is None:
         call, there, rates = facts = facts_of(bound, graph, options, machine)
         if cpu_seconds(call, rates) < gpu_seconds(call, there, rates):
-            why = why_cpu_alone(bound, may_push(bound, graph, options))
+            why = why_cpu_alone(bound, graph, options, may_push(bound, graph, options))
             return Chosen(HYBRID if why is None else CPU, why_alone=why)
     else:
         call, there, rates = facts = Facts(verdict.call, verdict.there, verdict.rates)
