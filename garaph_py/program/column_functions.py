@@ -70,10 +70,9 @@ class Rows:
         arguments = arguments or offered(name)
         lines, parts = [f"def {name}({', '.join(arguments)}):"], []
         for c in range(self._count):
-            call = self._call("function", arguments, c)
-            if old is not None:
-                call = f"{self._part(old, c)} if (total.{STOPPED} >> {c}) & 1 else {call}"
-            lines.append(f"    r{c} = {call}")
+            lines.append(f"    r{c} = {self._call('function', arguments, c)}")
+            if old is not None:  # a choice without a branch, so that one instruction does it for several columns
+                lines.append(f"    r{c} = {self._part(old, c)} if (total.{STOPPED} >> {c}) & 1 else r{c}")
             parts += self._parts(f"r{c}", len(scalars(returns)) // self._count, self._returns_record[returns])
         return convert("\n".join(lines), returns, parts, function=function, **self._records)
 
