@@ -34,8 +34,8 @@ ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING, MOST_SPINS, SHARES = range(3 * L
 first result, whether workers take notes, how often a worker looks for calls before it goes to sleep, and how many
 workers have a share of the calls."""
 MOST_SHARES = 4
-"""The most threads of which each has a share. With more, all calls are one share: with 16 threads, shares were tried
-once, on a busy host, where calls took longer beside GAPBS's than before (docs/results/cpu.md, "Shares of threads")."""
+"""The most threads of which each has a share. With more, all calls are one share: 16 threads were as fast either way
+(docs/results/cpu.md, "Shares of threads")."""
 SLEEPING, TASKS, SEMAPHORE = 4 * LINE, 5 * LINE, 6 * LINE
 """How many workers are asleep and have not been called, how many tasks nobody has taken, and what sleepers wait for."""
 WORKERS = 7 * LINE
