@@ -26,14 +26,17 @@ Array = npt.NDArray[Any]
 BITS = 16
 """Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
 BLOCKS = 128
-"""Blocks of destinations among which the edges are divided evenly, unless that would be too many vertices for a block.
-It is a multiple of the usual numbers of threads, so that each thread has equally many (docs/results/cpu.md, "The share
-of the slowest thread"; other numbers are in "The size of a tile")."""
+"""Into how many blocks of destinations the edges are divided evenly. Small graphs have fewer (`FEW_EDGES`), graphs with
+many vertices more (`FULL`). It is a multiple of all powers of two up to 128, so that such numbers of threads have
+equally many blocks each (docs/results/cpu.md, "The share of the slowest thread"; other numbers are in "The size of a
+tile")."""
 TOGETHER, FULL = 16, 61_440
-"""Where vertices need more blocks, their number is a multiple of 16, and they have at most 15/16 of 65,536 vertices on
-average: blocks with equally many edges do not have quite equally many vertices."""
+"""If `BLOCKS` blocks would have more than `FULL` vertices each on average (15/16 of 65,536), there are more blocks, a
+multiple of `TOGETHER`. Blocks with equally many edges do not have quite equally many vertices, and
+`with_narrow_blocks` divides those that are still too wide."""
 FEW_EDGES = 1 << 16
-"""Edges that a block of destinations has at least on average: some 60 microseconds of work."""
+"""Edges that a block of destinations has at least on average, unless blocks would be too wide: some 60 microseconds of
+work."""
 LEAST_GRANULE_BITS, MOST_GRANULE_BITS = 4, 13
 """A block of destinations begins at a multiple of 16 vertices, or of a larger power of two up to 8,192."""
 GRANULES = 8
@@ -150,35 +153,39 @@ def place_tiles_kernel(width: int) -> Kernel:
 
 def destination_bounds(in_offsets: Array) -> Array:
     """The bounds of the blocks of destinations, from the offsets of the in-edges: multiples of the largest granule of
-    which every block has `GRANULES`, but for the last."""
+    which every block but the last has `GRANULES`, or of 16 vertices."""
+    even = even_places(len(in_offsets) - 1, int(in_offsets[-1]))
     for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS - 1, -1):
-        bounds = bounds_in(in_offsets, bits)
-        if (np.diff(bounds[:-1]) >= GRANULES << bits).all():
+        bounds = nearest_bounds(in_offsets, even, bits)
+        if len(bounds) == len(even) + 2 and (np.diff(bounds[:-1]) >= GRANULES << bits).all():
             break
-    return bounds
+    return with_narrow_blocks(bounds, bits)
 
 
-def bounds_in(in_offsets: Array, bits: int) -> Array:
-    """The bounds of the blocks of destinations, multiples of ``1 << bits``: those next to the places that divide the
-    edges evenly, and more where a block would have too many vertices."""
-    n, m = len(in_offsets) - 1, int(in_offsets[-1])
+def even_places(n: int, m: int) -> Array:
+    """Where the edges of a graph would be divided if all blocks of destinations had equally many."""
     most = BLOCKS if n <= BLOCKS * FULL else -(-n // (TOGETHER * FULL)) * TOGETHER
     count = min(max(m // FEW_EDGES, 1), most)
-    even = np.arange(1, count) * m // count
-    below = np.searchsorted(in_offsets, even) >> bits << bits
+    return np.arange(1, count) * m // count
+
+
+def nearest_bounds(in_offsets: Array, edges: Array, bits: int) -> Array:
+    """0, the multiples of ``1 << bits`` whose lists begin nearest to these `edges`, and the number of vertices."""
+    n = len(in_offsets) - 1
+    below = np.searchsorted(in_offsets, edges, "right") - 1 >> bits << bits
     above = np.minimum(below + (1 << bits), n)
-    nearer = np.where(even - in_offsets[below] <= in_offsets[above] - even, below, above)
-    return narrow_enough(np.unique(np.concatenate([[0], nearer, [n]])), bits)
+    nearest = np.where(edges - in_offsets[below] <= in_offsets[above] - edges, below, above)
+    return np.unique(np.concatenate([[0], nearest, [n]]))
 
 
-def narrow_enough(bounds: Array, bits: int) -> Array:
+def with_narrow_blocks(bounds: Array, bits: int) -> Array:
     """The `bounds` and more of them: a block with more than 65,536 vertices is divided evenly, at multiples of
     ``1 << bits``."""
     granules = -(-np.diff(bounds) >> bits)
     parts = -(-granules >> (BITS - bits))
-    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    within = np.repeat(granules, parts) * number // np.repeat(parts, parts)
-    return np.append(np.repeat(bounds[:-1], parts) + (within << bits), bounds[-1])
+    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # its number in its block
+    before = np.repeat(granules, parts) * part // np.repeat(parts, parts)  # granules of the block
+    return np.append(np.repeat(bounds[:-1], parts) + (before << bits), bounds[-1])
 
 
 def granule_bits_of(bounds: Array) -> int:
@@ -231,10 +238,9 @@ def make_tiles(
         values = None if dtype is None else room(m, dtype, pool)
         blocks, starts, cursor = places(pieces, counted(offsets, pieces, lists, block_of, rows, bits, pool))
     for first, last, targets, given in lists(dtype is not None):
-        begin, end, numbers = pieces_of(first, last, pieces, offsets)
-        own = From(cursor.ravel(), numbers * rows)
+        begin, end, own = pieces_of(first, last, pieces, offsets, cursor)
         where = offsets, int(offsets[first]), targets, bits_of(given), begin, end, bits, block_of, bounds
-        pool.launch(place.rows(len(numbers), *where, LONG * rows, own, edges, bits_of(values)))
+        pool.launch(place.rows(len(begin), *where, LONG * rows, own, edges, bits_of(values)))
     return Tiles(blocks, bounds, starts, edges, values)
 
 
@@ -250,10 +256,9 @@ def counted(
     """The number of edges from each piece to each of the `rows` blocks of destinations (int64)."""
     counts = np.zeros((len(pieces) - 1, rows * LANES), np.uint32)
     for first, last, targets, _ in lists(False):
-        begin, end, numbers = pieces_of(first, last, pieces, offsets)
-        own, base = From(counts.ravel(), numbers * (rows * LANES)), offsets[first]
-        where = targets, offsets[begin] - base, offsets[end] - base
-        pool.launch(COUNT_TILES.rows(len(numbers), *where, bits, block_of, own))
+        begin, end, own = pieces_of(first, last, pieces, offsets, counts)
+        where = targets, offsets[begin] - offsets[first], offsets[end] - offsets[first]
+        pool.launch(COUNT_TILES.rows(len(begin), *where, bits, block_of, own))
     together: Array = counts.reshape(len(counts), rows, LANES).sum(2, dtype=np.int64)
     return together
 
@@ -268,15 +273,16 @@ def places(pieces: Array, counts: Array) -> tuple[int, Array, Array]:
     return blocks, np.append(cursor[begins].T.ravel(), counts.sum()), cursor
 
 
-def pieces_of(first: int, last: int, pieces: Array, offsets: Array) -> tuple[Array, Array, Array]:
-    """The `pieces` of the vertices [first, last): for each its first vertex, the one after its last, and its number.
+def pieces_of(first: int, last: int, pieces: Array, offsets: Array, rows: Array) -> tuple[Array, Array, From]:
+    """The `pieces` of the vertices [first, last): for each its first vertex, the one after its last, and its row of
+    `rows`.
 
     Those with the most edges come first, so that threads that take them in turn end together.
     """
     begin, end = int(np.searchsorted(pieces, first, "right")) - 1, int(np.searchsorted(pieces, last))
     bounds = np.clip(pieces[begin : end + 1], first, last)
     order = np.argsort(-np.diff(offsets[bounds]), kind="stable")
-    return bounds[order], bounds[order + 1], begin + order
+    return bounds[order], bounds[order + 1], From(rows.ravel(), (begin + order) * rows.shape[1])
 
 
 def bits_of(values: Array | None) -> Array | None:

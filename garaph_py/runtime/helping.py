@@ -21,9 +21,10 @@ def why_alone(
     """Why this many GPUs work without the CPU in a `call` that takes them, for the user; None if the CPU may help.
 
     It may in programs that do not push on a GPU, and in which few vertices are active in some iterations: these suit
-    the CPU. If all iterations pull all edges, it may if it saves more than it costs.
+    the CPU. If all iterations pull all edges, it may if it saves more than it costs. With edges on disk, it may in
+    neither.
     """
-    if waits_for_disk(bound, graph, options):  # what a host needs to help holds edges
+    if waits_for_disk(bound, graph, options):  # the memory that helping would take holds edges instead
         return "the disk is the limit, so the CPU would not help"
     if gpu_pushes(bound, graph, options):
         return "the program pushes on a GPU, so the CPU would not help"
@@ -40,18 +41,20 @@ def why_alone(
 def why_cpu_alone(bound: BoundProgram, graph: Graph, options: RunOptions, pushes: bool) -> str | None:
     """Why the CPU works without GPUs where it is expected to be faster than they are; None if both may work.
 
-    In a hybrid run no processor pushes deltas. So if the CPU alone `pushes` them, a GPU does not help: DeltaPageRank
-    over linux-symrefs with room for a quarter of the edges took 52 ms on 16 cores, and 78 with an H200
-    (docs/decisions/hybrid.md, "Which GPUs work alone").
+    They do not if both wait for the disk. In a hybrid run no processor pushes deltas. So if the CPU alone `pushes`
+    them, a GPU does not help: DeltaPageRank over linux-symrefs with room for a quarter of the edges took 52 ms on 16
+    cores, and 78 with an H200 (docs/decisions/hybrid.md, "Which GPUs work alone").
     """
     if waits_for_disk(bound, graph, options):
-        return "the CPU is faster and the disk is the limit, so a GPU would not help"
+        return "the CPU is faster, as both wait for the disk, so a GPU would not help"
     return "the CPU is faster and pushes deltas, so a GPU would not help" if bound.pushes_deltas and pushes else None
 
 
 def waits_for_disk(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
-    """Whether each processor alone does every iteration at the pace of the disk."""
-    return graph.on_disk and (bound.updates_all_vertices or gpu_pushes(bound, graph, options))
+    """Whether edges are on disk, and each processor alone does every iteration well: it pulls all edges, or a GPU can
+    push as the CPU can."""
+    pulls_all = bound.updates_all_vertices or options.mode == PULL
+    return graph.on_disk and (pulls_all or (gpu_may_push(bound, options) and has_lists(bound, graph)))
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:

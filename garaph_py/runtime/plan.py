@@ -274,6 +274,8 @@ def gpus_of(
         If the user asks for more than there are.
     """
     if executor == CPU:
+        if options.device == HYBRID and options.asked_gpus is not None:
+            allowed_gpus(options, machine)  # only to refuse what there is not
         return (), None
     if options.asked_gpus is None and options.device == GPU:
         return (0,), None

@@ -16,6 +16,7 @@ from garaph_py.runtime.plan import executor_of, plan
 from garaph_py.runtime.reckoning import ALL, Call, OnDevice, Rates
 from garaph_py.runtime.several import Gpus
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Lengths
+from tests.support.stored_graphs import opened
 
 from ..support.runs import run_with
 
@@ -48,7 +49,8 @@ class Eager(AutoPolicy):
 
 
 NOT_PUSHING = gp.apps.PenalizedHittingProbability
-SLOW_CPU, SLOW_GPU = Rates(cpu_all=1e3, cpu_frontier=1e3), Rates(gpu_all=1e3, gpu_frontier=1e3)
+KINDS = "all", "frontier", "search", "search_both", "union"
+SLOW_CPU, SLOW_GPU = (Rates(**{f"{processor}_{kind}": 1e3 for kind in KINDS}) for processor in ("cpu", "gpu"))
 
 
 @pytest.fixture
@@ -107,6 +109,41 @@ def test_the_cpu_pushes_deltas_alone_where_it_is_faster(graph, options, executor
     else:
         assert not hybrid.deltas
         assert hybrid.why is None
+
+
+@pytest.fixture
+def on_disk(graph, tmp_path):
+    gp.save(gp.rmat(8, directed=False), tmp_path / "g")
+    return opened(tmp_path / "g", 1 << 20)
+
+
+@pytest.mark.parametrize("options", [{}, {"iterations": 3}, {"mode": "pull"}, {"sync": True}], ids=str)
+@pytest.mark.parametrize(
+    "program", [gp.apps.PageRank(weighted=False), gp.apps.BFS(0), gp.apps.ConnectedComponents()], ids=str
+)
+def test_with_edges_on_disk_the_faster_processor_works_alone(on_disk, program, options):
+    bound, asked = bind(program, on_disk), RunOptions(device="hybrid", **options)
+    for rates, executor, why in (SLOW_CPU, "gpu", "the disk is the limit"), (SLOW_GPU, "cpu", "both wait for the disk"):
+        chosen = executor_of(bound, on_disk, asked, machine(rates))
+        assert chosen.executor == executor
+        assert why in chosen.why_alone
+
+
+@pytest.mark.parametrize("rates", [SLOW_CPU, SLOW_GPU], ids=["slow cpu", "slow gpu"])
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [(NOT_PUSHING(0), {}), (gp.apps.BFS(0), {"mode": "notify-pull"}), (gp.apps.BFS(0), {"engine": "garaph"})],
+    ids=str,
+)
+def test_both_use_edges_on_disk_where_neither_does_every_iteration_well(on_disk, program, options, rates):
+    asked = RunOptions(device="hybrid", **options)
+    assert executor_of(bind(program, on_disk), on_disk, asked, machine(rates)).executor == "hybrid"
+
+
+def test_a_hybrid_run_refuses_gpus_that_there_are_not_whoever_works(on_disk):
+    for rates in SLOW_CPU, SLOW_GPU:
+        with pytest.raises(gp.errors.ParameterError, match="the driver sees 1"):
+            plan(bind(gp.apps.BFS(0), on_disk), on_disk, RunOptions(device="hybrid", gpus=5), machine(rates))
 
 
 def test_a_hybrid_run_that_needs_no_gpu_is_one_on_the_cpu(monkeypatch):

@@ -211,42 +211,6 @@ def test_a_search_over_edges_on_disk_takes_a_gpu_that_has_room_for_all(monkeypat
         assert chosen.executor == ("gpu" if is_on_gpu else "cpu"), (directed, room)
 
 
-@pytest.mark.parametrize(
-    ("program", "on_disk", "why"),
-    [
-        (gp.apps.PageRank(weighted=False), True, "the disk is the limit"),
-        (gp.apps.BFS(0), True, "the disk is the limit"),
-        (gp.apps.PageRank(weighted=False), False, "the CPU's help would save less"),
-        (gp.apps.BFS(0), False, "the program pushes on a GPU"),
-    ],
-    ids=str,
-)
-def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path, program, on_disk, why):
-    gp.save(gp.rmat(8, directed=False), tmp_path / "g")
-    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
-    graph = opened(tmp_path / "g", 1 << 20) if on_disk else gp.open(tmp_path / "g")
-    chosen = executor_of(bind(program, graph), graph, RunOptions(), Machine(8, lambda: True))
-    assert chosen.executor == "gpu"
-    assert chosen.why_alone.startswith(why)
-
-
-@pytest.mark.parametrize("program", [gp.apps.PageRank(weighted=False), gp.apps.BFS(0)], ids=str)
-def test_edges_on_disk_are_not_shared_in_a_hybrid_run(monkeypatch, tmp_path, program):
-    """Whichever processor is expected to be faster works alone, if it does every iteration well."""
-    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 0)
-    gp.save(gp.rmat(8, directed=False), tmp_path / "g")
-    graph = opened(tmp_path / "g", 1 << 20)
-    bound, there = bind(program, graph), OnDevice(True, True)
-    for slow, options, executor in (
-        ("cpu", {}, "gpu"), ("gpu", {}, "cpu"), ("gpu", {"mode": "notify-pull"}, "hybrid"),
-    ):  # fmt: skip
-        rates = Rates(**{f"{slow}_{kind}": 1.0 for kind in ("all", "search_both")})
-        machine = Machine(8, lambda: True, rates=lambda rates=rates: rates, on_device=lambda *_: there)
-        chosen = executor_of(bound, graph, RunOptions(device="hybrid", **options), machine)
-        assert chosen.executor == executor, (slow, options)
-        assert executor == "hybrid" or "the disk is the limit" in chosen.why_alone
-
-
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     """What other runs have left or measured must not decide which device answers."""
     facts = {

@@ -37,8 +37,8 @@ that are not hooked, each undirected edge once, in the list of its larger end.""
 FEW_VERTICES = 64
 """In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
 LISTS_AHEAD, PARENTS_AHEAD = 32, 16
-"""How many vertices ahead of the one whose first edges are linked the first edges of another are prefetched, and the
-parents of their sources (docs/results/cpu.md, "Connected components")."""
+"""While the first edges of vertex v are linked, those of v + `LISTS_AHEAD` are prefetched, and the parents of the
+sources of v + `PARENTS_AHEAD` (docs/results/cpu.md, "Connected components")."""
 SHORT = 16
 """Mean length of lists below which a pass over their first edges reads adjacent cache lines, of 16 sources each."""
 OF_TREES = ("parents", "first_vertex", "last_vertex")
@@ -110,7 +110,8 @@ def make_hook_first(reader: Reader) -> RecordKernel:
 
 
 def make_look_ahead(reader: Reader):
-    """Build ``look_ahead(edges, t, v)``, which prefetches what linking the first edges of later vertices will read."""
+    """Build ``look_ahead(edges, t, v)``, which prefetches what linking the first edges of later vertices will read: the
+    edges, and, unless they are packed, parents."""
     fetch, source_at = reader.fetch, reader.source_at
 
     def look_ahead(edges, t, v):

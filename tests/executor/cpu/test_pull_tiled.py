@@ -1,6 +1,7 @@
 """Pull by tiles: the same answers as by pages, over blocks of 65,536 vertices."""
 
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -28,27 +29,38 @@ from ...support.runs import run_with
 N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last words none or part
 
 
-@example(degrees=[228], scale=400)  # its bounds are multiples of more than they were rounded to
-@given(degrees=st.lists(st.integers(0, 3000), max_size=300), scale=st.sampled_from([1, 64, 400]))
-def test_blocks_of_destinations_have_even_shares_of_the_edges_or_few_vertices(degrees, scale):
+@example(degrees=[1] * 164, scale=400, few=1 << 16)  # its bounds are multiples of more than they were rounded to
+@example(degrees=[*[1] * 31, 3000] * 9, scale=1, few=100)  # hubs are the last of 16
+@given(
+    degrees=st.lists(st.integers(0, 3000), max_size=300),
+    scale=st.sampled_from([1, 64, 400]),
+    few=st.sampled_from([100, 1 << 16]),
+)
+def test_blocks_of_destinations_have_even_shares_of_the_edges(degrees, scale, few):
+    """But for blocks that would have more than 65,536 vertices, their bounds are as near to even shares as can be."""
     degrees = np.repeat(np.array(degrees, np.int64), scale)
     offsets = np.append(0, np.cumsum(degrees))
-    bounds = making_tiles.destination_bounds(offsets)
-    sizes, edges = np.diff(bounds), np.diff(offsets[bounds])
-    assert (bounds[0], bounds[-1]) == (0, len(degrees))
-    assert (sizes > 0).all()
-    assert (sizes <= 1 << 16).all()
-    granule = 1 << making_tiles.granule_bits_of(bounds)
-    assert granule >= 16
-    assert (bounds[:-1] % granule == 0).all()
-    assert granule == 16 or (sizes[:-1] >= 8 * granule).all() or len(sizes) == 1
-    even = max(offsets[-1] / making_tiles.BLOCKS, 2 * making_tiles.FEW_EDGES)
-    ends = offsets[np.append(np.arange(0, len(degrees), granule), len(degrees))]
-    assert (edges <= even + np.diff(ends).max(initial=0)).all()  # two bounds are half a granule off, at most
+    with mock.patch.object(making_tiles, "FEW_EDGES", few):
+        bounds = making_tiles.destination_bounds(offsets)
+    n, sizes = len(degrees), np.diff(bounds)
+    assert (bounds[0], bounds[-1]) == (0, n)
+    assert ((sizes > 0) & (sizes <= 1 << 16)).all()
+    count = min(max(offsets[-1] // few, 1), making_tiles.BLOCKS)
+    even = np.arange(1, count) * offsets[-1] // count
+    off = np.abs(offsets[bounds] - even[:, None]).min(1)
+
+    def may_be(granule):
+        """Whether the bounds are those multiples of the granule that are nearest to even shares."""
+        has_enough = granule == 16 or (len(sizes) >= count and (sizes[:-1] >= 8 * granule).all())
+        may = offsets[np.append(np.arange(0, n, granule), n)]
+        is_nearest = (off == np.abs(may - even[:, None]).min(1)).all()
+        return has_enough and (bounds[:-1] % granule == 0).all() and is_nearest
+
+    assert any(may_be(1 << bits) for bits in range(4, 14))
 
 
 @pytest.mark.parametrize(("n", "blocks"), [(1 << 22, 128), (9_000_000, 160), (1 << 24, 288)])
-def test_threads_have_equally_many_blocks_of_destinations(n, blocks):
+def test_there_are_as_many_blocks_of_destinations_for_each_of_16_threads(n, blocks):
     """Also of graphs whose blocks would have too many vertices, if they were 128."""
     offsets = np.arange(n + 1, dtype=np.int64) * 16
     bounds = making_tiles.destination_bounds(offsets)
@@ -66,6 +78,13 @@ def test_pieces_have_few_edges_and_lie_in_one_block_of_sources(degrees, scale):
     assert (np.diff(pieces) > 0).all()
     assert (pieces[:-1] >> 16 == pieces[1:] - 1 >> 16).all()
     assert ((np.diff(offsets[pieces]) <= most + np.diff(offsets).max(initial=0)) | (np.diff(pieces) == 1)).all()
+
+
+def test_pieces_with_the_most_edges_come_first():
+    offsets, rows = np.array([0, 5, 6, 20, 20, 29]), np.arange(8).reshape(4, 2)
+    begin, end, own = making_tiles.pieces_of(1, 5, np.array([0, 2, 3, 4, 5]), offsets, rows)
+    assert (begin.tolist(), end.tolist()) == ([2, 4, 1, 3], [3, 5, 2, 4])  # 14, 9, 1 and 0 edges
+    assert [own.array[start : start + 2].tolist() for start in own.starts] == rows[[1, 3, 0, 2]].tolist()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", [("a", "f4"), ("b", "f8")]], ids=str)
