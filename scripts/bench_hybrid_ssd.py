@@ -1,4 +1,4 @@
-"""Is an iteration on both processors, from disk, as fast as on the better one? Prints a Markdown table per iteration.
+"""Is an iteration of a hybrid run, from disk, as fast as on the better processor? Prints a table of all iterations.
 
     python scripts/bench_hybrid_ssd.py GRAPH [--scale 24] [--budgets 1/2 1/4 1/8] [--gpu-share 1/8] [--seconds 180]
         [--programs "PageRank float32" "PageRank float64" BFS SSSP]
@@ -6,14 +6,14 @@
 GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. If there is none, an undirected, packed R-MAT
 graph of the given scale, with lengths from 1 to 255, is generated there first. Without lengths there is no SSSP.
 
-Runs on the CPU, on the GPU and on both are made in turns, in this process, as often as the seconds allow, and at least
-seven times, of which the first, which compiles, does not count. Each turn begins with another device, because a disk
-may be faster after a pause. All are synchronous. The memory of a run is what its vertices take plus a share of the
-bytes of the edges that it reads, its budget; that of the GPU what its vertices and buffers take plus the bytes of
-another share of the edges.
+Runs on the CPU, on the GPU and with ``device="hybrid"`` are made in turns, in this process, as often as the seconds
+allow, and at least seven times, of which the first, which compiles, does not count. Each turn begins with another
+device, because a disk may be faster after a pause. All are synchronous. The memory of a run is what its vertices take
+plus a share of the bytes of the edges that it reads, its budget; that of the GPU what its vertices and buffers take
+plus the bytes of another share of the edges.
 
 A row is an iteration: least and median seconds, and MiB read, on each device; then the mode and the processor in the
-run on both, and its median seconds divided by those of the better processor alone. The last column is the same ratio
+hybrid run, and its median seconds divided by those of the better processor alone. The last column is the same ratio
 for all iterations so far: a run may read in one iteration what another has read before. The last lines say which ratios
 are largest, among iterations of at least 20 ms, and where a run with a GPU reads more than the CPU's in the same mode.
 """
@@ -152,8 +152,8 @@ def main() -> None:
 
 
 def show(rounds: dict[tuple[Fraction, str], list[dict[str, gp.Result]]]) -> None:
-    times = "CPU, s (MiB) | GPU, s (MiB) | both, s (MiB)"
-    print(f"| program | in memory | iteration | {times} | both worked | both / better | so far |\n{'|---' * 9}|")
+    times = "CPU, s (MiB) | GPU, s (MiB) | hybrid, s (MiB)"
+    print(f"| program | in memory | iteration | {times} | hybrid worked | hybrid / better | so far |\n{'|---' * 9}|")
     worst, worst_so_far, reads_more = 0.0, 0.0, list[str]()
     for (budget, name), done in rounds.items():
         for cells, ratio, so_far, more in rows_of(done[1:]):  # the first round compiles
@@ -161,7 +161,7 @@ def show(rounds: dict[tuple[Fraction, str], list[dict[str, gp.Result]]]) -> None
             worst, worst_so_far = max(worst, ratio), max(worst_so_far, so_far)
             reads_more += [f"{name}, {budget}, iteration {cells[0]}"] * more
     runs = min(map(len, rounds.values())) - 1
-    print(f"\n{runs} or more runs each. Both / better is at most {worst:.3f}, and so far at most {worst_so_far:.3f}.")
+    print(f"\n{runs} or more runs each. Hybrid / better is at most {worst:.3f}, and so far at most {worst_so_far:.3f}.")
     print(f"With a GPU more is read than on the CPU: {'; '.join(reads_more) or 'never'}.")
 
 
