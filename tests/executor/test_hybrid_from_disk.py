@@ -60,8 +60,9 @@ def least_gpu_memory(graph, dtype):
 @pytest.mark.full
 @pytest.mark.parametrize("share", [2, 4, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, dtype, share):
+def test_a_gpu_does_not_make_a_run_read_more(stored, device_for, monkeypatch, dtype, share):
     graph, nbytes = stored
+    monkeypatch.setattr("garaph_py.runtime.plan.LEAST_GPU_EDGES", graph.m + 1)  # a hybrid run takes both processors
     program = gp.apps.PageRank(dtype=dtype, stop="never", weighted=False)
     device_for(program, graph, IdleDriver)
     graph = with_memory(graph, vertex_bytes(bind(program, graph), graph, arrays=2) + nbytes // share)
