@@ -153,7 +153,7 @@ def main() -> None:
 
 def show(rounds: dict[tuple[Fraction, str], list[dict[str, gp.Result]]]) -> None:
     times = "CPU, s (MiB) | GPU, s (MiB) | hybrid, s (MiB)"
-    print(f"| program | in memory | iteration | {times} | hybrid worked | hybrid / better | so far |\n{'|---' * 9}|")
+    print(f"| program | in memory | iteration | {times} | hybrid: mode | hybrid / better | so far |\n{'|---' * 9}|")
     worst, worst_so_far, reads_more = 0.0, 0.0, list[str]()
     for (budget, name), done in rounds.items():
         for cells, ratio, so_far, more in rows_of(done[1:]):  # the first round compiles

@@ -152,8 +152,8 @@ def place_tiles_kernel(width: int) -> Kernel:
 
 
 def destination_bounds(in_offsets: Array) -> Array:
-    """The bounds of the blocks of destinations, from the offsets of the in-edges: multiples of the largest granule of
-    which every block but the last has `GRANULES`, or of 16 vertices."""
+    """The bounds of the blocks of destinations, from the offsets of the in-edges. They are multiples of the largest
+    granule of which every block but the last has at least `GRANULES`; if there is none, of 16 vertices."""
     even = even_places(len(in_offsets) - 1, int(in_offsets[-1]))
     for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS - 1, -1):
         bounds = nearest_bounds(in_offsets, even, bits)
@@ -163,14 +163,15 @@ def destination_bounds(in_offsets: Array) -> Array:
 
 
 def even_places(n: int, m: int) -> Array:
-    """Where the edges of a graph would be divided if all blocks of destinations had equally many."""
+    """The numbers of the edges at which the `m` edges of `n` vertices would be divided into blocks of equally many."""
     most = BLOCKS if n <= BLOCKS * FULL else -(-n // (TOGETHER * FULL)) * TOGETHER
     count = min(max(m // FEW_EDGES, 1), most)
     return np.arange(1, count) * m // count
 
 
 def nearest_bounds(in_offsets: Array, edges: Array, bits: int) -> Array:
-    """0, the multiples of ``1 << bits`` whose lists begin nearest to these `edges`, and the number of vertices."""
+    """The bounds of blocks: 0; for each of these `edges` the vertex, a multiple of ``1 << bits``, whose list begins
+    nearest to it; and the number of vertices."""
     n = len(in_offsets) - 1
     below = np.searchsorted(in_offsets, edges, "right") - 1 >> bits << bits
     above = np.minimum(below + (1 << bits), n)
@@ -183,8 +184,8 @@ def with_narrow_blocks(bounds: Array, bits: int) -> Array:
     ``1 << bits``."""
     granules = -(-np.diff(bounds) >> bits)
     parts = -(-granules >> (BITS - bits))
-    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # its number in its block
-    before = np.repeat(granules, parts) * part // np.repeat(parts, parts)  # granules of the block
+    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # the number of a part within its block
+    before = np.repeat(granules, parts) * part // np.repeat(parts, parts)  # granules of the block before that part
     return np.append(np.repeat(bounds[:-1], parts) + (before << bits), bounds[-1])
 
 

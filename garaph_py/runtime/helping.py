@@ -21,8 +21,8 @@ def why_alone(
     """Why this many GPUs work without the CPU in a `call` that takes them, for the user; None if the CPU may help.
 
     It may in programs that do not push on a GPU, and in which few vertices are active in some iterations: these suit
-    the CPU. If all iterations pull all edges, it may if it saves more than it costs. With edges on disk, it may in
-    neither.
+    the CPU. If all iterations pull all edges, it may if it saves more than it costs. With edges on disk, it may only in
+    programs that neither pull all edges in each iteration nor can push on a GPU.
     """
     if waits_for_disk(bound, graph, options):  # the memory that helping would take holds edges instead
         return "the disk is the limit, so the CPU would not help"
