@@ -186,8 +186,8 @@ class Chain:
                 log[name] = row[name]
             return log
         if first == end:
-            name = self.launches.launcher.device.name
-            raise DeviceError(f"{name} has not run a kernel that was launched (push_few); {FALLBACK}")
+            name, queued = self.launches.launcher.device.name, int(row["queued"])
+            raise DeviceError(f"{name} has not run a kernel that was launched (push_few, queue {queued}); {FALLBACK}")
         log = np.zeros(end - first, layout)
         place = self.launches.arrays.address("supersteps") + first * log.itemsize
         self.launches.driver.memcpy_dtoh(log.view(np.uint8), place)
