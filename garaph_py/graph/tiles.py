@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import From, Kernel, prefetch
-from ..native.threads import ThreadPool
+from ..native.threads import ThreadPool, bounds_of
 from ..system.memory import enough_memory, on_own_pages
 
 Array = npt.NDArray[Any]
@@ -166,7 +166,7 @@ def even_places(n: int, m: int) -> Array:
     """The numbers of the edges at which the `m` edges of `n` vertices would be divided into blocks of equally many."""
     most = BLOCKS if n <= BLOCKS * FULL else -(-n // (TOGETHER * FULL)) * TOGETHER
     count = min(max(m // FEW_EDGES, 1), most)
-    return np.arange(1, count) * m // count
+    return bounds_of(m, count)[1:-1]
 
 
 def nearest_bounds(in_offsets: Array, edges: Array, bits: int) -> Array:

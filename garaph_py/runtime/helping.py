@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dispatch.policy import Policy
-from ..executor.gpu.memory_plan import can_push_rows, has_lists
+from ..executor.gpu.memory_plan import can_push_rows
 from ..executor.modes import COMPONENTS, GPU, PULL
 from ..graph import Graph
 from ..program import BoundProgram
 from ..program.columns import pushing_rows
 from .options import ANY, RunOptions, gpu_may_push, may_chain
-from .reckoning import Call, OnDevice
+from .reckoning import Call, OnDevice, gpu_can_push
 
 
 def why_alone(
@@ -32,8 +32,7 @@ def why_alone(
         return None
     if call.past.are_faster_alone(gpus):
         return "earlier runs were faster without the CPU"
-    pulls_all = bound.updates_all_vertices or options.mode == PULL
-    if not pulls_all or cpu_helps(call, there, options.policy, gpus):
+    if not pulls_all(bound, options) or cpu_helps(call, there, options.policy, gpus):
         return None
     return "the CPU's help would save less of the copies than it costs"
 
@@ -53,8 +52,12 @@ def why_cpu_alone(bound: BoundProgram, graph: Graph, options: RunOptions, pushes
 def waits_for_disk(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether edges are on disk, and each processor alone does every iteration well: it pulls all edges, or a GPU can
     push as the CPU can."""
-    pulls_all = bound.updates_all_vertices or options.mode == PULL
-    return graph.on_disk and (pulls_all or (gpu_may_push(bound, options) and has_lists(bound, graph)))
+    return graph.on_disk and (pulls_all(bound, options) or gpu_can_push(bound, graph, options))
+
+
+def pulls_all(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether every iteration pulls all edges."""
+    return bound.updates_all_vertices or options.mode == PULL
 
 
 def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
@@ -65,7 +68,7 @@ def gpu_pushes(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     ms on an H200 and 55 on both (docs/results/gpu.md, "CPU and GPU on one job").
     """
     chains = bound.is_relaxation and may_chain(options)
-    return (chains or bound.pushes_deltas) and has_lists(bound, graph) and gpu_may_push(bound, options)
+    return (chains or bound.pushes_deltas) and gpu_can_push(bound, graph, options)
 
 
 def why_one(graph: Graph, options: RunOptions) -> str | None:

@@ -15,7 +15,7 @@ from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..errors import ParameterError
 from ..executor.cpu.nearby import has_nearby_sources
-from ..executor.gpu.memory_plan import can_push_rows, has_lists
+from ..executor.gpu.memory_plan import can_push_rows
 from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
@@ -38,12 +38,11 @@ from .options import (
     RunOptions,
     cpu_chains,
     finds_components,
-    gpu_may_push,
     looks_at_each,
     pushes_deltas,
 )
 from .past import Past
-from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_seconds
+from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_can_push, gpu_seconds
 from .several import best_of_several, how_many
 
 LEAST_GPU_EDGES = 1 << 20
@@ -194,7 +193,7 @@ def plan(
     deltas = pushes and bound.pushes_deltas
     pass_bytes = out_bytes(bound, graph) if executor == CPU and pushes and may_reenter(bound, options) else 0
     is_tiled = options.mode == PULL_TILED
-    reads_lists = pushes or (executor == GPU and gpu_may_push(bound, options) and has_lists(bound, graph))
+    reads_lists = pushes or (executor == GPU and gpu_can_push(bound, graph, options))
     tiles = synchronous and bound.tiles and has_tiles(bound, graph, options, machine, executor)
     components, follows = finds_components(bound, options), follows_out(bound, options)
     memory = MemoryPlan(bound, graph, synchronous, reads_lists, is_tiled, components, deltas, follows)

@@ -305,13 +305,18 @@ class Verdict:
     rates: Rates
 
 
+def gpu_can_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
+    """Whether an iteration on a GPU may push, and there are lists along which it could."""
+    return gpu_may_push(bound, options) and has_lists(bound, graph)
+
+
 def call_of(
     bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past, reverses: bool = False
 ) -> Call:
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     kind = kind_of(bound, options)
     in_place = kind in (SEARCH_BOTH, UNION) and options.policy.zero_copy
-    pushes = has_lists(bound, graph) and gpu_may_push(bound, options)
+    pushes = gpu_can_push(bound, graph, options)
     chains = pushes and bound.is_relaxation and may_chain(options)
     return Call(
         kind, graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize, threads,

@@ -211,6 +211,19 @@ def test_a_search_over_edges_on_disk_takes_a_gpu_that_has_room_for_all(monkeypat
         assert chosen.executor == ("gpu" if is_on_gpu else "cpu"), (directed, room)
 
 
+def test_a_gpu_that_waits_for_the_disk_gets_no_help(monkeypatch, tmp_path):
+    gp.save(gp.rmat(8, directed=False), tmp_path / "g")
+    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(True))
+    for graph, why in (
+        (opened(tmp_path / "g", 1 << 20), "the disk is the limit"),
+        (gp.open(tmp_path / "g"), "the CPU's help would save less"),
+    ):
+        bound = bind(gp.apps.PageRank(weighted=False), graph)
+        chosen = executor_of(bound, graph, RunOptions(), Machine(8, lambda: True))
+        assert chosen.executor == "gpu"
+        assert chosen.why_alone.startswith(why)
+
+
 def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     """What other runs have left or measured must not decide which device answers."""
     facts = {

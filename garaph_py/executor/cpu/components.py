@@ -147,7 +147,7 @@ def make_link_edges(reader: Reader, once: bool = False) -> RecordKernel:
         first, start, stop = t.first_vertex, t.first_edge, t.last_edge
         linked = NOTHING
         for v in range(first - np.int64(start < stop and t.in_offsets[first] > start), t.last_vertex):
-            if t.samples == FIRST and start < stop:
+            if not once and t.samples == FIRST and start < stop:
                 look_ahead(edges, t, v)
             if once or t.samples or t.vertices[v >> 6] & bit_of(v):
                 begin, end = max(t.in_offsets[v], start), min(t.in_offsets[v + 1], stop)

@@ -187,7 +187,7 @@ class Chain:
             return log
         if first == end:
             name, queued = self.launches.launcher.device.name, int(row["queued"])
-            raise DeviceError(f"{name} has not run a kernel that was launched (push_few, queue {queued}); {FALLBACK}")
+            raise DeviceError(f"{name} has not run a kernel that was launched (push_few, {queued} queued); {FALLBACK}")
         log = np.zeros(end - first, layout)
         place = self.launches.arrays.address("supersteps") + first * log.itemsize
         self.launches.driver.memcpy_dtoh(log.view(np.uint8), place)
