@@ -152,8 +152,8 @@ def place_tiles_kernel(width: int) -> Kernel:
 
 
 def destination_bounds(in_offsets: Array) -> Array:
-    """The bounds of the blocks of destinations, from the offsets of the in-edges. They are multiples of the largest
-    granule of which every block but the last has at least `GRANULES`; if there is none, of 16 vertices."""
+    """The bounds of the blocks of destinations, from the offsets of the in-edges. They are multiples of a granule: the
+    largest with which every block but the last has at least `GRANULES` granules, or else 16 vertices."""
     even = even_places(len(in_offsets) - 1, int(in_offsets[-1]))
     for bits in range(MOST_GRANULE_BITS, LEAST_GRANULE_BITS - 1, -1):
         bounds = nearest_bounds(in_offsets, even, bits)
@@ -163,7 +163,8 @@ def destination_bounds(in_offsets: Array) -> Array:
 
 
 def even_places(n: int, m: int) -> Array:
-    """The numbers of the edges at which the `m` edges of `n` vertices would be divided into blocks of equally many."""
+    """Where the `m` edges of `n` vertices would be cut into blocks with equally many: the number of the first edge of
+    each block but the first."""
     most = BLOCKS if n <= BLOCKS * FULL else -(-n // (TOGETHER * FULL)) * TOGETHER
     count = min(max(m // FEW_EDGES, 1), most)
     return bounds_of(m, count)[1:-1]

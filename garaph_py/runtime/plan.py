@@ -274,7 +274,7 @@ def gpus_of(
     """
     if executor == CPU:
         if options.device == HYBRID and options.asked_gpus is not None:
-            allowed_gpus(options, machine)  # refuses more than there are
+            allowed_gpus(options, machine)  # only to refuse more than the machine has
         return (), None
     if options.asked_gpus is None and options.device == GPU:
         return (0,), None
