@@ -1,10 +1,11 @@
 """Is an iteration of a hybrid run, from disk, as fast as on the better processor? Prints a table of all iterations.
 
     python scripts/bench_hybrid_ssd.py GRAPH [--scale 24] [--budgets 1/2 1/4 1/8] [--gpu-share 1/8] [--seconds 180]
-        [--programs "PageRank float32" "PageRank float64" BFS SSSP]
+        [--programs "PageRank float32" "PageRank float64" BFS SSSP ConnectedComponents]
 
 GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. If there is none, an undirected, packed R-MAT
-graph of the given scale, with lengths from 1 to 255, is generated there first. Without lengths there is no SSSP.
+graph of the given scale, with lengths from 1 to 255, is generated there first. Without lengths there is no SSSP, and
+in a directed graph there are no components.
 
 Runs on the CPU, on the GPU and with ``device="hybrid"`` are made in turns, in this process, as often as the seconds
 allow, and at least seven times, of which the first, which compiles, does not count. Each turn begins with another
@@ -61,7 +62,11 @@ def programs(graph: gp.Graph) -> dict[str, tuple[VertexProgram, int | None]]:
         for dtype in (np.float32, np.float64)
     }
     found["BFS"] = gp.apps.BFS(source), None
-    return found | ({"SSSP": (gp.apps.SSSP(source), None)} if graph.edge_dtype is not None else {})
+    if graph.edge_dtype is not None:
+        found["SSSP"] = gp.apps.SSSP(source), None
+    if not graph.directed:
+        found["ConnectedComponents"] = gp.apps.ConnectedComponents(), None
+    return found
 
 
 def opened(path: Path, scale: int) -> gp.Graph:
