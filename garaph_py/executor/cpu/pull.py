@@ -29,6 +29,7 @@ from .launch import Launcher
 from .nearby import has_nearby_sources
 from .records import RecordKernel
 from .runs import Runs
+from .update import CONTEXT, make_tally, make_update, make_update_word
 from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 Array = npt.NDArray[Any]
@@ -36,11 +37,6 @@ Array = npt.NDArray[Any]
 STREAM = 256
 """Prefetch distance for sources that are read in order, in edges (1 KB). Not measured by itself."""
 
-CONTEXT = (
-    "n", "in_offsets", "degree_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
-    "next_frontier_blocks",
-)  # fmt: skip
-"""Arguments of every kernel that calls `apply`."""
 PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
 """Arguments of a kernel whose calls are partitions of a page."""
 PULLED = (*CONTEXT, *PARTITION, "accumulators", "nearby", "first_edge", "last_edge", "first_vertex", "last_vertex")
@@ -100,58 +96,6 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
     return gather_edges
 
 
-def make_update(f: Functions, filtered: bool = False):
-    """Apply, store and activate one vertex.
-
-    The function returns whether the vertex is active, whether it may change again, its out-degree, and its part of the
-    total. If `filtered`, it does not store an unchanged value, which is already in both arrays.
-    """
-    apply, activate, aggregate, count, done, identity = f.apply, f.activate, f.aggregate, f.count, f.done, f.identity
-    store, load_data = f.value.store, f.data.load
-
-    def update(t, v, acc, old):
-        vertex_data = load_data(t.vertex_data, v)
-        in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
-        out_edges = t.degree_offsets[v + 1] - t.degree_offsets[v]
-        new = apply(t.parameters, old, acc, t.total, v, count(t.n), in_degree, count(out_edges), vertex_data)
-        if not filtered:
-            store(t.next_values, v, new)
-        part = aggregate(t.parameters, new, old, v, count(t.n), in_degree, count(out_edges), vertex_data)
-        is_active = activate(t.parameters, new, old)
-        if filtered and is_active:
-            store(t.next_values, v, new)
-        return is_active, not done(t.parameters, identity(t.parameters), new), out_edges, part
-
-    return update
-
-
-def make_tally(f: Functions):
-    """Make the functions for a call's tally: vertices activated, their out-edges, how many of them may change again,
-    and the call's part of the total.
-
-    ``zero()`` is an empty tally, ``add(tally, update)`` adds what one update returned, and ``leave(t, edges, tally)``
-    writes the tally and the number of edges visited to the call's `counts` and `partial`.
-    """
-    add_total, no_total = f.add_total, f.no_total
-    store_partial = f.partial.store
-
-    def zero():
-        return NOTHING, NOTHING, NOTHING, no_total()
-
-    def add(tally, done):
-        active, active_edges, changeable, partial = tally
-        is_active, changes, out_edges, part = done
-        one = np.int64(is_active)  # no branch: which vertices are active is hard to predict
-        changeable += one & np.int64(changes)
-        return active + one, active_edges + one * out_edges, changeable, add_total(partial, part)
-
-    def leave(t, edges, tally):
-        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = edges, tally[0], tally[1], tally[2]
-        store_partial(t.partial, 0, tally[3])
-
-    return zero, add, leave
-
-
 def make_leave_sum(f: Functions):
     """Write the partial sum of a vertex if a bound of the partition cuts its edges; return whether one does."""
     store = f.accumulator.store
@@ -183,6 +127,7 @@ def make_pull_partition(f: Functions, reader: Reader, keeps_sums: bool = False):
     """Build ``pull(edges, t)``, which takes the arguments `PULLED`."""
     keep_sum = make_store_sum(f, keeps_sums)
     gather_edges, update, leave_sum = make_gather(f, reader, streams=True), make_update(f), make_leave_sum(f)
+    update_word = make_update_word(f)
     identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
     zero, add, leave = make_tally(f)
 
@@ -213,13 +158,19 @@ def make_pull_partition(f: Functions, reader: Reader, keeps_sums: bool = False):
                     store_sum(t.accumulators, v - u, acc)
                     visits += visited
                     begin = end
-                for v in range(u, u_end):
-                    acc, old = load_sum(t.accumulators, v - u), load(t.values, v)
-                    if not leave_sum(t, v, acc, t.in_offsets[v] < start, t.in_offsets[v + 1] > stop):
-                        keep_sum(t, v, acc)
-                        done = update(t, v, acc, old)
-                        tally = add(tally, done)
-                        word |= np.uint64(done[0]) << np.uint64(v & 63)
+                if chunk > 1 and t.in_offsets[u] >= start and t.in_offsets[u_end] <= stop:  # no bound cuts these lists
+                    if keeps_sums:
+                        for v in range(u, u_end):
+                            keep_sum(t, v, load_sum(t.accumulators, v - u))
+                    tally, word = update_word(t, tally, word, t.accumulators, u, u, u_end)
+                else:
+                    for v in range(u, u_end):
+                        acc, old = load_sum(t.accumulators, v - u), load(t.values, v)
+                        if not leave_sum(t, v, acc, t.in_offsets[v] < start, t.in_offsets[v + 1] > stop):
+                            keep_sum(t, v, acc)
+                            done = update(t, v, acc, old)
+                            tally = add(tally, done)
+                            word |= np.uint64(done[0]) << np.uint64(v & 63)
                 u = u_end
             insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
         leave(t, visits, tally)

@@ -14,8 +14,9 @@ import numpy as np
 from ...native import atomic_or
 from .edges import Reader
 from .functions import Functions
-from .pull import CONTEXT, PARTITION, make_gather, make_leave_sum, make_tally, make_update
+from .pull import PARTITION, make_gather, make_leave_sum
 from .records import RecordKernel
+from .update import CONTEXT, make_tally, make_update
 from .walk import NOTHING, bit_of, insert_word, keep, make_for_each_bit
 
 

@@ -25,8 +25,9 @@ from ..results import PageResult
 from ..state import State
 from .functions import Functions
 from .launch import Launcher
-from .pull import CONTEXT, STREAM, make_tally, make_update
+from .pull import STREAM
 from .records import RecordKernel
+from .update import CONTEXT, make_tally, make_update_word
 from .walk import NOTHING, insert_word
 
 Array = npt.NDArray[Any]
@@ -105,9 +106,9 @@ def make_pull_tile(f: Functions):
 
 
 def make_pull_tiled(f: Functions) -> RecordKernel:
-    identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
-    pull_tile, update = make_pull_tile(f), make_update(f)
-    zero, add, leave = make_tally(f)
+    identity, store_sum = f.identity, f.accumulator.store
+    pull_tile, update_word = make_pull_tile(f), make_update_word(f)
+    zero, _, leave = make_tally(f)
 
     def pull_tiled(t):
         """Update the destinations of one `block`, the vertices [first_vertex, last_vertex); `sums` has room for one
@@ -120,11 +121,8 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
             pull_tile(t, t.tile_starts[tile], t.tile_starts[tile + 1], source_block << BITS, first)
         tally = zero()
         for w in range(first >> 6, ((last - 1) >> 6) + 1):
-            flags = np.uint64(0)
-            for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
-                done = update(t, v, load_sum(t.sums, v), load(t.values, v))
-                tally = add(tally, done)
-                flags |= np.uint64(done[0]) << np.uint64(v & 63)
+            begin, end = max(first, w << 6), min(last, (w + 1) << 6)
+            tally, flags = update_word(t, tally, np.uint64(0), t.sums, NOTHING, begin, end)
             insert_word(t.next_frontier, t.next_frontier_blocks, w, flags)
         leave(t, t.in_offsets[last] - t.in_offsets[first], tally)
         return 0

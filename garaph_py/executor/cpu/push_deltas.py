@@ -30,9 +30,9 @@ from .edges import WHOLE_LISTS, Reader, source_of
 from .functions import Functions
 from .launch import Launcher
 from .out_edges import OutEdges
-from .pull import CONTEXT, make_tally, make_update
 from .records import RecordKernel
 from .runs import Runs
+from .update import CONTEXT, make_tally, make_update
 from .walk import LISTS, NOTHING, insert, insert_word, make_for_each, make_for_each_list
 
 Array = npt.NDArray[Any]

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..components import NO_VERTEX
 from .functions import Functions
-from .pull import make_tally
 from .records import RecordKernel
+from .update import make_tally
 from .walk import bit_of, insert_word
 
 VERTICES = (
