@@ -1,5 +1,6 @@
 // All kernels for one program, as one translation unit.
 #include "collect.cu"
+#include "end_pull.cu"
 #include "find_not_finite.cu"
 #include "mark_starts.cu"
 #include "pack.cu"

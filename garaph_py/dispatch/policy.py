@@ -308,7 +308,7 @@ class AutoPolicy(_Rules):
             return Decision(COMPONENTS, "each value is the sum over a connected component", seen.device)
         if seen.updates_all_vertices:
             decision = dense(seen, "every vertex is to be updated")
-            is_same = decision.mode == PULL and seen.device == CPU and seen.ratio is None  # in all iterations
+            is_same = decision.mode == PULL and seen.ratio is None  # in all iterations
             return decision._replace(ahead=Ahead(0, pulls=True, repeats=True)) if is_same else decision
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:

@@ -32,6 +32,13 @@ def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None,
     return bool(answer)
 
 
+def iterations_until(program: VertexProgram, totals: npt.NDArray[np.generic], vertices: int) -> int:
+    """After how many iterations with these `totals` the program has converged, or how many there are: it is not asked
+    about the last."""
+    count = len(totals)
+    return next((k for k in range(1, count) if has_converged(program, totals[k - 1 : k], vertices)), count)
+
+
 def readable(total: npt.NDArray[Any]) -> object:
     """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
     names = total.dtype.names

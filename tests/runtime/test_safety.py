@@ -102,7 +102,7 @@ def test_a_copy_that_finds_no_room_is_made_at_once(lost_after, copied_every, gra
             driver.refuses = before
 
     monkeypatch.setattr(DeviceState, "start_copy", start_when_full)
-    result = run_with(program, graph, device="gpu", sync=True)
+    result = run_with(program, graph, device="gpu", sync=True, mode="pull")
     np.testing.assert_array_equal(result.values, np.arange(LENGTH))
     assert "goes on from iteration 19" in result.stats.note
 

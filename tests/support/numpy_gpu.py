@@ -19,6 +19,7 @@ from garaph_py.executor.gpu.chain import Chain
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
 from garaph_py.executor.gpu.launch import UNTIL_DONE_NAMES, WITHOUT_TASK
+from garaph_py.executor.gpu.pulls_ahead import PullsAhead
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
@@ -30,6 +31,7 @@ from tests.support import (
     numpy_order,
     numpy_parents,
     numpy_partitions,
+    numpy_pulls,
     numpy_push,
     numpy_replicated,
     numpy_rows,
@@ -42,7 +44,13 @@ from tests.support.numpy_packed import sources_of
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS | numpy_deltas.KERNELS | numpy_lists.KERNELS
 OF_ARGUMENTS = numpy_searches.WITHOUT_TASK | numpy_answers.WITHOUT_TASK
-KERNELS |= numpy_partitions.KERNELS | numpy_replicated.KERNELS | numpy_parents.KERNELS | numpy_rows.KERNELS
+KERNELS |= (
+    numpy_pulls.KERNELS
+    | numpy_partitions.KERNELS
+    | numpy_replicated.KERNELS
+    | numpy_parents.KERNELS
+    | numpy_rows.KERNELS
+)
 
 
 class Hops(gp.VertexProgram):
@@ -163,6 +171,7 @@ class FakeDriver:
         self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
         self.sizes = dict[int, int]()  # bytes of each allocation by its address
         self.threads = 0  # of the last launch
+        self.pulls = 0  # that have ended
         self.Stream = self.Event = lambda *_: types.SimpleNamespace(
             synchronize=lambda: None,
             record=lambda stream=None: None,
@@ -254,7 +263,7 @@ def when_iterations_begin(monkeypatch, then):
 
         return begun
 
-    for made, name in (kernel.GpuExecutor, "ready"), (Chain, "__call__"):
+    for made, name in (kernel.GpuExecutor, "ready"), (Chain, "__call__"), (PullsAhead, "__call__"):
         monkeypatch.setattr(made, name, noted(getattr(made, name)))
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...native import clock
 from ...pages.source import PageEdges
-from ...program.converged import has_converged
+from ...program.converged import iterations_until
 from ...program.define import convert, define
 from ...program.dtypes import record_class
 from ...program.functions import partial_dtype
@@ -106,7 +106,8 @@ class PullFew:
         """Do several iterations along all `edges`, and make the last one's values the current ones."""
         most, first = min(most or MOST_ITERATIONS, MOST_ITERATIONS), state.values.copy()
         log, partials = self._run(edges, state, task, most)
-        steps = self._ends_after(partials, len(state.values))
+        bound = self._launch.bound
+        steps = iterations_until(bound.program, partials.astype(bound.total), len(state.values))
         if steps < len(log):
             state.values[:] = first
             log, partials = self._run(edges, state, task, steps)
@@ -132,9 +133,3 @@ class PullFew:
             partials=partials, most_steps=most,
         ).tolist()  # fmt: skip
         return log[:steps], partials[:steps]
-
-    def _ends_after(self, partials: Array, n: int) -> int:
-        """The number of iterations after which the program has converged, or of all: the loop asks after the last."""
-        bound, count = self._launch.bound, len(partials)
-        totals = partials.astype(bound.total)
-        return next((k for k in range(1, count) if has_converged(bound.program, totals[k - 1 : k], n)), count)

@@ -47,6 +47,7 @@ from .peers import Peers
 from .pinned import PageBuffers, Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
+from .pulls_ahead import PullsAhead
 from .push_cost import far_lists, push_cost
 from .push_from_lists import move_ahead
 from .pushes import push
@@ -274,6 +275,7 @@ class GpuExecutor(StepByParts):
                 self._kept.memory,
             )  # fmt: skip
             self._chain = Chain.of(self.launches, self.gather)
+            self._pulls = PullsAhead.of(bound, self.launches, self.gather, self._hub if self.shares_pages else None)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -309,7 +311,10 @@ class GpuExecutor(StepByParts):
         self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
         if decision.ahead is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
-                pages = self._chain(state, decision.mode, decision.ahead)
+                if decision.ahead.repeats:
+                    pages = self._pulls(state, decision.ahead.most)
+                else:
+                    pages = self._chain(state, decision.mode, decision.ahead)
         if not pages:
             return super().step(state, decision)
         state.has_sums = self._placed.keeps_sums
@@ -468,7 +473,18 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
             parts = "streams", "gather", "launcher", "state", "levels"
-            for name in (*parts, "_arrays", "_kept", "_hub", "placer", "_placed", "_tasks", "launches", "_chain"):
+            for name in (
+                *parts,
+                "_arrays",
+                "_kept",
+                "_hub",
+                "placer",
+                "_placed",
+                "_tasks",
+                "launches",
+                "_chain",
+                "_pulls",
+            ):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

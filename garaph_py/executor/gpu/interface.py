@@ -88,7 +88,7 @@ class Interface:
         lines = [*calls.declared_types(), *flags(bound), *(calls.wrap(name, result) for name, result in wanted.items())]
         if bound.is_relaxation and not bound.columns:
             lines.append(order_of(bound))
-        lines += [atomic_sum(bound), not_finite_bits(bound.value, "Value")]
+        lines += [atomic_sum(bound), not_finite_bits(bound.value, "Value"), as_total(bound.total)]
         self.wrappers = calls.wrappers
         if has_even_rows(bound):
             column = bound.columns[0]
@@ -251,6 +251,16 @@ def flags(bound: BoundProgram) -> list[str]:
         "HAS_PRIORITY": has_priority(bound),
     }
     return [f"constexpr bool {name} = {'true' if value else 'false'};" for name, value in known.items()]
+
+
+def as_total(total: DType | None) -> str:
+    """A C++ function that makes a total of a partial sum, whose numbers have 64 bits."""
+    fields = () if total is None else total.names or ()
+    numbers = (
+        ", ".join(f"({c_name(total[name])})partial.{c_field(name)}" for name in fields) if total is not None else ""
+    )
+    made = f"Total{{{numbers}}}" if fields else "(Total)partial"
+    return f"__device__ __forceinline__ Total as_total(Partial partial) {{ return {made}; }}"
 
 
 def float_fields(dtype: DType) -> list[str]:

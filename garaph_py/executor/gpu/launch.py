@@ -39,6 +39,7 @@ NAMES = (
     "gather_packed",
     "sum_hubs",
     "apply_vertices",
+    "end_pull",
     "report",
     "collect",
     "find_not_finite",

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.cuda
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 COMMON = {
+    "end_pull",
     "mark_starts",
     "rank_edges",
     "measure_runs",

@@ -1,0 +1,167 @@
+"""Several pulls that the host launches ahead: over a small graph, the GPU takes less time for a pull than the host.
+
+In a program that updates all vertices, every iteration does the same. The host launches the kernels of some iterations
+one after the other, and `end_pull` makes the total of each the one that the next reads. Only then does the host ask the
+program's `converged` about every total. If the run ends before the last of them, the GPU begins again with the first
+values, and does as many iterations as there should be.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...pages.layout import Page
+from ...program import BoundProgram
+from ...program.converged import iterations_until
+from ..decision import PageDecision
+from ..modes import GPU, PULL
+from ..results import PageResult, Supersteps
+from ..state import State
+from .buffers import Buffer
+from .gather import SEGMENTED, Gather
+from .launches import Launches
+from .reorder import HubEdges
+
+Array = npt.NDArray[Any]
+
+MOST_PULLS = 8
+"""Pulls that are launched together. The time that the host takes once for all of them, some 0.2 ms, is then small for
+each; and if the program converges, at most so many pulls are done in vain."""
+MOST_EDGES = 1 << 25
+"""Edges of the largest graph over which pulls are launched ahead: a pull takes the GPU some 0.3 ms."""
+
+
+@dataclass
+class PullsAhead:
+    """Does pulls of a program that updates all vertices. The device's context must be current.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    launches : Launches
+    gather : Gather
+    hub : HubEdges or None
+        Counts the edges that are gathered; None if these are in hub order already.
+    tallies : int
+        Address of the counts of `MOST_PULLS` + 1 pulls.
+    """
+
+    bound: BoundProgram
+    launches: Launches
+    gather: Gather
+    hub: HubEdges | None
+    tallies: int
+
+    @classmethod
+    def of(cls, bound: BoundProgram, launches: Launches, gather: Gather, hub: HubEdges | None) -> PullsAhead:
+        """Pulls with counts in the device's memory."""
+        nbytes = (1 + MOST_PULLS) * launches.launcher.layouts.tally.itemsize
+        return cls(bound, launches, gather, hub, launches.memory.allocate("pulls", nbytes))
+
+    def __call__(self, state: State, most: int | None) -> list[PageResult]:
+        """Do several pulls, at most so many, and make the last one's values and frontier the current ones.
+
+        Returns
+        -------
+        list of PageResult
+            One result, with all pulls; none if they cannot be launched ahead.
+        """
+        most, whole = min(most or MOST_PULLS, MOST_PULLS), self._whole(state)
+        if whole is None or most < 2:
+            return []
+        began, arrays, driver = time.perf_counter(), self.launches.arrays, self.launches.driver
+        self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
+        values, nbytes = arrays.address("values"), self._value_bytes
+        first = self.launches.memory.allocate("first values", nbytes, clear=False)
+        driver.memcpy_dtod(first, values, nbytes)
+        rows = self._run(state, whole, most)
+        count = self._count(rows)
+        if count < most:
+            driver.memcpy_dtod(values, first, nbytes)
+            rows = self._run(state, whole, count)
+        if count % 2:
+            arrays.swap("values", "next_values")
+        arrays.swap("frontier", "next_frontier")
+        if self.hub is not None:
+            self.hub.count(count * whole[0].edges)
+        return [self._result(rows, whole[0], time.perf_counter() - began)]
+
+    def _whole(self, state: State) -> tuple[Page, Buffer] | None:
+        """All pages as one, if this run may do pulls ahead, and all edges are on the device."""
+        pages, placed = self.launches.pages, self.launches.placed
+        is_usual = self.bound.updates_all_vertices and not self.bound.columns and "prepare" not in self.bound.arguments
+        if not (is_usual and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident):
+            return None
+        if (
+            sum(page.edges for page in pages) > MOST_EDGES
+            or self.launches.arrays.n * self.bound.value.itemsize > placed.room
+        ):
+            return None
+        return self.launches.streams.buffers.in_one_piece(pages)
+
+    @property
+    def _value_bytes(self) -> int:
+        """Bytes of the values of all vertices."""
+        return self.launches.arrays.n * self.bound.value.itemsize
+
+    def _run(self, state: State, whole: tuple[Page, Buffer], count: int) -> Array:
+        """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts.
+
+        The row before the first has the time at which that began.
+        """
+        launcher, driver, stream = self.launches.launcher, self.launches.driver, self.launches.streams.compute[0]
+        rows = np.zeros(1 + count, launcher.layouts.tally)
+        driver.memcpy_htod(self.tallies, rows.view(np.uint8))
+        assert state.total is not None
+        driver.memcpy_htod(self.launches.arrays.address("total"), state.total.view(np.uint8))
+        task = self.launches.tasks.of(*whole)
+        tasks = np.frombuffer(bytearray(2 * task.tobytes()), task.dtype)  # as `copy_of`
+        context, page = tasks["context"], tasks["page"]
+        context["values"][1], context["next_values"][1] = context["next_values"][0], context["values"][0]
+        blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, self.tallies
+        launcher.on_few("end_pull", 1, 1, stream, tasks[:1])
+        page["blocks"][0] = blocks
+        for k in range(count):
+            task = tasks[k % 2 : k % 2 + 1]
+            page["tally"][k % 2] = self.tallies + (k + 1) * rows.itemsize
+            self.gather.launch(whole[0], task, stream)
+            launcher.on_few("end_pull", 1, 1, stream, task)
+        driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
+        return rows
+
+    def _count(self, rows: Array) -> int:
+        """After how many of the pulls in `rows` the run ends, or all: the caller asks after the last of these."""
+        totals = rows["partial"][1:].astype(self.bound.total)
+        goes_on = (rows["active"][1:] > 0) & finite(totals)
+        last = len(totals) if goes_on.all() else int(goes_on.argmin()) + 1
+        return iterations_until(self.bound.program, totals[:last], self.launches.arrays.n)
+
+    def _result(self, rows: Array, whole: Page, seconds: float) -> PageResult:
+        """The result of the pulls in `rows`, which took so many seconds in all."""
+        last, pulled = rows[-1], np.ones(len(rows) - 1, np.bool_)
+        how = PageDecision(PULL, GPU, self.launches.streams.way_of(whole, 0))
+        active, active_edges = (rows[name][1:].astype(np.int64) for name in ("active", "active_edges"))
+        on_gpu = np.diff(rows["since"].astype(np.int64)) / 1e9
+        each = on_gpu + max(seconds - on_gpu.sum(), 0.0) / len(on_gpu)  # the host's time is that of all alike
+        each[-1] = 0.0
+        counts = int(last["active"]), int(last["active_edges"]), int(last["active"])
+        result = PageResult(whole.edges, *counts, rows["partial"][-1:].copy())
+        followed = np.full(len(pulled), whole.edges, np.int64)
+        result.how, result.from_device = how, rows.nbytes
+        result.supersteps = (
+            Supersteps(active, active_edges, each, followed, pulled, how, how) if len(pulled) > 1 else None
+        )
+        return result
+
+
+def finite(totals: Array) -> Array:
+    """Which of `totals` have only finite numbers."""
+    names = totals.dtype.names
+    columns = [totals[name] for name in names] if names else [totals]
+    found: Array = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return found
