@@ -97,10 +97,7 @@ class PullsAhead:
         is_usual = self.bound.updates_all_vertices and not self.bound.columns and "prepare" not in self.bound.arguments
         if not (is_usual and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident):
             return None
-        if (
-            sum(page.edges for page in pages) > MOST_EDGES
-            or self.launches.arrays.n * self.bound.value.itemsize > placed.room
-        ):
+        if sum(page.edges for page in pages) > MOST_EDGES or self._value_bytes > placed.room:
             return None
         return self.launches.streams.buffers.in_one_piece(pages)
 
