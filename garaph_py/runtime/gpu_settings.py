@@ -10,7 +10,8 @@ from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.settings import GIVEN, ListPush, Settings
 from ..executor.modes import GPU
 from ..program import BoundProgram
-from .options import ANY, HYBRID, RunOptions, finds_components, gpu_may_push, may_chain
+from .options import ANY, HYBRID, RunOptions, finds_components, gpu_may_push
+from .watching import looks_at_states
 
 
 def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executor: str) -> Settings:
@@ -35,7 +36,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),
-        chains=may_chain(options),
+        chains=not looks_at_states(options),
         pushes_if_cheaper=executor != HYBRID and options.engine == ANY,  # a policy of a user may pull all the same
         lists=lists_of(bound, options),
         fetch=options.fetch or executor != GPU,

@@ -11,8 +11,9 @@ from ..executor.modes import COMPONENTS, GPU, PULL
 from ..graph import Graph
 from ..program import BoundProgram
 from ..program.columns import pushing_rows
-from .options import ANY, RunOptions, gpu_may_push, may_chain
+from .options import ANY, RunOptions, gpu_may_push
 from .reckoning import Call, OnDevice, gpu_can_push
+from .watching import may_chain
 
 
 def why_alone(

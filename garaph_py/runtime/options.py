@@ -443,21 +443,6 @@ def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
     return may and PUSH in options.policy.modes and options.mode == ANY
 
 
-def may_chain(options: RunOptions) -> bool:
-    """Whether a processor may do several supersteps at once: the host need not see the state in between."""
-    return options.iterations is None and options.check != FINITE and options.checkpoint is None
-
-
-def cpu_chains(options: RunOptions) -> bool:
-    """Whether one compiled call of the CPU may do several supersteps: nobody asks for the times of each either."""
-    return options.iterations is None and not looks_at_each(options)
-
-
-def looks_at_each(options: RunOptions) -> bool:
-    """Whether an option needs the values after each iteration, or the time of each."""
-    return options.check == FINITE or any((options.checkpoint, options.trace, options.report))
-
-
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     """Refuse a `gather` that does not work with the program's sums or the graph's edges."""
     if options.gather == REPLICATED and not can_replicate(bound):

@@ -31,19 +31,11 @@ from .gpu_settings import settings_of
 from .gpus import numbers_of
 from .helping import gpu_pushes, why_alone, why_cpu_alone, why_one, why_only_pulls
 from .machine import Machine
-from .options import (
-    ANY,
-    CPU_MODES,
-    HYBRID,
-    RunOptions,
-    cpu_chains,
-    finds_components,
-    looks_at_each,
-    pushes_deltas,
-)
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, pushes_deltas
 from .past import Past
 from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_can_push, gpu_seconds
 from .several import best_of_several, how_many
+from .watching import cpu_chains, looks_at_each
 
 LEAST_GPU_EDGES = 1 << 20
 """Stored edges of a graph below which ``device="auto"`` is the CPU, and nothing is reckoned. One thread gathers so many

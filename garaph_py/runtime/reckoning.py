@@ -21,8 +21,9 @@ from ..graph import Graph
 from ..pages.memory import bytes_on_disk
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
-from .options import RunOptions, finds_components, gpu_may_push, may_chain
+from .options import RunOptions, finds_components, gpu_may_push
 from .past import ON_CPU, Past
+from .watching import may_chain
 
 ALL, FRONTIER, SEARCH, SEARCH_BOTH, UNION = "all", "frontier", "search", "search_both", "union"
 """Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow

@@ -23,7 +23,8 @@ import numpy as np
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..runtime.options import HYBRID, cpu_chains
+from ..runtime.options import HYBRID
+from ..runtime.watching import cpu_chains
 from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand, demand_of, of_push, supersteps
 from .executor import capabilities_of, engine_costs
 from .fitting import Array, fit

@@ -16,8 +16,9 @@ from ..executor.modes import CPU, GPU, PULL, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from ..runtime.cores import cores_beside_gpu
-from ..runtime.options import ANY, HYBRID, RunOptions, cpu_chains
+from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
+from ..runtime.watching import cpu_chains
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedStep
 from .hybrid import SimulatedHybrid
 from .machine import Machine

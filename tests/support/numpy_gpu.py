@@ -263,7 +263,7 @@ def when_iterations_begin(monkeypatch, then):
 
         return begun
 
-    for made, name in (kernel.GpuExecutor, "ready"), (Chain, "__call__"), (PullsAhead, "__call__"):
+    for made, name in (kernel.GpuExecutor, "ready"), (Chain, "__call__"), (PullsAhead, "_run"):
         monkeypatch.setattr(made, name, noted(getattr(made, name)))
 
 

@@ -309,12 +309,12 @@ class GpuExecutor(StepByParts):
         pages: list[PageResult] = []
         self._placed.choose_way(decision)
         self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
-        if decision.ahead is not None and self.settings.chains and self.spans is None:
+        if (ahead := decision.ahead) is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
-                if decision.ahead.repeats:
-                    pages = self._pulls(state, decision.ahead.most)
-                else:
-                    pages = self._chain(state, decision.mode, decision.ahead)
+                if ahead.repeats:
+                    pages = self._pulls(state, ahead.most)
+                elif ahead.most is None:  # it cannot tell beforehand how many supersteps it will do
+                    pages = self._chain(state, decision.mode, ahead)
         if not pages:
             return super().step(state, decision)
         state.has_sums = self._placed.keeps_sums

@@ -29,11 +29,12 @@ from .reorder import HubEdges
 
 Array = npt.NDArray[Any]
 
-MOST_PULLS = 8
+MOST_PULLS, LEAST_PULLS = 8, 4
 """Pulls that are launched together. The time that the host takes once for all of them, some 0.2 ms, is then small for
-each; and if the program converges, at most so many pulls are done in vain."""
-MOST_EDGES = 1 << 25
-"""Edges of the largest graph over which pulls are launched ahead: a pull takes the GPU some 0.3 ms."""
+each (docs/results/gpu.md, "Pulls launched ahead")."""
+MOST_EDGES = 1 << 28
+"""Edges that they gather together at most: if the program converges, so many are gathered
+in vain, in some 2 ms. If there is not room for `LEAST_PULLS`, the host launches one at a time."""
 
 
 @dataclass
@@ -71,8 +72,9 @@ class PullsAhead:
         list of PageResult
             One result, with all pulls; none if they cannot be launched ahead.
         """
-        most, whole = min(most or MOST_PULLS, MOST_PULLS), self._whole(state)
-        if whole is None or most < 2:
+        edges = max(sum(page.edges for page in self.launches.pages), 1)
+        most, whole = min(most or MOST_PULLS, MOST_PULLS, MOST_EDGES // edges), self._whole(state)
+        if whole is None or most < 2 or edges * LEAST_PULLS > MOST_EDGES:
             return []
         began, arrays, driver = time.perf_counter(), self.launches.arrays, self.launches.driver
         self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
@@ -97,9 +99,7 @@ class PullsAhead:
         is_usual = self.bound.updates_all_vertices and not self.bound.columns and "prepare" not in self.bound.arguments
         if not (is_usual and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident):
             return None
-        if sum(page.edges for page in pages) > MOST_EDGES or self._value_bytes > placed.room:
-            return None
-        return self.launches.streams.buffers.in_one_piece(pages)
+        return self.launches.streams.buffers.in_one_piece(pages) if self._value_bytes <= placed.room else None
 
     @property
     def _value_bytes(self) -> int:

@@ -272,7 +272,7 @@ def test_if_the_gpu_fails_the_cpu_gets_the_parameter(device_for, graph_of, monke
     graph = graph_of(GRAPH)
     driver = device_for(PlainBlend(WEIGHTS), graph)
     first = run_on_gpu(PlainBlend(WEIGHTS), graph)
-    fail_in_iteration(monkeypatch, driver, 2, 5)
+    fail_in_iteration(monkeypatch, driver, 1, 15)
     second = run_on_gpu(PlainBlend(first), graph)
     assert second.stats.device == "cpu"
     expected = on_cpu(PlainBlend(on_cpu(PlainBlend(WEIGHTS), graph).values), graph)

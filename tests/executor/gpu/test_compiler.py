@@ -75,8 +75,8 @@ def expected_kernels(name):
     return COMMON | REPLICATED | own | (UNTIL_DONE | PARENTS if name == "BFS" else set())
 
 
-TOTALS = {"initialize", "apply_vertices", "gather_replicated"}
-"""Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type."""
+TOTALS = {"initialize", "apply_vertices", "gather_replicated", "end_pull"}
+"""Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type, or make a total of it."""
 
 
 def exact():

@@ -63,6 +63,7 @@ def test_a_run_is_like_one_whose_pulls_are_launched_one_by_one(device_for, graph
     assert found.stats.converged == expected.stats.converged
     assert totals[:count] == wanted[:count]  # either may ask again after pulls that were taken back
     assert all(row.seconds >= 0 for row in found.stats.iterations)
+    assert ("end_pull" in {name for name, _ in driver.launched}) == (count > 1 or limit is None)
     assert held_after(driver, graph) == 0
 
 
@@ -80,17 +81,24 @@ def test_one_launch_after_the_other(device_for, graph):
         assert names.count("end_pull") == launches + -(-launches // MOST_PULLS)  # and one before each series
 
 
+def test_a_larger_graph_has_fewer_pulls_at_once(device_for, graph, monkeypatch):
+    monkeypatch.setattr(pulls_ahead, "MOST_EDGES", 5 * graph.m)
+    driver = device_for(Counted(), graph)
+    both(Counted(), graph, iterations=11)
+    assert [name for name, _ in driver.launched].count("end_pull") == 6 + 6  # 5 and 5, and one before; then one
+
+
 @pytest.mark.parametrize("why", ["large", "no room", "observed", "one iteration", "packed"])
 def test_what_is_launched_one_by_one(device_for, graph, monkeypatch, why):
     program = Counted()
     driver = device_for(program, graph)
     how = {"iterations": 5}
     if why == "large":
-        monkeypatch.setattr(pulls_ahead, "MOST_EDGES", graph.m - 1)
+        monkeypatch.setattr(pulls_ahead, "MOST_EDGES", 4 * graph.m - 1)
     elif why == "no room":
         monkeypatch.setattr("garaph_py.executor.gpu.placed.Placement.room", property(lambda self: 8 * graph.n - 1))
     elif why == "observed":
-        monkeypatch.setattr("garaph_py.runtime.gpu_settings.may_chain", lambda options: False)
+        how["check"] = "finite"
     elif why == "one iteration":
         how["iterations"] = 1
     else:
