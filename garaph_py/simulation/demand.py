@@ -18,10 +18,11 @@ from ..graph.shape import Shape
 from ..pages.layout import Page
 from .workload import Activity, Workload
 
-CHAIN, PULL_ACTIVE, PUSH_FEW = "chain", "pull-active", "push-few"
+CHAIN, PULL_ACTIVE, PUSH_FEW, PULL_AHEAD = "chain", "pull-active", "push-few", "pull-ahead"
 """Beside the directions, ways that have costs of their own: a superstep of several in one call (executor/cpu/chain.py,
-executor/gpu/chain.py), a pull of the CPU from active vertices only (executor/cpu/pull_active.py), and a superstep of
-several in one kernel of the GPU, over a small frontier (kernels/push_few.cu)."""
+executor/gpu/chain.py), a pull of the CPU from active vertices only (executor/cpu/pull_active.py), a superstep of
+several in one kernel of the GPU, over a small frontier (kernels/push_few.cu), and a pull of the GPU that was launched
+together with others (executor/gpu/pulls_ahead.py)."""
 
 
 @dataclass(frozen=True)

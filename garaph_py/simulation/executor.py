@@ -12,13 +12,24 @@ from ..errors import ParameterError
 from ..events import PageGroup
 from ..executor.decision import Decision, Sharing
 from ..executor.gpu.parts import Part
-from ..executor.gpu.residency import too_little
+from ..executor.gpu.pulls_ahead import at_once
+from ..executor.gpu.residency import Residency, too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
-from .demand import CHAIN, PULL_ACTIVE, Demand, demand_of, expected_pages, of_gpu_search, of_push, supersteps
+from .demand import (
+    CHAIN,
+    PULL_ACTIVE,
+    PULL_AHEAD,
+    Demand,
+    demand_of,
+    expected_pages,
+    of_gpu_search,
+    of_push,
+    supersteps,
+)
 from .gpu import BufferModel
 from .gpu_pushes import GPU_PUSHES, can_push, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
@@ -260,9 +271,14 @@ class SimulatedGpu:
         One call may do several supersteps.
     part : Part or None
         Its part of the `Workload.offsets`, if there are several GPUs.
+    ahead : bool
+        Several pulls may be launched at once.
     """
 
-    def __init__(self, cpu: SimulatedCpu, room: int | None, chains: bool = False, part: Part | None = None) -> None:
+    def __init__(
+        self, cpu: SimulatedCpu, room: int | None, chains: bool = False, part: Part | None = None, ahead: bool = False
+    ) -> None:  # fmt: skip
+        self._ahead = ahead
         self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
         workload, machine = self.workload, self.machine
         assert machine.gpu_memory is not None
@@ -300,6 +316,8 @@ class SimulatedGpu:
         activity = activities[0]
         if decision.mode == PUSH:
             return self.push(activities, decision)
+        if decision.mode == PULL and (count := self._at_once(decision, len(activities))):
+            return [self.pull_ahead() for _ in range(count)]
         if decision.mode == PULL:
             return [self.pull_alone(activity, decision.order)]
         pages = expected_pages(self.pages, activity.active_edges)
@@ -310,6 +328,18 @@ class SimulatedGpu:
             done, edges=activity.active_edges + done.edges, skipped=len(skipped),
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
         )]  # fmt: skip
+
+    def _at_once(self, decision: Decision, most: int) -> int:
+        """How many pulls are launched at once, at most `most`: 0 while edges are still copied, and without costs."""
+        known = self.machine.has_costs(GPU, self.workload.traits.name, PULL_AHEAD)
+        may = self._ahead and known and not self._prefetched
+        return pulls_ahead(self.workload, self.residency, decision, most) if may else 0
+
+    def pull_ahead(self) -> SimulatedStep:
+        """One of several pulls that were launched at once."""
+        work, edges = self.machine.work_of(GPU, self.workload.traits.name, PULL_AHEAD), self.workload.edges
+        seconds = work.iteration + work.seconds(edges, self._vertices, self.workload.vertex_data)
+        return SimulatedStep(edges, seconds, dict.fromkeys(self.pages, GPU))
 
     def pull_alone(self, activity: Activity, order: Sequence[int] | None = None) -> SimulatedStep:
         """Pull over all pages, with no help from a CPU."""
@@ -416,6 +446,13 @@ class SimulatedGpu:
         buffered = take_buffered(self._free, set(pages)) if self._keeps else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         return PageQueue.of(pages, buffered, resident, self.workload.split)
+
+
+def pulls_ahead(workload: Workload, residency: Residency, decision: Decision, most: int | None) -> int:
+    """How many pulls a GPU with these pages does at once after a decision, at most `most`; 0 if one by one."""
+    repeats = decision.ahead is not None and decision.ahead.repeats
+    may = repeats and workload.traits.synchronous and not residency.elsewhere
+    return at_once(workload.edges, most) if may else 0
 
 
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:

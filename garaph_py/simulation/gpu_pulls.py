@@ -14,6 +14,7 @@ from ..events import Iteration
 from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, GPU, NOTIFY_PULL, PULL, PUSH
 from .fitting import fit, iterations, pop_unit_cost, sizes, unit_columns
+from .gpu_ahead import ahead, ahead_costs
 from .machine import Link, Machine, UnitCost, WorkCost, doublings
 from .recorded import Record, RecordedRun, is_first, room_of
 from .simulate import simulate
@@ -55,13 +56,12 @@ def is_streaming(run: RecordedRun, row: Record) -> bool:
 
 
 def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The GPU's time per edge, for each program."""
+    """The GPU's time per edge, for each program, and what pulls cost that are launched together."""
+    yield from ahead_costs(runs)
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
         recorded = [run.edge_seconds for run in own if run.edge_seconds is not None]
-        resident = [
-            (run, row) for run, row in iterations(own, GPU) if row["mode"] == PULL and not is_streaming(run, row)
-        ]
+        resident = resident_pulls(one_by_one(own)) or resident_pulls(iterations(own, GPU))
         if recorded:
             edge = UnitCost(float(np.median(recorded)))
         elif resident:
@@ -74,6 +74,19 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         yield WorkCost(GPU, program, PULL, edge, measured=sizes(own))
 
 
+def resident_pulls(found: Iterable[tuple[RecordedRun, Record]]) -> list[tuple[RecordedRun, Record]]:
+    """Those of some iterations that pull, and copy no edges."""
+    return [(run, row) for run, row in found if row["mode"] == PULL and not is_streaming(run, row)]
+
+
+def one_by_one(runs: Iterable[RecordedRun]) -> Iterator[tuple[RecordedRun, Record]]:
+    """The iterations of `runs` on the GPU, but for pulls that were launched together."""
+    for run in runs:
+        for row, is_ahead in zip(run.rows, ahead(run), strict=True):
+            if row["device"] == GPU and not is_ahead:
+                yield run, row
+
+
 def with_pulls(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with what pulls take beside their edges, as fitted to `runs` on a GPU alone."""
     machine = with_unpinned(with_launches(with_overheads(machine, runs), runs), runs)
@@ -83,11 +96,12 @@ def with_pulls(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 def pairs(
     machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, Iteration]]:
-    """The iterations that are in `mode` on `device` both in one of `runs`, as measured, and in its simulation."""
+    """The iterations that are in `mode` on `device` both in one of `runs`, as measured, and in its simulation; without
+    pulls that were launched together."""
     for run in runs:
         simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
-        for row, again in zip(run.rows, simulated, strict=True):
-            if row["device"] == device == again.device and row["mode"] == again.mode == mode:
+        for row, again, is_ahead in zip(run.rows, simulated, ahead(run), strict=True):
+            if not is_ahead and row["device"] == device == again.device and row["mode"] == again.mode == mode:
                 yield run, row, again
 
 

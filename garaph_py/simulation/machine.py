@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
-from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand
+from .demand import CHAIN, PULL_ACTIVE, PULL_AHEAD, PUSH_FEW, Demand
 
 HINT = '"Simulation" in the documentation describes the format'
 """End of the error message for a missing file."""
@@ -34,7 +34,7 @@ WORK_KEYS = (
 UNPINNED_SHARE = 0.15
 """Share of `Link.to_device` that copies reach from memory that is not pinned, if that was not measured: 16 MiB in 2 ms,
 and 55 GB/s, on a host with an H200 (`executor.gpu.staging`)."""
-MODES = (PULL, PULL_ACTIVE, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED, COMPONENTS)
+MODES = (PULL, PULL_ACTIVE, PULL_AHEAD, NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW, PULL_TILED, COMPONENTS)
 AMOUNTS = (
     "near", "fetched", "notified", "turn", "irregular", "active", "activated", "mixed", "alone", "graph", "waited",
     "first", "call",

@@ -18,7 +18,7 @@ from ..pages.layout import Page
 from ..runtime.cores import cores_beside_gpu
 from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
-from ..runtime.watching import cpu_chains
+from ..runtime.watching import cpu_chains, looks_at_each
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedStep
 from .hybrid import SimulatedHybrid
 from .machine import Machine
@@ -188,7 +188,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
     cpu = SimulatedCpu(workload, machine, cores, options.policy, beside_gpu=device == HYBRID)
     check_gpu(device, machine)
-    gpu = SimulatedGpu(cpu, room, cpu_chains(options))
+    gpu = SimulatedGpu(cpu, room, cpu_chains(options), ahead=not looks_at_each(options))
     if device == GPU:
         return gpu
     traits = workload.traits

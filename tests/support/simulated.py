@@ -51,13 +51,15 @@ def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, page_edges=256
     return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 8.0, page_edges=page_edges, **more)
 
 
-def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
+def recorded(
+    scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN, engine: str = "auto"
+) -> RecordedRun:  # fmt: skip
     """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
     n, m = 1 << scale, 256 << scale
     shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
     activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
     work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
-    options, room = how(device), None if device == CPU else int(share * m * 4)
+    options, room = how(device, engine), None if device == CPU else int(share * m * 4)
     rows = [row._asdict() for row in simulate(work, machine, options, room).iterations]
     return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 

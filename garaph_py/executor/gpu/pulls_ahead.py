@@ -72,9 +72,9 @@ class PullsAhead:
         list of PageResult
             One result, with all pulls; none if they cannot be launched ahead.
         """
-        edges = max(sum(page.edges for page in self.launches.pages), 1)
-        most, whole = min(most or MOST_PULLS, MOST_PULLS, MOST_EDGES // edges), self._whole(state)
-        if whole is None or most < 2 or edges * LEAST_PULLS > MOST_EDGES:
+        most = at_once(sum(page.edges for page in self.launches.pages), most)
+        whole = self._whole(state) if most else None
+        if whole is None:
             return []
         began, arrays, driver = time.perf_counter(), self.launches.arrays, self.launches.driver
         self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
@@ -154,6 +154,14 @@ class PullsAhead:
             Supersteps(active, active_edges, each, followed, pulled, how, how) if len(pulled) > 1 else None
         )
         return result
+
+
+def at_once(edges: int, most: int | None) -> int:
+    """How many pulls along so many edges are launched together, at most `most`; 0 if they are launched one by one."""
+    if edges * LEAST_PULLS > MOST_EDGES:
+        return 0
+    count = min(most or MOST_PULLS, MOST_PULLS, MOST_EDGES // max(edges, 1))
+    return count if count > 1 else 0
 
 
 def finite(totals: Array) -> Array:
