@@ -1,5 +1,5 @@
-// Ends a pull that the host has launched ahead of others: its total becomes the one that the next pull reads, and the
-// time is noted. If `blocks` is 0, there is no pull before it, and only the time is noted.
+// Ends one of several pulls that the host has launched together: makes the pull's total the one that the next pull
+// reads, and notes the time. If `blocks` is 0, no pull has run yet, and the kernel only notes when the first one begins.
 //   tally   the counts of the pull
 // Launch: one thread. Shared memory: none.
 #include "chosen.cuh"

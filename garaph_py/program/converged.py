@@ -33,8 +33,8 @@ def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None,
 
 
 def iterations_until(program: VertexProgram, totals: npt.NDArray[np.generic], vertices: int) -> int:
-    """After how many iterations with these `totals` the program has converged, or how many there are: it is not asked
-    about the last."""
+    """The number of iterations after which the program has converged, by their `totals`; all of them if it has not
+    before the last. The caller asks about the last."""
     count = len(totals)
     return next((k for k in range(1, count) if has_converged(program, totals[k - 1 : k], vertices)), count)
 

@@ -6,12 +6,13 @@ from .options import FINITE, RunOptions
 
 
 def may_chain(options: RunOptions) -> bool:
-    """Whether a processor may do several supersteps at once: the host need not see the state in between."""
+    """Whether a processor may do a chain of supersteps: there is no limit of iterations, and nobody needs the values of
+    each."""
     return options.iterations is None and not looks_at_states(options)
 
 
 def cpu_chains(options: RunOptions) -> bool:
-    """Whether one compiled call of the CPU may do several supersteps: nobody asks for the times of each either."""
+    """As `may_chain`, for compiled calls of the CPU: in addition, no option needs the time of each superstep."""
     return options.iterations is None and not looks_at_each(options)
 
 

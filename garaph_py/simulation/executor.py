@@ -272,7 +272,7 @@ class SimulatedGpu:
     part : Part or None
         Its part of the `Workload.offsets`, if there are several GPUs.
     ahead : bool
-        Several pulls may be launched at once.
+        The host may launch several pulls together.
     """
 
     def __init__(
@@ -330,7 +330,8 @@ class SimulatedGpu:
         )]  # fmt: skip
 
     def _at_once(self, decision: Decision, most: int) -> int:
-        """How many pulls are launched at once, at most `most`: 0 while edges are still copied, and without costs."""
+        """How many pulls are launched together, at most `most`; 0 if edges are still to be copied, or if the machine has
+        no costs for such pulls."""
         known = self.machine.has_costs(GPU, self.workload.traits.name, PULL_AHEAD)
         may = self._ahead and known and not self._prefetched
         return pulls_ahead(self.workload, self.residency, decision, most) if may else 0

@@ -18,10 +18,10 @@ from .simulate import observe, scheduler_of
 
 
 def ahead(run: RecordedRun) -> list[bool]:
-    """For each iteration of a run whether it was a pull that was launched together with others.
+    """For each iteration of a run: whether it was a pull that was launched together with others.
 
-    The policy decides again, because records do not say what its decisions allowed. The first iteration was not, if
-    edges were copied.
+    Records do not say whether a decision allowed this, so the policy decides again. An iteration that copied edges was
+    launched by itself.
     """
     workload, options, rows = run.workload, run.options, run.rows
     found = [False] * len(rows)
@@ -41,7 +41,7 @@ def ahead(run: RecordedRun) -> list[bool]:
 
 
 def ahead_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """What pulls cost that were launched together, for each program that has some."""
+    """The costs of pulls that were launched together, for each program that has such pulls."""
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
         pulls = list[tuple[RecordedRun, Record]]()

@@ -56,7 +56,7 @@ def is_streaming(run: RecordedRun, row: Record) -> bool:
 
 
 def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The GPU's time per edge, for each program, and what pulls cost that are launched together."""
+    """The GPU's time per edge, for each program, and the costs of pulls that are launched together."""
     yield from ahead_costs(runs)
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
@@ -75,7 +75,7 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
 
 
 def resident_pulls(found: Iterable[tuple[RecordedRun, Record]]) -> list[tuple[RecordedRun, Record]]:
-    """Those of some iterations that pull, and copy no edges."""
+    """Those of the iterations `found` that pull and copy no edges."""
     return [(run, row) for run, row in found if row["mode"] == PULL and not is_streaming(run, row)]
 
 
@@ -96,8 +96,8 @@ def with_pulls(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 def pairs(
     machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, Iteration]]:
-    """The iterations that are in `mode` on `device` both in one of `runs`, as measured, and in its simulation; without
-    pulls that were launched together."""
+    """The iterations in `mode` on `device` both as recorded in `runs` and as simulated, without pulls that were
+    launched together."""
     for run in runs:
         simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
         for row, again, is_ahead in zip(run.rows, simulated, ahead(run), strict=True):

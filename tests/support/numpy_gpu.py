@@ -171,7 +171,7 @@ class FakeDriver:
         self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
         self.sizes = dict[int, int]()  # bytes of each allocation by its address
         self.threads = 0  # of the last launch
-        self.pulls = 0  # that have ended
+        self.pulls = 0  # calls of `end_pull`
         self.Stream = self.Event = lambda *_: types.SimpleNamespace(
             synchronize=lambda: None,
             record=lambda stream=None: None,

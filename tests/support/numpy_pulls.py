@@ -1,4 +1,4 @@
-"""The kernel on the GPU of `numpy_gpu` that ends a pull which was launched ahead of others."""
+"""The kernel `end_pull` on the GPU of `numpy_gpu`: it ends one of several pulls that were launched together."""
 
 from tests.support.numpy_push import tally_of
 

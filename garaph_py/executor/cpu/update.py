@@ -1,4 +1,4 @@
-"""Applies vertices: stores their new values, and counts what they change.
+"""Applies vertices: stores their new values, and counts the vertices that become active.
 
 The kernels that pull, and others that apply vertices, share these functions.
 """
@@ -46,7 +46,7 @@ def make_update(f: Functions, filtered: bool = False):
 
 
 def counted(active, active_edges, changeable, done):
-    """The counts of a tally, with what one update returned."""
+    """The three counts of a tally, after adding what one call of `update` returned as `done`."""
     is_active, changes, out_edges, _ = done
     one = np.int64(is_active)  # no branch: which vertices are active is hard to predict
     return active + one, active_edges + one * out_edges, changeable + (one & np.int64(changes))
@@ -77,12 +77,13 @@ def make_tally(f: Functions):
 
 
 def make_update_word(f: Functions):
-    """Update up to 64 vertices with one word of a vertex set; see `update_word`."""
+    """Make `update_word`, which updates up to 64 vertices: those with bits in one word of a vertex set."""
     update, load, load_sum, add_total = make_update(f), f.value.load, f.accumulator.load, f.add_total
     view, load_part, store_part = f.partial.view, f.partial.load, f.partial.store
     adds_last = f.total.dtype is not None and not f.columns
+    # the numbers of a partial total have 64 bits
     kinds = [] if f.partial.dtype is None else scalars(f.partial.dtype)
-    numbers, kind = (WORD * len(kinds), kinds[0]) if adds_last else (1, np.dtype(np.int64))  # all have 64 bits
+    numbers, kind = (WORD * len(kinds), kinds[0]) if adds_last else (1, np.dtype(np.int64))
 
     def update_word(t, tally, flags, sums, base, first, last):
         """Apply the vertices [first, last), which have bits in one word; the sum of vertex v is ``sums[v - base]``.

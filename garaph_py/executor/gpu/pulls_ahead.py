@@ -1,9 +1,10 @@
-"""Several pulls that the host launches ahead: over a small graph, the GPU takes less time for a pull than the host.
+"""Several pulls that the host launches together: a pull of a small graph takes the GPU less time than the host takes to
+launch it, and to go on.
 
-In a program that updates all vertices, every iteration does the same. The host launches the kernels of some iterations
-one after the other, and `end_pull` makes the total of each the one that the next reads. Only then does the host ask the
-program's `converged` about every total. If the run ends before the last of them, the GPU begins again with the first
-values, and does as many iterations as there should be.
+In a program that updates all vertices, every iteration does the same work. The host launches the kernels of several
+iterations one after the other, and waits once. The kernel `end_pull` makes the total of each pull the one that the next
+pull reads. Afterwards the host asks the program's `converged` about each total in turn. If the run should have ended
+before the last pull, the GPU restores the first values, and does the pulls up to that end again.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from .reorder import HubEdges
 
 Array = npt.NDArray[Any]
 
-MOST_PULLS, LEAST_PULLS = 8, 4
-"""Pulls that are launched together. The time that the host takes once for all of them, some 0.2 ms, is then small for
-each (docs/results/gpu.md, "Pulls launched ahead")."""
+MOST_PULLS = 8
+"""Most pulls that are launched together. The host takes some 0.2 ms once for all of them, which is then small for each
+(docs/results/gpu.md, "Pulls launched ahead")."""
+LEAST_PULLS = 4
+"""Fewest pulls for which `MOST_EDGES` must suffice; if it does not, the host launches one at a time."""
 MOST_EDGES = 1 << 28
-"""Edges that they gather together at most: if the program converges, so many are gathered
-in vain, in some 2 ms. If there is not room for `LEAST_PULLS`, the host launches one at a time."""
+"""Most edges that the pulls launched together gather in all. If the program converges meanwhile, that work is in vain;
+it takes some 2 ms on an H200."""
 
 
 @dataclass
@@ -109,7 +112,7 @@ class PullsAhead:
     def _run(self, state: State, whole: tuple[Page, Buffer], count: int) -> Array:
         """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts.
 
-        The row before the first has the time at which that began.
+        Row 0 has no counts, only the time at which the first pull began.
         """
         launcher, driver, stream = self.launches.launcher, self.launches.driver, self.launches.streams.compute[0]
         rows = np.zeros(1 + count, launcher.layouts.tally)
@@ -117,7 +120,7 @@ class PullsAhead:
         assert state.total is not None
         driver.memcpy_htod(self.launches.arrays.address("total"), state.total.view(np.uint8))
         task = self.launches.tasks.of(*whole)
-        tasks = np.frombuffer(bytearray(2 * task.tobytes()), task.dtype)  # as `copy_of`
+        tasks = np.frombuffer(bytearray(2 * task.tobytes()), task.dtype)  # two copies, made as by `task.copy_of`
         context, page = tasks["context"], tasks["page"]
         context["values"][1], context["next_values"][1] = context["next_values"][0], context["values"][0]
         blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, self.tallies
@@ -132,7 +135,10 @@ class PullsAhead:
         return rows
 
     def _count(self, rows: Array) -> int:
-        """After how many of the pulls in `rows` the run ends, or all: the caller asks after the last of these."""
+        """The number of pulls in `rows` after which the run ends; all of them if none before the last ends it.
+
+        The caller asks `converged` about the last of that number.
+        """
         totals = rows["partial"][1:].astype(self.bound.total)
         goes_on = (rows["active"][1:] > 0) & finite(totals)
         last = len(totals) if goes_on.all() else int(goes_on.argmin()) + 1
@@ -144,7 +150,9 @@ class PullsAhead:
         how = PageDecision(PULL, GPU, self.launches.streams.way_of(whole, 0))
         active, active_edges = (rows[name][1:].astype(np.int64) for name in ("active", "active_edges"))
         on_gpu = np.diff(rows["since"].astype(np.int64)) / 1e9
-        each = on_gpu + max(seconds - on_gpu.sum(), 0.0) / len(on_gpu)  # the host's time is that of all alike
+        each = on_gpu + max(seconds - on_gpu.sum(), 0.0) / len(
+            on_gpu
+        )  # the host's time is divided equally among the pulls
         each[-1] = 0.0
         counts = int(last["active"]), int(last["active_edges"]), int(last["active"])
         result = PageResult(whole.edges, *counts, rows["partial"][-1:].copy())

@@ -76,7 +76,7 @@ def expected_kernels(name):
 
 
 TOTALS = {"initialize", "apply_vertices", "gather_replicated", "end_pull"}
-"""Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type, or make a total of it."""
+"""Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type, or convert that sum."""
 
 
 def exact():
@@ -173,7 +173,7 @@ def assert_only_totals_are_wide(kernels, doubles):
     names = {name for found in doubles.values() for name in found}
     kinds = {name.split(".")[0] for name in names}
     assert kinds <= {"add", "mov", "selp", "ld", "st", "cvt"}
-    narrowed = {"cvt.rn.f32.f64"}  # totals are, from their sums
+    narrowed = {"cvt.rn.f32.f64"}  # `end_pull` narrows a 64-bit sum to a 32-bit total
     assert {name for name in names if name.startswith("cvt")} <= {"cvt.f64.f32"} | narrowed
     assert not any(narrowed.intersection(doubles[kernel]) for kernel in TOTALS - {"end_pull"})
     replicated = ptx.operations(kernels["gather_replicated"])

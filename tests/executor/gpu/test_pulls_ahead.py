@@ -61,7 +61,7 @@ def test_a_run_is_like_one_whose_pulls_are_launched_one_by_one(device_for, graph
     assert rows_of(found) == rows_of(expected)
     assert len(found.stats.iterations) == count
     assert found.stats.converged == expected.stats.converged
-    assert totals[:count] == wanted[:count]  # either may ask again after pulls that were taken back
+    assert totals[:count] == wanted[:count]  # after restoring the first values, either may ask again
     assert all(row.seconds >= 0 for row in found.stats.iterations)
     assert ("end_pull" in {name for name, _ in driver.launched}) == (count > 1 or limit is None)
     assert held_after(driver, graph) == 0
@@ -78,14 +78,18 @@ def test_one_launch_after_the_other(device_for, graph):
         run_with(Counted(end=end), graph, device="gpu", gather="segmented")
         names = [name for name, _ in driver.launched]
         assert names.count("apply_vertices") == launches
-        assert names.count("end_pull") == launches + -(-launches // MOST_PULLS)  # and one before each series
+        assert names.count("end_pull") == launches + -(
+            -launches // MOST_PULLS
+        )  # and one before the first pull of each launch
 
 
 def test_a_larger_graph_has_fewer_pulls_at_once(device_for, graph, monkeypatch):
     monkeypatch.setattr(pulls_ahead, "MOST_EDGES", 5 * graph.m)
     driver = device_for(Counted(), graph)
     both(Counted(), graph, iterations=11)
-    assert [name for name, _ in driver.launched].count("end_pull") == 6 + 6  # 5 and 5, and one before; then one
+    assert [name for name, _ in driver.launched].count(
+        "end_pull"
+    ) == 6 + 6  # launches of 5 and 5, one more before each; then one by itself
 
 
 @pytest.mark.parametrize("why", ["large", "no room", "observed", "one iteration", "packed"])

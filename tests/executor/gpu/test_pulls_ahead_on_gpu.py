@@ -64,4 +64,4 @@ def test_several_pages_are_pulled_as_one(graph, counted):
     run_with(PROGRAMS["float64"], graph, **how)
     found, single = (run_with(PROGRAMS["float64"], graph, **how, **one) for one in ({}, {"check": "finite"}))
     assert MOST_PULLS in counted
-    np.testing.assert_allclose(found.values, single.values, rtol=1e-12)  # pages add up totals one by one
+    np.testing.assert_allclose(found.values, single.values, rtol=1e-12)
