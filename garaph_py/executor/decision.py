@@ -94,7 +94,7 @@ class Ahead(NamedTuple):
     step : number, optional
         In buckets: how far the next ones reach beyond the least priority; None before the first one.
     most : int, optional
-        How many iterations it may do, if there is a limit.
+        How many iterations it may do, if there is a limit. A GPU then does several only if they repeat.
     """
 
     push_edges: int

@@ -168,6 +168,12 @@ class BoundProgram:
         return self.total is not None
 
     @property
+    def repeats_itself(self) -> bool:
+        """Whether every iteration does the same, and all of it in its pull: it updates all vertices, and none is
+        prepared before. Where values are rows, columns end at different times."""
+        return self.updates_all_vertices and not self.columns and "prepare" not in self.arguments
+
+    @property
     def edge_value_bytes(self) -> int:
         """Bytes of an edge value; 0 if the program reads none."""
         return self.edge.itemsize if self.reads_edge_values and self.edge is not None else 0

@@ -15,7 +15,7 @@ from .lessons import Measured
 from .options import ANY, HYBRID, RunOptions
 from .plan import Chosen, RunPlan
 from .reckoning import cpu_seconds
-from .watching import looks_at_states, may_chain
+from .watching import may_chain
 
 REPEATS = 16
 """Calls that repeat a choice before it is made anew. Choosing takes 0.2 to 0.3 ms, where the shortest calls on a GPU
@@ -71,4 +71,4 @@ def asked(bound: BoundProgram, options: RunOptions) -> Hashable:
     """All that a choice depends on, beside the graph and what has been measured."""
     called = learned.kind(bound, options, options.threads or available_cores())
     where = options.device, options.asked_gpus, options.deterministic
-    return called, learned.placed(options), where, may_chain(options), looks_at_states(options)
+    return called, learned.placed(options), where, may_chain(options)

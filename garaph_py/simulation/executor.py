@@ -271,14 +271,9 @@ class SimulatedGpu:
         One call may do several supersteps.
     part : Part or None
         Its part of the `Workload.offsets`, if there are several GPUs.
-    ahead : bool
-        The host may launch several pulls together.
     """
 
-    def __init__(
-        self, cpu: SimulatedCpu, room: int | None, chains: bool = False, part: Part | None = None, ahead: bool = False
-    ) -> None:  # fmt: skip
-        self._ahead = ahead
+    def __init__(self, cpu: SimulatedCpu, room: int | None, chains: bool = False, part: Part | None = None) -> None:
         self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
         workload, machine = self.workload, self.machine
         assert machine.gpu_memory is not None
@@ -316,8 +311,8 @@ class SimulatedGpu:
         activity = activities[0]
         if decision.mode == PUSH:
             return self.push(activities, decision)
-        if decision.mode == PULL and (count := self._at_once(decision, len(activities))):
-            return [self.pull_ahead() for _ in range(count)]
+        if decision.mode == PULL and (count := self._at_once(decision)):
+            return [self.pull_ahead() for _ in activities[:count]]
         if decision.mode == PULL:
             return [self.pull_alone(activity, decision.order)]
         pages = expected_pages(self.pages, activity.active_edges)
@@ -329,12 +324,11 @@ class SimulatedGpu:
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
         )]  # fmt: skip
 
-    def _at_once(self, decision: Decision, most: int) -> int:
-        """How many pulls are launched together, at most `most`; 0 if edges are still to be copied, or if the machine has
-        no costs for such pulls."""
+    def _at_once(self, decision: Decision) -> int:
+        """How many pulls are launched together; 0 if edges are still to be copied, or if the machine has no costs for
+        such pulls."""
         known = self.machine.has_costs(GPU, self.workload.traits.name, PULL_AHEAD)
-        may = self._ahead and known and not self._prefetched
-        return pulls_ahead(self.workload, self.residency, decision, most) if may else 0
+        return pulls_ahead(self.workload, self.residency, decision) if known and not self._prefetched else 0
 
     def pull_ahead(self) -> SimulatedStep:
         """One of several pulls that were launched at once."""
@@ -449,11 +443,12 @@ class SimulatedGpu:
         return PageQueue.of(pages, buffered, resident, self.workload.split)
 
 
-def pulls_ahead(workload: Workload, residency: Residency, decision: Decision, most: int | None) -> int:
-    """How many pulls a GPU with these pages does at once after a decision, at most `most`; 0 if one by one."""
-    repeats = decision.ahead is not None and decision.ahead.repeats
-    may = repeats and workload.traits.synchronous and not residency.elsewhere
-    return at_once(workload.edges, most) if may else 0
+def pulls_ahead(workload: Workload, residency: Residency, decision: Decision) -> int:
+    """How many pulls a GPU with these pages does at once after a decision; 0 if one by one."""
+    ahead = decision.ahead
+    if ahead is None or not ahead.repeats or not workload.traits.synchronous or residency.elsewhere:
+        return 0
+    return at_once(workload.edges, ahead.most)
 
 
 def capabilities_of(workload: Workload, cores: int) -> Capabilities:

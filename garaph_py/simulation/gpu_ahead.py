@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..executor.gpu.gather import AUTO, SEGMENTED
 from ..executor.modes import GPU
-from ..runtime.watching import looks_at_each
 from .demand import PULL_AHEAD
 from .executor import pulls_ahead
 from .fitting import fit, pop_unit_cost, sizes, unit_columns
@@ -25,16 +25,15 @@ def ahead(run: RecordedRun) -> list[bool]:
     """
     workload, options, rows = run.workload, run.options, run.rows
     found = [False] * len(rows)
-    if options.device != GPU or options.lists is not None or looks_at_each(options):
+    if options.device != GPU or options.lists is not None or options.gather not in (AUTO, SEGMENTED):
         return found
     residency = workload.residency(room_of(run), options.policy.keep)
     can = capabilities_of_gpu(workload, residency, True)
-    scheduler = scheduler_of(workload, options, can, residency.pages)
-    decision = scheduler.decide(observe(scheduler, workload.activities[0], None))
-    number = 0
+    scheduler, number = scheduler_of(workload, options, can, residency.pages), 0
     while number < len(rows):
-        left = None if options.iterations is None else options.iterations - number
-        count = 0 if rows[number]["to_device"] else pulls_ahead(workload, residency, decision, left)
+        scheduler.number = number
+        decision = scheduler.decide(observe(scheduler, workload.activities[number], None))
+        count = 0 if rows[number]["to_device"] else pulls_ahead(workload, residency, decision)
         found[number : number + count] = [True] * len(rows[number : number + count])
         number += max(count, 1)
     return found

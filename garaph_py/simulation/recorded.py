@@ -19,6 +19,7 @@ from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
+from ..executor.gpu.gather import REPLICATED, SEGMENTED
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, PUSH
 from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
@@ -47,7 +48,7 @@ WRITE_ONE = "write one by `garaph run --trace`"
 """How to get a trace."""
 TRACED = "-"
 """The path of a trace in the options of a run that wrote one: each superstep was recorded, so none was in a chain."""
-RAW_GATHERS = ("segmented", "replicated")
+RAW_GATHERS = (SEGMENTED, REPLICATED)
 """Gathers for raw edges."""
 
 
@@ -254,10 +255,11 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
     weighted = result.get("graph_weighted", True)  # earlier versions did not write it
     bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted)
-    asked = RunOptions(
-        engine=result["engine"], mode=result["mode"], sync=result["sync"], iterations=result["iterations"],
-        deterministic=result["deterministic"],
-    )  # fmt: skip
+    names = "engine", "mode", "sync", "iterations", "deterministic", "check"
+    given_options: dict[str, Any] = {name: result[name] for name in names if result.get(name) is not None}
+    if result.get("gather") == REPLICATED:
+        given_options["gather"] = REPLICATED
+    asked = RunOptions(**given_options)
     synchronous = is_synchronous(bound, asked)
     # a deterministic run whose GPU failed was on two processors, though none may be asked to
     options = replace(asked, device=device_of(result["device"], rows), deterministic=False)

@@ -147,7 +147,10 @@ def scheduler_of(
     """The scheduler of a run on an executor with these capabilities and pages."""
     buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
     tiles = options.device == CPU and makes_tiles(workload)
-    schedule = Schedule(options.policy, mode=options.forced_mode, tiles=tiles, k=k, buckets=buckets, speeds=speeds)
+    schedule = Schedule(
+        options.policy, options.iterations, options.forced_mode, tiles, k, buckets=buckets, speeds=speeds,
+        sees_each=looks_at_each(options),
+    )  # fmt: skip
     orders = not (workload.on_disks and (can.name == GPU or can.loads))  # as of `PartSource`
     scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can, pages, orders)
     scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
@@ -188,7 +191,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     cores = cores_beside_gpu(machine.cores) if device == HYBRID else machine.cores
     cpu = SimulatedCpu(workload, machine, cores, options.policy, beside_gpu=device == HYBRID)
     check_gpu(device, machine)
-    gpu = SimulatedGpu(cpu, room, cpu_chains(options), ahead=not looks_at_each(options))
+    gpu = SimulatedGpu(cpu, room, cpu_chains(options))
     if device == GPU:
         return gpu
     traits = workload.traits

@@ -16,6 +16,7 @@ from garaph_py.simulation.machine import UnitCost, WorkCost
 from tests.support.simulated import EVERYBODY, KNOWN, SUMS, recorded
 
 COSTS = WorkCost(GPU, "PageRank", PULL_AHEAD, UnitCost(7e-12), UnitCost(5e-11), iteration=2e-5)
+KNOWN_SECONDS = KNOWN.work_of(GPU, "PageRank", PULL).iteration
 AHEAD = replace(KNOWN, work=(*KNOWN.work, COSTS))
 
 
@@ -34,7 +35,7 @@ def test_which_pulls_were_launched_together():
     assert ahead(replace(limited, rows=run.rows[: MOST_PULLS + 2])) == [False, *[True] * MOST_PULLS, False]
     there = ({**run.rows[0], "to_device": 0}, *run.rows[1:])
     assert ahead(replace(run, rows=there)) == [True] * (MOST_PULLS + 3)
-    for options in {"trace": "trace.json"}, {"engine": "garaph:keep=yes"}:
+    for options in {"check": "finite"}, {"gather": "replicated"}, {"engine": "garaph:keep=yes"}:
         assert not any(ahead(replace(run, options=replace(run.options, **options))))
     assert not any(ahead(long(15, 0.5)))
 
@@ -49,6 +50,17 @@ def test_their_costs_are_found_again():
     assert one.iteration == pytest.approx(KNOWN.work_of(GPU, "PageRank", PULL).iteration, rel=0.1)
     run = long(18, 2.0)
     assert simulate(run.workload, machine, run.options, run.room).seconds == pytest.approx(run.seconds, rel=0.05)
+
+
+@pytest.mark.parametrize("limit", [None, MOST_PULLS + 2])
+def test_the_last_pull_of_a_run(limit):
+    """The host launches eight if there is no limit, though the run converges after one; one by itself at a limit."""
+    run = long(15, 2.0, count=MOST_PULLS + 2)
+    run = replace(run, options=replace(run.options, iterations=limit))
+    done = simulate(run.workload, AHEAD, run.options, run.room).iterations
+    assert ahead(run) == [False, *[True] * MOST_PULLS, limit is None]
+    together = done[1].seconds
+    assert done[-1].seconds == pytest.approx(together if limit is None else KNOWN_SECONDS, rel=0.2)
 
 
 def test_without_their_costs_each_is_one_of_a_kind():

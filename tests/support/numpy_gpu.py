@@ -145,6 +145,15 @@ class Blend(gp.VertexProgram):
         return value + out_degree
 
 
+class SummedBlend(Blend):
+    """The same, with the last total in each value."""
+
+    adds: int = 1
+
+    def apply(self, old, acc, total, in_degree, weight):
+        return (3 * acc + old + in_degree * weight + self.adds * total) % 1000003
+
+
 class PlainBlend(Blend):
     """The same without edge values."""
 
@@ -368,7 +377,9 @@ class FakeFunction:
                 said = said * at(page["edge_values"], np.int32, edges, skipped)
             acc = np.zeros(count, np.int64)
             np.add.at(acc, np.repeat(np.arange(count), np.diff(offsets)), said)
-            new, bits = (3 * acc + old[first:last] + np.diff(offsets) * weight) % BLEND, context["next_frontier"]
+            added = at(context["total"], np.int64, 1)[0] if "adds" in context["parameters"].dtype.names else 0
+            new = (3 * acc + old[first:last] + np.diff(offsets) * weight + added) % BLEND
+            bits = context["next_frontier"]
             active = new % 2 == 0
             at(context["next_values"], np.int64, count, first)[:] = new
         words = np.packbits(active, bitorder="little")

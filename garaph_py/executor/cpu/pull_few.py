@@ -98,9 +98,7 @@ class PullFew:
 
     def suits(self, state: State) -> bool:
         """Whether every iteration of a pull does the same, whatever the frontier is, and counts no unfinished edges."""
-        bound = self._launch.bound
-        is_usual = bound.updates_all_vertices and not bound.columns and "prepare" not in bound.arguments
-        return is_usual and state.synchronous and state.unfinished_edges is None
+        return self._launch.bound.repeats_itself and state.synchronous and state.unfinished_edges is None
 
     def __call__(self, edges: PageEdges, state: State, task: Task, most: int | None) -> PageResult:
         """Do several iterations along all `edges`, and make the last one's values the current ones."""

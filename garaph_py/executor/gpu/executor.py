@@ -275,7 +275,10 @@ class GpuExecutor(StepByParts):
                 self._kept.memory,
             )  # fmt: skip
             self._chain = Chain.of(self.launches, self.gather)
-            self._pulls = PullsAhead.of(bound, self.launches, self.gather, self._hub if self.shares_pages else None)
+            self._pulls = PullsAhead(
+                bound, self.launches, self.gather, self._kept, self._hub if self.shares_pages else None,
+                self.settings.deterministic,
+            )  # fmt: skip
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -472,19 +475,8 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            parts = "streams", "gather", "launcher", "state", "levels"
-            for name in (
-                *parts,
-                "_arrays",
-                "_kept",
-                "_hub",
-                "placer",
-                "_placed",
-                "_tasks",
-                "launches",
-                "_chain",
-                "_pulls",
-            ):
+            parts = "streams", "gather", "launcher", "state", "levels", "_pulls", "_chain"
+            for name in (*parts, "_arrays", "_kept", "_hub", "placer", "_placed", "_tasks", "launches"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

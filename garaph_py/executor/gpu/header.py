@@ -36,6 +36,9 @@ CHAIN_LENGTH = 6
 """Supersteps that are launched together; all supersteps of one launch of these kernels count as one. A BFS over an
 R-MAT graph takes five. An unused one costs 40 to 70 microseconds, in which the host launches its kernels (H100 and H200
 hosts)."""
+MOST_PULLS = 8
+"""Most pulls that are launched together. The host takes some 0.2 ms once for all of them, which is then small for each
+(docs/results/gpu.md, "Pulls launched ahead")."""
 MOST_SUPERSTEPS = 4096
 """Supersteps after which a chain ends, those inside one launch included; the GPU keeps 32 bytes about each."""
 LONGEST_LAUNCH = 50_000_000

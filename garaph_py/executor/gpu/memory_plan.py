@@ -16,7 +16,17 @@ from ...program import BoundProgram
 from ...program.columns import has_even_rows
 from ...program.part import reads_numbers
 from .edges import EdgeLayout
-from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
+from .header import (
+    CHAIN_LENGTH,
+    CLASSES,
+    FEW_BLOCKS,
+    FEW_EDGES,
+    FEW_LISTS,
+    FEW_THREADS,
+    MOST_PULLS,
+    MOST_SUPERSTEPS,
+    PIECE,
+)  # fmt: skip
 from .launch import Launcher, block_count
 from .offsets import begins_bytes
 from .parts import Part
@@ -249,7 +259,7 @@ def reported_bytes(bound: BoundProgram, n: int) -> int:
 def tally_bytes(n: int, tally: np.dtype[Any]) -> int:
     """Bytes for the tallies of the most pages that `n` vertices may have, and for their blocks' partial totals."""
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
-    return (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize
+    return (pages + CHAIN_LENGTH + 1 + MOST_PULLS + 1) * tally.itemsize + blocks * tally["partial"].itemsize
 
 
 class ExchangePlan(NamedTuple):

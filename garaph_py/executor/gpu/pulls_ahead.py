@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import DeviceMemoryError
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.converged import iterations_until
@@ -24,15 +25,16 @@ from ..modes import GPU, PULL
 from ..results import PageResult, Supersteps
 from ..state import State
 from .buffers import Buffer
+from .device_graph import DeviceGraph
 from .gather import SEGMENTED, Gather
+from .header import MOST_PULLS
 from .launches import Launches
 from .reorder import HubEdges
 
 Array = npt.NDArray[Any]
 
-MOST_PULLS = 8
-"""Most pulls that are launched together. The host takes some 0.2 ms once for all of them, which is then small for each
-(docs/results/gpu.md, "Pulls launched ahead")."""
+COPY = "values before pulls"
+"""Name of the device memory with a copy of the values."""
 LEAST_PULLS = 4
 """Fewest pulls for which `MOST_EDGES` must suffice; if it does not, the host launches one at a time."""
 MOST_EDGES = 1 << 28
@@ -49,23 +51,24 @@ class PullsAhead:
     bound : BoundProgram
     launches : Launches
     gather : Gather
+    kept : DeviceGraph
+        Says whether there is memory for a copy of the values.
     hub : HubEdges or None
         Counts the edges that are gathered; None if these are in hub order already.
-    tallies : int
-        Address of the counts of `MOST_PULLS` + 1 pulls.
+    deterministic : bool
+        The bits of totals must not depend on which pulls are launched together, so several pages are not pulled as one.
     """
 
     bound: BoundProgram
     launches: Launches
     gather: Gather
+    kept: DeviceGraph
     hub: HubEdges | None
-    tallies: int
+    deterministic: bool
 
-    @classmethod
-    def of(cls, bound: BoundProgram, launches: Launches, gather: Gather, hub: HubEdges | None) -> PullsAhead:
-        """Pulls with counts in the device's memory."""
-        nbytes = (1 + MOST_PULLS) * launches.launcher.layouts.tally.itemsize
-        return cls(bound, launches, gather, hub, launches.memory.allocate("pulls", nbytes))
+    def __post_init__(self) -> None:
+        nbytes = (1 + MOST_PULLS) * self.launches.launcher.layouts.tally.itemsize
+        self._tallies = self.launches.memory.allocate("pulls", nbytes)
 
     def __call__(self, state: State, most: int | None) -> list[PageResult]:
         """Do several pulls, at most so many, and make the last one's values and frontier the current ones.
@@ -73,41 +76,47 @@ class PullsAhead:
         Returns
         -------
         list of PageResult
-            One result, with all pulls; none if they cannot be launched ahead.
+            One result, with all pulls; none if they cannot be launched together.
         """
+        memory, nbytes = self.launches.memory, self.launches.arrays.n * self.bound.value.itemsize
         most = at_once(sum(page.edges for page in self.launches.pages), most)
         whole = self._whole(state) if most else None
-        if whole is None:
+        if whole is None or not self.kept.has_room(nbytes):
             return []
+        try:
+            copy = memory.allocate(COPY, nbytes, clear=False)
+        except DeviceMemoryError:  # other programs use the GPU's memory
+            return []
+        try:
+            return [self._pull(state, whole, most, copy)]
+        finally:
+            memory.free(COPY)  # copies of the state and answers may need this room
+
+    def _whole(self, state: State) -> tuple[Page, Buffer] | None:
+        """All pages as one, if this run may do pulls ahead, and all edges are on the device."""
+        pages, placed, total = self.launches.pages, self.launches.placed, state.total
+        may = self.bound.repeats_itself and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident
+        if not may or total is None or not finite(total).all() or (self.deterministic and len(pages) > 1):
+            return None
+        return self.launches.streams.buffers.in_one_piece(pages)
+
+    def _pull(self, state: State, whole: tuple[Page, Buffer], most: int, copy: int) -> PageResult:
+        """Do the pulls; `copy` is the address of room for a copy of the values."""
         began, arrays, driver = time.perf_counter(), self.launches.arrays, self.launches.driver
         self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
-        values, nbytes = arrays.address("values"), self._value_bytes
-        first = self.launches.memory.allocate("first values", nbytes, clear=False)
-        driver.memcpy_dtod(first, values, nbytes)
+        values, nbytes = arrays.address("values"), arrays.n * self.bound.value.itemsize
+        driver.memcpy_dtod(copy, values, nbytes)
         rows = self._run(state, whole, most)
         count = self._count(rows)
         if count < most:
-            driver.memcpy_dtod(values, first, nbytes)
+            driver.memcpy_dtod(values, copy, nbytes)
             rows = self._run(state, whole, count)
         if count % 2:
             arrays.swap("values", "next_values")
         arrays.swap("frontier", "next_frontier")
         if self.hub is not None:
             self.hub.count(count * whole[0].edges)
-        return [self._result(rows, whole[0], time.perf_counter() - began)]
-
-    def _whole(self, state: State) -> tuple[Page, Buffer] | None:
-        """All pages as one, if this run may do pulls ahead, and all edges are on the device."""
-        pages, placed = self.launches.pages, self.launches.placed
-        is_usual = self.bound.updates_all_vertices and not self.bound.columns and "prepare" not in self.bound.arguments
-        if not (is_usual and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident):
-            return None
-        return self.launches.streams.buffers.in_one_piece(pages) if self._value_bytes <= placed.room else None
-
-    @property
-    def _value_bytes(self) -> int:
-        """Bytes of the values of all vertices."""
-        return self.launches.arrays.n * self.bound.value.itemsize
+        return self._result(rows, whole[0], time.perf_counter() - began)
 
     def _run(self, state: State, whole: tuple[Page, Buffer], count: int) -> Array:
         """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts.
@@ -116,22 +125,22 @@ class PullsAhead:
         """
         launcher, driver, stream = self.launches.launcher, self.launches.driver, self.launches.streams.compute[0]
         rows = np.zeros(1 + count, launcher.layouts.tally)
-        driver.memcpy_htod(self.tallies, rows.view(np.uint8))
+        driver.memcpy_htod(self._tallies, rows.view(np.uint8))
         assert state.total is not None
         driver.memcpy_htod(self.launches.arrays.address("total"), state.total.view(np.uint8))
         task = self.launches.tasks.of(*whole)
         tasks = np.frombuffer(bytearray(2 * task.tobytes()), task.dtype)  # two copies, made as by `task.copy_of`
         context, page = tasks["context"], tasks["page"]
         context["values"][1], context["next_values"][1] = context["next_values"][0], context["values"][0]
-        blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, self.tallies
+        blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, self._tallies
         launcher.on_few("end_pull", 1, 1, stream, tasks[:1])
         page["blocks"][0] = blocks
         for k in range(count):
             task = tasks[k % 2 : k % 2 + 1]
-            page["tally"][k % 2] = self.tallies + (k + 1) * rows.itemsize
+            page["tally"][k % 2] = self._tallies + (k + 1) * rows.itemsize
             self.gather.launch(whole[0], task, stream)
             launcher.on_few("end_pull", 1, 1, stream, task)
-        driver.memcpy_dtoh(rows.view(np.uint8), self.tallies)
+        driver.memcpy_dtoh(rows.view(np.uint8), self._tallies)
         return rows
 
     def _count(self, rows: Array) -> int:
@@ -150,9 +159,8 @@ class PullsAhead:
         how = PageDecision(PULL, GPU, self.launches.streams.way_of(whole, 0))
         active, active_edges = (rows[name][1:].astype(np.int64) for name in ("active", "active_edges"))
         on_gpu = np.diff(rows["since"].astype(np.int64)) / 1e9
-        each = on_gpu + max(seconds - on_gpu.sum(), 0.0) / len(
-            on_gpu
-        )  # the host's time is divided equally among the pulls
+        of_host = max(seconds - on_gpu.sum(), 0.0)
+        each = on_gpu + of_host / len(on_gpu)
         each[-1] = 0.0
         counts = int(last["active"]), int(last["active_edges"]), int(last["active"])
         result = PageResult(whole.edges, *counts, rows["partial"][-1:].copy())

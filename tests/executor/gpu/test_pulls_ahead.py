@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+import garaph_py as gp
+from garaph_py.errors import DeviceMemoryError, ProgramError
 from garaph_py.executor.gpu import pulls_ahead
-from garaph_py.executor.gpu.pulls_ahead import MOST_PULLS
+from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.memory import DeviceMemory
+from garaph_py.executor.gpu.pulls_ahead import MOST_PULLS, PullsAhead
 from tests.support import twins
-from tests.support.numpy_gpu import Blend, held_after
+from tests.support.numpy_gpu import SummedBlend, fail_in_iteration, held_after
 
 from ...support.runs import run_with
 
@@ -15,7 +19,7 @@ SEEN = []
 """The totals that `Counted` was asked about."""
 
 
-class Counted(Blend):
+class Counted(SummedBlend):
     """Numbers that change until the run has asked about so many totals."""
 
     end: int = 1000
@@ -92,7 +96,7 @@ def test_a_larger_graph_has_fewer_pulls_at_once(device_for, graph, monkeypatch):
     ) == 6 + 6  # launches of 5 and 5, one more before each; then one by itself
 
 
-@pytest.mark.parametrize("why", ["large", "no room", "observed", "one iteration", "packed"])
+@pytest.mark.parametrize("why", ["large", "no room", "no memory", "observed", "one iteration", "another gather"])
 def test_what_is_launched_one_by_one(device_for, graph, monkeypatch, why):
     program = Counted()
     driver = device_for(program, graph)
@@ -100,15 +104,25 @@ def test_what_is_launched_one_by_one(device_for, graph, monkeypatch, why):
     if why == "large":
         monkeypatch.setattr(pulls_ahead, "MOST_EDGES", 4 * graph.m - 1)
     elif why == "no room":
-        monkeypatch.setattr("garaph_py.executor.gpu.placed.Placement.room", property(lambda self: 8 * graph.n - 1))
+        monkeypatch.setattr(DeviceGraph, "has_room", lambda self, nbytes: nbytes < 8 * graph.n)
+    elif why == "no memory":
+        allocate = DeviceMemory.allocate
+
+        def refuses(self, name, *how, **more):
+            if name == pulls_ahead.COPY:
+                raise DeviceMemoryError("other programs have it")
+            return allocate(self, name, *how, **more)
+
+        monkeypatch.setattr(DeviceMemory, "allocate", refuses)
     elif why == "observed":
         how["check"] = "finite"
     elif why == "one iteration":
         how["iterations"] = 1
     else:
-        monkeypatch.setattr(pulls_ahead, "SEGMENTED", "another gather")
+        monkeypatch.setattr(pulls_ahead, "SEGMENTED", "none")
     (found, expected), _ = both(program, graph, **how)
     np.testing.assert_array_equal(found.values, expected.values)
+    assert found.stats.note is None
     assert "end_pull" not in {name for name, _ in driver.launched}
 
 
@@ -117,3 +131,105 @@ def test_a_total_that_is_not_finite_ends_the_pulls():
     totals["a"][1] = np.inf
     assert pulls_ahead.finite(totals).tolist() == [True, False, True]
     assert pulls_ahead.finite(np.array([np.nan, 1.0])).tolist() == [False, True]
+
+
+class Unbounded(Counted):
+    """Its total is infinite from the start."""
+
+    total = float
+
+    def apply(self, old, acc, in_degree, weight):
+        return (3 * acc + old + in_degree * weight) % 1000003
+
+    def aggregate(self, new):
+        return np.inf
+
+
+def test_the_total_passes_from_one_pull_to_the_next(device_for, graph):
+    """A wrong one would change values: these are the CPU's only with the totals of all iterations before."""
+    program, other = Counted(), Counted(adds=0)
+    device_for(program, graph)
+    (found, expected), _ = both(program, graph, iterations=6)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert (run_with(other, graph, device="cpu", iterations=6, sync=True).values != expected.values).any()
+
+
+def test_a_total_that_is_infinite_leaves_one_pull_at_a_time(device_for, graph):
+    driver = device_for(Unbounded(), graph)
+    run_with(Unbounded(), graph, device="gpu", gather="segmented", iterations=1, check="off")
+    driver.launched.clear()
+    run_with(Unbounded(), graph, device="gpu", gather="segmented", iterations=9, check="off")
+    assert [name for name, _ in driver.launched].count("apply_vertices") == 9
+
+
+def test_deterministic_totals_are_added_page_by_page(device_for, graph):
+    """Whether an earlier run has left the edges on the GPU must not change the bits: pages are not pulled as one."""
+    driver = device_for(Counted(), graph)
+    how = {"device": "gpu", "gather": "segmented", "page_edges": 700, "iterations": 5}
+    run_with(Counted(), graph, **how, deterministic=True)
+    assert run_with(Counted(), graph, **how, deterministic=True).stats.iterations[-1].pages > 1
+    assert "end_pull" not in {name for name, _ in driver.launched}
+    run_with(Counted(), graph, **how)
+    assert "end_pull" in {name for name, _ in driver.launched}
+    driver.launched.clear()
+    run_with(Counted(), graph, device="gpu", gather="segmented", iterations=5)
+    run_with(Counted(), graph, device="gpu", gather="segmented", iterations=5, deterministic=True)
+    assert "end_pull" in {name for name, _ in driver.launched}  # all edges are one page
+
+
+def test_the_copy_of_the_values_stays_only_during_the_pulls(device_for, graph, monkeypatch):
+    """Copies of the state, and answers that stay on the GPU, may need its room."""
+    sizes, result = [], PullsAhead._result
+
+    def noted(self, *how):
+        sizes.append(self.launches.memory.size(pulls_ahead.COPY))
+        return result(self, *how)
+
+    driver = device_for(Counted(), graph)
+    before = run_with(Counted(), graph, device="gpu", gather="segmented", iterations=1, fetch=False)
+    monkeypatch.setattr(PullsAhead, "_result", noted)
+    freed, free = [], DeviceMemory.free
+    monkeypatch.setattr(DeviceMemory, "free", lambda self, name: (freed.append(name), free(self, name))[1])
+    run_with(Counted(), graph, device="gpu", gather="segmented", iterations=17)
+    assert sizes == [8 * graph.n] * 2  # of 8 pulls each; the last is by itself
+    assert freed.count(pulls_ahead.COPY) >= 2
+    assert len(before.values) == graph.n
+    del before
+    assert held_after(driver, graph) == 0
+
+
+def test_converged_that_fails_ends_the_run(device_for, graph):
+    class Failing(Counted):
+        def converged(self, total, n):
+            SEEN.append(total)
+            if len(SEEN) == 4:
+                raise ValueError("not today")
+            return False
+
+    driver = device_for(Failing(), graph)
+    run_with(Failing(), graph, device="gpu", gather="segmented", iterations=1)
+    with pytest.raises(ProgramError, match="not today"):
+        run_with(Failing(), graph, device="gpu", gather="segmented")
+    SEEN.clear()
+    assert len(run_with(Failing(), graph, device="gpu", gather="segmented", iterations=3).stats.iterations) == 3
+    assert held_after(driver, graph) == 0
+
+
+@pytest.mark.parametrize("left", [1, 9, 40])
+def test_if_the_gpu_fails_the_cpu_has_the_answer(device_for, graph, monkeypatch, left):
+    driver = device_for(Counted(), graph)
+    run_with(Counted(), graph, device="gpu", gather="segmented", iterations=1)
+    expected = run_with(Counted(), graph, device="cpu", iterations=11, sync=True)
+    fail_in_iteration(monkeypatch, driver, 1, left)
+    found = run_with(Counted(), graph, device="gpu", gather="segmented", iterations=11)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert "failed after 0 iterations" in found.stats.note
+    assert [row.number for row in found.stats.iterations] == list(range(11))
+
+
+@pytest.mark.parametrize("edges", [([], []), ([0], [1])])
+def test_graphs_with_hardly_any_edges(device_for, edges):
+    graph = gp.from_edges(*edges, np.ones(len(edges[0]), np.int32), vertices=range(130))
+    device_for(Counted(), graph)
+    (found, expected), _ = both(Counted(), graph, iterations=11)
+    np.testing.assert_array_equal(found.values, expected.values)
