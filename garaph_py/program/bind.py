@@ -169,8 +169,8 @@ class BoundProgram:
 
     @property
     def repeats_itself(self) -> bool:
-        """Whether every iteration does the same, and all of it in its pull: it updates all vertices, and none is
-        prepared before. Where values are rows, columns end at different times."""
+        """Whether every iteration does the same work, all of it in its pull: it updates all vertices, and there is no
+        `prepare`. False where values are rows, because columns end at different times."""
         return self.updates_all_vertices and not self.columns and "prepare" not in self.arguments
 
     @property

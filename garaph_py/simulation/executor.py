@@ -328,7 +328,8 @@ class SimulatedGpu:
         """How many pulls are launched together; 0 if edges are still to be copied, or if the machine has no costs for
         such pulls."""
         known = self.machine.has_costs(GPU, self.workload.traits.name, PULL_AHEAD)
-        return pulls_ahead(self.workload, self.residency, decision) if known and not self._prefetched else 0
+        arrived = not self._prefetched and all(buffer.page is not None for buffer in self._resident)
+        return pulls_ahead(self.workload, self.residency, decision) if known and arrived else 0
 
     def pull_ahead(self) -> SimulatedStep:
         """One of several pulls that were launched at once."""
@@ -445,8 +446,8 @@ class SimulatedGpu:
 
 def pulls_ahead(workload: Workload, residency: Residency, decision: Decision) -> int:
     """How many pulls a GPU with these pages does at once after a decision; 0 if one by one."""
-    ahead = decision.ahead
-    if ahead is None or not ahead.repeats or not workload.traits.synchronous or residency.elsewhere:
+    ahead, traits = decision.ahead, workload.traits
+    if ahead is None or not ahead.repeats or not traits.synchronous or traits.prepares or residency.elsewhere:
         return 0
     return at_once(workload.edges, ahead.most)
 

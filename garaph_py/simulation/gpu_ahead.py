@@ -6,46 +6,58 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..executor.gpu.gather import AUTO, SEGMENTED
+from ..executor.gpu.gather import REPLICATED
 from ..executor.modes import GPU
 from .demand import PULL_AHEAD
 from .executor import pulls_ahead
 from .fitting import fit, pop_unit_cost, sizes, unit_columns
 from .gpu_pushes import capabilities_of_gpu
 from .machine import WorkCost, doublings
-from .recorded import Record, RecordedRun, room_of
+from .recorded import RecordedRun, room_of
 from .simulate import observe, scheduler_of
 
 
 def ahead(run: RecordedRun) -> list[bool]:
-    """For each iteration of a run: whether it was a pull that was launched together with others.
+    """For each iteration of a run: whether it was a pull that was launched together with others."""
+    found = [False] * len(run.rows)
+    for first, count in batches(run):
+        found[first : first + count] = [True] * len(found[first : first + count])
+    return found
+
+
+def batches(run: RecordedRun) -> Iterator[tuple[int, int]]:
+    """The first of the pulls that were launched together, and how many these were; the last of them may be in vain.
 
     Records do not say whether a decision allowed this, so the policy decides again. An iteration that copied edges was
     launched by itself.
     """
-    workload, options, rows = run.workload, run.options, run.rows
-    found = [False] * len(rows)
-    if options.device != GPU or options.lists is not None or options.gather not in (AUTO, SEGMENTED):
-        return found
+    workload, options, rows, number = run.workload, run.options, run.rows, 0
+    if options.device != GPU or options.lists is not None or options.gather == REPLICATED:
+        return
     residency = workload.residency(room_of(run), options.policy.keep)
+    if run.deterministic and len(residency.pages) > 1:
+        return
     can = capabilities_of_gpu(workload, residency, True)
-    scheduler, number = scheduler_of(workload, options, can, residency.pages), 0
+    scheduler = scheduler_of(workload, options, can, residency.pages)
     while number < len(rows):
         scheduler.number = number
         decision = scheduler.decide(observe(scheduler, workload.activities[number], None))
         count = 0 if rows[number]["to_device"] else pulls_ahead(workload, residency, decision)
-        found[number : number + count] = [True] * len(rows[number : number + count])
+        if count:
+            yield number, count
         number += max(count, 1)
-    return found
 
 
 def ahead_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The costs of pulls that were launched together, for each program that has such pulls."""
+    """The costs of pulls that were launched together, for each program that has such pulls.
+
+    Pulls among which the program converged count only if there are no others: their time includes pulls in vain.
+    """
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
-        pulls = list[tuple[RecordedRun, Record]]()
-        for run in own:
-            pulls += [(run, row) for row, is_ahead in zip(run.rows, ahead(run), strict=True) if is_ahead]
+        found = [(run, first, first + count) for run in own for first, count in batches(run)]
+        whole = [one for one in found if one[2] <= len(one[0].rows)] or found
+        pulls = [(run, row) for run, first, end in whole for row in run.rows[first:end]]
         if not pulls:
             continue
         steps = np.array([doublings(run.workload.vertex_data) for run, _ in pulls])

@@ -77,6 +77,8 @@ class RecordedRun:
         The program's parameters and its random source, if an experiment's tables have them.
     speeds : Speeds or None
         What the hardware does, if an experiment's machine.json has it.
+    deterministic : bool
+        Its bits were to be the same in every run.
     """
 
     graph: str
@@ -89,6 +91,7 @@ class RecordedRun:
     edge_seconds: float | None = None
     start: str = ""
     speeds: Speeds | None = None
+    deterministic: bool = False
 
     @property
     def seconds(self) -> float:
@@ -283,7 +286,10 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
-    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), start=start)
+    return RecordedRun(
+        result["graph"], workload, options, result["threads_used"], room, tuple(rows), start=start,
+        deterministic=asked.deterministic,
+    )  # fmt: skip
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedRun:

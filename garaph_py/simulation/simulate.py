@@ -71,7 +71,8 @@ def simulate(
     workload : Workload
     machine : Machine
     options : RunOptions
-        Only ``device`` (not ``"auto"``), ``engine`` and ``mode`` are used.
+        ``device`` (not ``"auto"``), ``engine`` and ``mode`` are used, and all that decides whether a processor may do
+        several iterations at once: ``iterations``, ``check``, ``checkpoint``, ``trace`` and ``report``.
     room : int, optional
         Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
     executor : SimulatedExecutor, optional

@@ -66,6 +66,8 @@ class Traits:
         Its edges may be gathered by tiles.
     pushes_deltas : bool
         Active vertices may push what their changes add to sums (`BoundProgram.pushes_deltas`).
+    prepares : bool
+        Its `prepare` rewrites values before each iteration.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Traits:
     ends_late: bool = False
     tiles: bool = False
     pushes_deltas: bool = False
+    prepares: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
@@ -88,6 +91,7 @@ class Traits:
         return cls(
             bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
             has_buckets, "done" in bound.arguments, bound.ends_late, synchronous and bound.tiles, bound.pushes_deltas,
+            "prepare" in bound.arguments,
         )  # fmt: skip
 
 

@@ -177,7 +177,7 @@ def test_all_values_are_read(rows):
 def test_no_reference_is_taken():
     things = ["a key of this test", 12345678901, 0.12345, {"w": 10**15}]
     rows = [{things[0]: things[3], things[1]: {"w": things[2]}}]
-    gc.collect()  # else types may lose references to garbage of other tests meanwhile
+    gc.collect()  # otherwise garbage of other tests, which refers to these types, might be freed meanwhile
     with uncollected():
         before = [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)]
         for _ in range(3):

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from garaph_py.executor.gpu.pulls_ahead import MOST_PULLS
+from garaph_py.executor.gpu.header import MOST_PULLS
 from garaph_py.executor.modes import GPU, PULL
 from garaph_py.simulation import Machine, simulate
 from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.demand import PULL_AHEAD
 from garaph_py.simulation.gpu_ahead import ahead
-from garaph_py.simulation.machine import UnitCost, WorkCost
+from garaph_py.simulation.machine import Disks, UnitCost, WorkCost
 from tests.support.simulated import EVERYBODY, KNOWN, SUMS, recorded
 
 COSTS = WorkCost(GPU, "PageRank", PULL_AHEAD, UnitCost(7e-12), UnitCost(5e-11), iteration=2e-5)
-KNOWN_SECONDS = KNOWN.work_of(GPU, "PageRank", PULL).iteration
+SINGLE_PULL = KNOWN.work_of(GPU, "PageRank", PULL).iteration
+"""Seconds that a pull by itself takes beside its edges."""
 AHEAD = replace(KNOWN, work=(*KNOWN.work, COSTS))
 
 
@@ -47,20 +48,36 @@ def test_their_costs_are_found_again():
     assert found.mode == PULL_AHEAD
     assert 256 * found.edge.base + found.vertex.base == pytest.approx(256 * 7e-12 + 5e-11, rel=0.1)  # of each vertex
     assert found.iteration == pytest.approx(2e-5, rel=0.1)
-    assert one.iteration == pytest.approx(KNOWN.work_of(GPU, "PageRank", PULL).iteration, rel=0.1)
+    assert one.iteration == pytest.approx(SINGLE_PULL, rel=0.1)
     run = long(18, 2.0)
     assert simulate(run.workload, machine, run.options, run.room).seconds == pytest.approx(run.seconds, rel=0.05)
 
 
 @pytest.mark.parametrize("limit", [None, MOST_PULLS + 2])
 def test_the_last_pull_of_a_run(limit):
-    """The host launches eight if there is no limit, though the run converges after one; one by itself at a limit."""
+    """One pull is left after eight: without a limit, the host launches eight more; with a limit, it launches one."""
     run = long(15, 2.0, count=MOST_PULLS + 2)
     run = replace(run, options=replace(run.options, iterations=limit))
     done = simulate(run.workload, AHEAD, run.options, run.room).iterations
     assert ahead(run) == [False, *[True] * MOST_PULLS, limit is None]
     together = done[1].seconds
-    assert done[-1].seconds == pytest.approx(together if limit is None else KNOWN_SECONDS, rel=0.2)
+    assert done[-1].seconds == pytest.approx(together if limit is None else SINGLE_PULL, rel=0.2)
+
+
+def test_edges_on_disk_are_read_first():
+    run = long(15, 2.0)
+    work = replace(run.workload, on_disks=True)
+    machine = replace(AHEAD, disks=Disks(1, 1e9, 1e8))
+    first, second, *_ = simulate(work, machine, run.options, run.room).iterations
+    assert first.to_device > 0
+    assert first.seconds > 10 * second.seconds
+
+
+def test_what_is_launched_by_itself():
+    run = long(15, 2.0)
+    assert len(run.workload.residency(run.room).pages) > 1
+    assert not any(ahead(replace(run, deterministic=True)))
+    assert not any(ahead(replace(run, workload=replace(run.workload, traits=replace(SUMS, prepares=True)))))
 
 
 def test_without_their_costs_each_is_one_of_a_kind():

@@ -1,5 +1,5 @@
-"""Several pulls that the host launches together: a pull of a small graph takes the GPU less time than the host takes to
-launch it, and to go on.
+"""Several pulls that the host launches together: over a small graph, a pull takes the GPU less time than the host needs
+between two pulls.
 
 In a program that updates all vertices, every iteration does the same work. The host launches the kernels of several
 iterations one after the other, and waits once. The kernel `end_pull` makes the total of each pull the one that the next
@@ -36,10 +36,11 @@ Array = npt.NDArray[Any]
 COPY = "values before pulls"
 """Name of the device memory with a copy of the values."""
 LEAST_PULLS = 4
-"""Fewest pulls for which `MOST_EDGES` must suffice; if it does not, the host launches one at a time."""
+"""Fewest pulls of which `MOST_EDGES` must have room for all edges; otherwise the host launches one at a time, because
+its time is then small beside the GPU's (docs/decisions/gpu.md, "Pulls of small graphs are launched ahead")."""
 MOST_EDGES = 1 << 28
-"""Most edges that the pulls launched together gather in all. If the program converges meanwhile, that work is in vain;
-it takes some 2 ms on an H200."""
+"""Most edges that all pulls launched together gather, which takes an H200 some 2 ms. If the program converges before
+the last of them, so much work is in vain (docs/results/gpu.md, "Pulls launched ahead")."""
 
 
 @dataclass

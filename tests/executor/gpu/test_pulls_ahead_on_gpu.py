@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu.pulls_ahead import MOST_PULLS, PullsAhead
+from garaph_py.executor.gpu.header import MOST_PULLS
+from garaph_py.executor.gpu.pulls_ahead import PullsAhead
 
 from ...support.runs import run_with
 
