@@ -23,7 +23,6 @@ from .header import (
     FEW_EDGES,
     FEW_LISTS,
     FEW_THREADS,
-    MOST_PULLS,
     MOST_SUPERSTEPS,
     PIECE,
 )  # fmt: skip
@@ -259,7 +258,7 @@ def reported_bytes(bound: BoundProgram, n: int) -> int:
 def tally_bytes(n: int, tally: np.dtype[Any]) -> int:
     """Bytes for the tallies of the most pages that `n` vertices may have, and for their blocks' partial totals."""
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
-    return (pages + CHAIN_LENGTH + 1 + MOST_PULLS + 1) * tally.itemsize + blocks * tally["partial"].itemsize
+    return (pages + CHAIN_LENGTH + 1) * tally.itemsize + blocks * tally["partial"].itemsize
 
 
 class ExchangePlan(NamedTuple):

@@ -34,7 +34,7 @@ from .reorder import HubEdges
 Array = npt.NDArray[Any]
 
 COPY = "values before pulls"
-"""Name of the device memory with a copy of the values."""
+"""Name of the device memory with the counts of pulls, and a copy of the values."""
 LEAST_PULLS = 4
 """Fewest pulls of which `MOST_EDGES` must have room for all edges; otherwise the host launches one at a time, because
 its time is then small beside the GPU's (docs/decisions/gpu.md, "Pulls of small graphs are launched ahead")."""
@@ -67,10 +67,6 @@ class PullsAhead:
     hub: HubEdges | None
     deterministic: bool
 
-    def __post_init__(self) -> None:
-        nbytes = (1 + MOST_PULLS) * self.launches.launcher.layouts.tally.itemsize
-        self._tallies = self.launches.memory.allocate("pulls", nbytes)
-
     def __call__(self, state: State, most: int | None) -> list[PageResult]:
         """Do several pulls, at most so many, and make the last one's values and frontier the current ones.
 
@@ -79,17 +75,19 @@ class PullsAhead:
         list of PageResult
             One result, with all pulls; none if they cannot be launched together.
         """
-        memory, nbytes = self.launches.memory, self.launches.arrays.n * self.bound.value.itemsize
+        memory, width = self.launches.memory, self.launches.launcher.layouts.tally.itemsize
         most = at_once(sum(page.edges for page in self.launches.pages), most)
         whole = self._whole(state) if most else None
+        counts = (1 + most) * width
+        nbytes = counts + self._value_bytes
         if whole is None or not self.kept.has_room(nbytes):
             return []
         try:
-            copy = memory.allocate(COPY, nbytes, clear=False)
+            place = memory.allocate(COPY, nbytes, clear=False)
         except DeviceMemoryError:  # other programs use the GPU's memory
             return []
         try:
-            return [self._pull(state, whole, most, copy)]
+            return [self._pull(state, whole, most, (place, place + counts))]
         finally:
             memory.free(COPY)  # copies of the state and answers may need this room
 
@@ -101,17 +99,23 @@ class PullsAhead:
             return None
         return self.launches.streams.buffers.in_one_piece(pages)
 
-    def _pull(self, state: State, whole: tuple[Page, Buffer], most: int, copy: int) -> PageResult:
-        """Do the pulls; `copy` is the address of room for a copy of the values."""
+    @property
+    def _value_bytes(self) -> int:
+        """Bytes of the values of all vertices."""
+        return self.launches.arrays.n * self.bound.value.itemsize
+
+    def _pull(self, state: State, whole: tuple[Page, Buffer], most: int, places: tuple[int, int]) -> PageResult:
+        """Do the pulls; at the `places` in the device's memory is room for their counts, and for a copy of the
+        values."""
         began, arrays, driver = time.perf_counter(), self.launches.arrays, self.launches.driver
         self.launches.streams.forth.synchronize()  # the host may overwrite what the device copies from there
-        values, nbytes = arrays.address("values"), arrays.n * self.bound.value.itemsize
-        driver.memcpy_dtod(copy, values, nbytes)
-        rows = self._run(state, whole, most)
+        (counts, copy), values = places, arrays.address("values")
+        driver.memcpy_dtod(copy, values, self._value_bytes)
+        rows = self._run(state, whole, most, counts)
         count = self._count(rows)
         if count < most:
-            driver.memcpy_dtod(values, copy, nbytes)
-            rows = self._run(state, whole, count)
+            driver.memcpy_dtod(values, copy, self._value_bytes)
+            rows = self._run(state, whole, count, counts)
         if count % 2:
             arrays.swap("values", "next_values")
         arrays.swap("frontier", "next_frontier")
@@ -119,29 +123,30 @@ class PullsAhead:
             self.hub.count(count * whole[0].edges)
         return self._result(rows, whole[0], time.perf_counter() - began)
 
-    def _run(self, state: State, whole: tuple[Page, Buffer], count: int) -> Array:
-        """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts.
+    def _run(self, state: State, whole: tuple[Page, Buffer], count: int, tallies: int) -> Array:
+        """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts,
+        which the device has at the address `tallies`.
 
         Row 0 has no counts, only the time at which the first pull began.
         """
         launcher, driver, stream = self.launches.launcher, self.launches.driver, self.launches.streams.compute[0]
         rows = np.zeros(1 + count, launcher.layouts.tally)
-        driver.memcpy_htod(self._tallies, rows.view(np.uint8))
+        driver.memcpy_htod(tallies, rows.view(np.uint8))
         assert state.total is not None
         driver.memcpy_htod(self.launches.arrays.address("total"), state.total.view(np.uint8))
         task = self.launches.tasks.of(*whole)
         tasks = np.frombuffer(bytearray(2 * task.tobytes()), task.dtype)  # two copies, made as by `task.copy_of`
         context, page = tasks["context"], tasks["page"]
         context["values"][1], context["next_values"][1] = context["next_values"][0], context["values"][0]
-        blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, self._tallies
+        blocks, page["blocks"][0], page["tally"][0] = int(page["blocks"][0]), 0, tallies
         launcher.on_few("end_pull", 1, 1, stream, tasks[:1])
         page["blocks"][0] = blocks
         for k in range(count):
             task = tasks[k % 2 : k % 2 + 1]
-            page["tally"][k % 2] = self._tallies + (k + 1) * rows.itemsize
+            page["tally"][k % 2] = tallies + (k + 1) * rows.itemsize
             self.gather.launch(whole[0], task, stream)
             launcher.on_few("end_pull", 1, 1, stream, task)
-        driver.memcpy_dtoh(rows.view(np.uint8), self._tallies)
+        driver.memcpy_dtoh(rows.view(np.uint8), tallies)
         return rows
 
     def _count(self, rows: Array) -> int:

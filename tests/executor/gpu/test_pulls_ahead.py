@@ -192,12 +192,13 @@ def test_the_copy_of_the_values_stays_only_during_the_pulls(device_for, graph, m
         left.append(pulls_ahead.COPY in self.launches.memory._allocations)
         return done
 
-    device_for(Counted(), graph)
+    driver = device_for(Counted(), graph)
     run_with(Counted(), graph, device="gpu", gather="segmented", iterations=1)
     monkeypatch.setattr(PullsAhead, "_result", noted)
     monkeypatch.setattr(PullsAhead, "__call__", called)
     run_with(Counted(), graph, device="gpu", gather="segmented", iterations=17)
-    assert sizes == [8 * graph.n] * 2  # of 8 pulls each; the last is by itself
+    counts = 9 * driver.layouts.tally.itemsize
+    assert sizes == [counts + 8 * graph.n] * 2  # of 8 pulls each; the last is by itself
     assert left == [False] * 3
 
 

@@ -24,9 +24,9 @@ def counted(monkeypatch):
     """How many pulls were launched together, each time."""
     counts, run = [], PullsAhead._run
 
-    def noted(self, state, whole, count):
+    def noted(self, state, whole, count, tallies):
         counts.append(count)
-        return run(self, state, whole, count)
+        return run(self, state, whole, count, tallies)
 
     monkeypatch.setattr(PullsAhead, "_run", noted)
     return counts
