@@ -16,16 +16,7 @@ from ...program import BoundProgram
 from ...program.columns import has_even_rows
 from ...program.part import reads_numbers
 from .edges import EdgeLayout
-from .header import (
-    CHAIN_LENGTH,
-    CLASSES,
-    FEW_BLOCKS,
-    FEW_EDGES,
-    FEW_LISTS,
-    FEW_THREADS,
-    MOST_SUPERSTEPS,
-    PIECE,
-)  # fmt: skip
+from .header import CHAIN_LENGTH, CLASSES, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .offsets import begins_bytes
 from .parts import Part
