@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import NumberError
+from ..executor.partials import is_finite
 from ..graph import VertexIds
 from ..program import BoundProgram
-from ..runtime.finite import DEBUG, TESTS, columns, first, is_finite_number, meant_everywhere
+from ..runtime.finite import DEBUG, TESTS, columns, first, meant_everywhere
 from ..runtime.options import OFF
 
 Array = npt.NDArray[Any]
@@ -64,7 +65,7 @@ class Watch:
         The first total that this gets counts as the start. After a death it is that of a later superstep; but no run
         goes on from a wrong total, so that one is right, too.
         """
-        if self._is_off or (self._allowed is not None and is_finite_number(total)):
+        if self._is_off or (self._allowed is not None and is_finite(total)):
             return False
         kinds = {(name, kind): column[0] for name, column in columns("total", total) for kind in kinds_of(column)}
         if self._allowed is None:

@@ -182,7 +182,7 @@ class _Rules(Policy):
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
             return make_sums(seen)
-        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
+        solo = self.alone(seen) if forced is None else as_asked(seen, forced)
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
@@ -307,9 +307,7 @@ class AutoPolicy(_Rules):
         if seen.components:
             return Decision(COMPONENTS, "each value is the sum over a connected component", seen.device)
         if seen.updates_all_vertices:
-            decision = dense(seen, "every vertex is to be updated")
-            is_same = decision.mode == PULL and seen.ratio is None  # in all iterations
-            return decision._replace(ahead=Ahead(0, pulls=True, repeats=True)) if is_same else decision
+            return repeated(dense(seen, "every vertex is to be updated"), seen)
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device, ahead=ahead_of(seen))
@@ -333,6 +331,18 @@ class AutoPolicy(_Rules):
         else:
             bound = RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
         return by_threshold(seen, bound / seen.k) or dense(seen, above(seen, bound / seen.k))
+
+
+def as_asked(seen: Observation, mode: str) -> Decision:
+    """The decision for the mode that the user forces."""
+    decision = Decision(mode, "as asked", seen.device)
+    is_same = seen.updates_all_vertices and mode in (PULL, PULL_TILED) and seen.device == CPU
+    return repeated(decision, seen) if is_same else decision
+
+
+def repeated(decision: Decision, seen: Observation) -> Decision:
+    """`decision`, by which a processor that works alone may do all later iterations, too."""
+    return decision if seen.ratio is not None else decision._replace(ahead=Ahead(0, pulls=True, repeats=True))
 
 
 def make_sums(seen: Observation) -> Decision:

@@ -1,7 +1,8 @@
-"""Adds the partial sums of a program's `aggregate`."""
+"""The total of a program's `aggregate`: adds partial sums, and asks whether they are finite."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,3 +24,8 @@ def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
     for name in dtype.names:
         total[name] = np.cumsum(column[name])[-1]
     return total
+
+
+def is_finite(total: Array | None) -> bool:
+    """Whether there is no `total`, or all its numbers are finite: a test of a microsecond, for each iteration."""
+    return total is None or all(map(math.isfinite, total.item() if total.dtype.names else total))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import NumberError, printable
+from ..executor.partials import is_finite
 from ..executor.state import State
 from ..graph import VertexIds
 from ..native.threads import ThreadPool, split
@@ -86,7 +87,7 @@ class FiniteCheck:
         NumberError
             If a number is wrong. The message names the vertex and the iteration.
         """
-        if self._when == OFF or (self._when != FINITE and is_finite_number(state.total)):
+        if self._when == OFF or (self._when != FINITE and is_finite(state.total)):
             return
         total = self._problem("total", state.total)
         if total or self._when == FINITE:
@@ -174,11 +175,6 @@ def shortened(bound: BoundProgram) -> str:
     """The program and its parameters, as far as a message has room for them."""
     text = printable(repr(bound.program))
     return text if len(text) <= SHOWN else text[: SHOWN - 4] + " ..."
-
-
-def is_finite_number(total: Array | None) -> bool:
-    """Whether there is no `total`, or all its numbers are finite: a test of a microsecond, for each iteration."""
-    return total is None or all(map(math.isfinite, total.item() if total.dtype.names else total))
 
 
 def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:

@@ -24,7 +24,7 @@ from ...pages.queue import in_order
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.narrow import ValuesTooWide
-from ..decision import Decision
+from ..decision import Decision, PageDecision
 from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import sum_partials
@@ -48,6 +48,7 @@ from .pull_tiled import TiledPull, in_lines
 from .push import Push
 from .push_deltas import DeltaPush
 from .reentry import Reentry
+from .repeat import repeat
 from .runs import FIND_RANGES, Runs, edge_ranges
 from .sets import COPY, COUNT_EDGES, copy_words
 
@@ -248,8 +249,8 @@ class CpuExecutor(StepByParts):
             if done is not None:
                 self._push.forget_frontier()
                 return StepResult([done], 0, self.name, decision.sharing)
-        if decision.mode == PULL and decision.ahead is not None and self._pull_few.suits(state):
-            done = self._pull_several(state, decision.ahead.most)
+        if decision.ahead is not None and decision.ahead.repeats and self._repeats_itself(state):
+            done = self._several(state, decision.mode, decision.ahead.most)
             if done is not None:
                 return StepResult([done], 0, self.name, decision.sharing)
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
@@ -261,23 +262,44 @@ class CpuExecutor(StepByParts):
         finally:
             self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
 
-    def _pull_several(self, state: State, most: int | None) -> PageResult | None:
-        """Do several pulls at once, at most `most`; None if the graph is too large for one thread."""
-        page, *others = self.pages
-        task = None if others or self.graph.on_disk or self._arrays.place else self._pull.task(page, state, PULL)
-        if task is None or task.calls > 1:
+    def _repeats_itself(self, state: State) -> bool:
+        """Whether every iteration does the same, whatever the frontier is, with all edges in memory."""
+        in_memory = not self.graph.on_disk and self._arrays.place is None
+        return in_memory and self.bound.repeats_itself and state.synchronous and state.unfinished_edges is None
+
+    def _several(self, state: State, mode: str, most: int | None) -> PageResult | None:
+        """Do several iterations that all do the same, at most `most`; None if several pages are pulled in each."""
+        kernels, pages = self._kernels, self.pages
+        if mode == PULL_TILED:
+            self._launch.prepare(kernels.pull_tiled)
+            pull = partial(self._pull_tiled, state, kernels.pull_tiled, self.out_source)
+        elif len(pages) != 1 or (task := self._pull.task(pages[0], state, PULL)) is None:
             return None
-        self._launch.prepare(self._kernels.pull_few)
-        return self._pull_few(self.source.edges(page), state, task, most)
+        elif task.calls == 1:
+            self._launch.prepare(kernels.pull_few)
+            return self._pull_few(self.source.edges(pages[0]), state, task, most)
+        else:
+            self._pull.sums = None
+            self._pull.prepare(state, PULL)
+            pull = partial(self._pull.run, self.source.edges(pages[0]), state, task)
+
+        def iterate() -> PageResult:
+            state.next_frontier.clear()
+            done = pull()
+            state.swap_values()
+            return done
+
+        self._push.forget_frontier()
+        return repeat(iterate, self.bound, state, PageDecision(mode, CPU), most)
 
     def begin(self, state: State, mode: str) -> int:
         if self._trails and not self._replaces_all(state, mode):
             self._copy_active(state)
             self._trails = False
-        if mode in (PUSH, PULL_TILED):
+        if mode == PUSH:
             return 0
         self._push.forget_frontier()
-        if mode == COMPONENTS:
+        if mode in (COMPONENTS, PULL_TILED):
             state.next_frontier.clear()
             return 0
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
@@ -342,7 +364,6 @@ class CpuExecutor(StepByParts):
             return [self._push(state, self.out_source)]
         if mode == PULL_TILED:
             self._keep_apart(state, True)
-            self._push.forget_frontier()
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
         if mode == COMPONENTS:
             return self._components(state, source)

@@ -96,10 +96,6 @@ class PullFew:
     def __init__(self, launcher: Launcher, reader: Reader, kernels: Any, pull: Pull) -> None:
         self._launch, self._reader, self._kernels, self._pull = launcher, reader, kernels, pull
 
-    def suits(self, state: State) -> bool:
-        """Whether every iteration of a pull does the same, whatever the frontier is, and counts no unfinished edges."""
-        return self._launch.bound.repeats_itself and state.synchronous and state.unfinished_edges is None
-
     def __call__(self, edges: PageEdges, state: State, task: Task, most: int | None) -> PageResult:
         """Do several iterations along all `edges`, and make the last one's values the current ones."""
         most, first = min(most or MOST_ITERATIONS, MOST_ITERATIONS), state.values.copy()

@@ -137,10 +137,13 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
 def calls_of(tiles: Tiles) -> dict[str, Any]:
     """The arguments of the calls of a pull by tiles: the blocks of destinations, and their vertices.
 
-    The block with the most edges comes first.
+    The block with the most edges comes first. Nobody may change the arrays, so that tables need not be filled again.
     """
     block = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
-    return {"block": block, "first_vertex": tiles.bounds[block], "last_vertex": tiles.bounds[block + 1]}
+    calls = {"block": block, "first_vertex": tiles.bounds[block], "last_vertex": tiles.bounds[block + 1]}
+    for numbers in calls.values():
+        numbers.flags.writeable = False
+    return calls
 
 
 class TiledPull:
@@ -170,10 +173,9 @@ class TiledPull:
         self._tiles = None
 
     def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:
-        """Update every vertex."""
+        """Update every vertex, and add those that become active to the next frontier, which is empty."""
         arrays, bound = self._arrays, self._launch.bound
         self._launch.prepare(kernel)
-        state.next_frontier.clear()
         if self._tiles is None:
             self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
             self._calls = calls_of(self._tiles)

@@ -1,7 +1,5 @@
 """Several pulls in one call: the answers, the records and the end of a run are those of single ones."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,45 +8,11 @@ from garaph_py.errors import NumberError, ProgramError
 from garaph_py.executor.cpu import pull_few
 from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 
+from ...support.growth import Growth, Wild
 from ...support.runs import run_with
 
 SMALL = gp.rmat(8, 4, seed=3)
 """Its 1,024 edges and 256 vertices are one partition."""
-
-
-class Growth(gp.VertexProgram):
-    """Values that grow by 1 in each iteration, their sum, and an end at a given one."""
-
-    end: float = math.inf
-
-    value = np.float64
-    total = float
-    sum = gp.add
-
-    def init(self):
-        return float(0)
-
-    def gather(self, src):
-        return src
-
-    def apply(self, old, total):
-        return old + 1
-
-    def activate(self, new, old):
-        return True
-
-    def aggregate(self, new):
-        return new
-
-    def converged(self, total, n):
-        return self.end <= total < math.inf
-
-
-class Wild(Growth):
-    """The same, but for a total that becomes infinite, and a value that does not stay so."""
-
-    def aggregate(self, new):
-        return math.inf if new == 3 else new
 
 
 class Prepared(Growth):

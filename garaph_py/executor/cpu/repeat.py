@@ -1,0 +1,58 @@
+"""Several iterations in one step, if all of them do the same: Python then decides and records nothing in between.
+
+Over graphs of a million edges and fewer, calls of PageRank take 0.72 to 0.96 of the time (docs/results/cpu.md,
+"Iterations that repeat").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ...program import BoundProgram
+from ...program.converged import has_converged
+from ..decision import PageDecision
+from ..partials import is_finite, sum_partials
+from ..results import PageResult, Supersteps
+from ..state import State
+
+LONGEST = 0.2
+"""Seconds after which no other iteration begins in the same step, so that progress is shown five times a second. An
+interrupt ends the step at once."""
+
+
+def repeat(
+    iterate: Callable[[], PageResult], bound: BoundProgram, state: State, how: PageDecision, most: int | None
+) -> PageResult:
+    """Iterate at most `most` times, until the program has converged, no vertex is active, or a total is not finite.
+
+    Parameters
+    ----------
+    iterate : callable
+        Does one iteration, whose values become the current ones. All its edges are processed as `how` says.
+
+    Returns
+    -------
+    PageResult
+        That of the last iteration, with all of them as supersteps.
+    """
+    results, times = list[PageResult](), [time.perf_counter()]
+    goes_on, total = True, state.total
+    assert total is not None
+    while goes_on:
+        done = iterate()
+        results.append(done)
+        times.append(time.perf_counter())
+        assert done.partials is not None
+        total[:] = sum_partials([done.partials], done.partials.dtype).astype(bound.total)
+        may_go_on = len(results) != most and times[-1] - times[0] < LONGEST and done.active and is_finite(total)
+        goes_on = bool(may_go_on) and not has_converged(bound.program, total, len(state.values))
+    if len(results) > 1:
+        counts = np.array([(each.active, each.active_edges, each.edges) for each in results], np.int64)
+        active, active_edges, edges = counts.T
+        seconds = np.diff(times)
+        seconds[-1] = 0.0
+        done.supersteps = Supersteps(active, active_edges, seconds, edges, np.ones(len(results), np.bool_), how, how)
+    return done
