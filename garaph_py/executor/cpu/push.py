@@ -53,13 +53,14 @@ value while it unpacks a list (docs/results/cpu.md, "Packed edges")."""
 FETCHED = 1 << 12
 """The first edges of a list, whose targets' values are prefetched into the second-level cache before the first edge is
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
-LEAST_EDGES = 32
+LEAST_EDGES = 128
 """A push goes range by range (push_by_target.py) if an active vertex has this many targets in a range, on the average:
-finding them takes two binary searches, of some twenty steps."""
-RANGES_A_THREAD = 4
-"""Ranges of targets for each thread, of about equal numbers of in-edges, so that none waits long for another. With 8
-and 16 ranges a thread, such a push of 64 searches over R-MAT 20 took 1.04 and 1.18 times as long as with 4 on two
-threads: each list is searched once more for each range (docs/results/many.md)."""
+finding them takes two binary searches, of some twenty steps. With 54, such a push of SSSP over kron 20 took twice as
+long as one that divides the lists (docs/results/cpu.md, "Ranges of targets")."""
+RANGES_A_THREAD = 2
+"""Ranges of targets for each thread, of about equal numbers of in-edges, so that none waits long for another. With
+four, such pushes of SSSP over kron 20 took 1.1 to 1.2 times as long on two threads: each list is searched once more for
+each range."""
 BATCH = 1 << 10
 """Edges of a batch: their targets take 4 KiB of the first-level cache, and their contributions 4 or 8."""
 TARGET = np.dtype(np.uint32)
