@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page
 from ...program import BoundProgram
@@ -94,7 +95,8 @@ class PullsAhead:
     def _whole(self, state: State) -> tuple[Page, Buffer] | None:
         """All pages as one, if this run may do pulls ahead, and all edges are on the device."""
         pages, placed, total = self.launches.pages, self.launches.placed, state.total
-        may = self.bound.repeats_itself and state.synchronous and self.gather.kind == SEGMENTED and placed.is_resident
+        suits = self.gather.kind in (SEGMENTED, PACKED) and placed.is_resident
+        may = self.bound.repeats_itself and state.synchronous and suits
         if not may or total is None or not finite(total).all() or (self.deterministic and len(pages) > 1):
             return None
         return self.launches.streams.buffers.in_one_piece(pages)

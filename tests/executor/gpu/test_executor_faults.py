@@ -15,29 +15,34 @@ pytestmark = pytest.mark.gpu
 
 FAILING = """
 import numpy as np, garaph_py as gp
-from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.page_tasks import PageTasks
+from garaph_py.executor.gpu.pulls_ahead import PullsAhead
 from garaph_py.runtime import runner
 graph = gp.rmat(14, seed=1)
-calls = []
-original = GpuExecutor.task_of
+calls, together = [], []
+original, several = PageTasks.of, PullsAhead._run
 
 def broken(self, page, buffer=None):
     task = original(self, page, buffer)
     calls.append(page)
-    if len(calls) > 5:
+    if len(together) > 1 if SYNC else len(calls) > 5:
         task["context"]["sums"] = 64  # no memory there
     return task
 
-GpuExecutor.task_of = broken
+def counted(self, *how):
+    together.append(how)  # a synchronous run launches eight pulls at a time
+    return several(self, *how)
+
+PageTasks.of, PullsAhead._run = broken, counted
 runner.INTERVAL, runner.SHARE = 0.0, float("inf")  # a copy of the state after every iteration
 program = gp.apps.PageRank(stop="never")
-expected = gp.run(program, graph, iterations=9, device="cpu").values
+expected = gp.run(program, graph, iterations=20, device="cpu").values
 options = gp.Options(sync=SYNC, gather="segmented")
-result = gp.run(program, graph, iterations=9, device="gpu", options=options)
+result = gp.run(program, graph, iterations=20, device="gpu", options=options)
 assert result.stats.device == "cpu" and "failed after" in result.stats.note, result.stats
 devices = [row.device for row in result.stats.iterations]
 assert devices == ["gpu"] * devices.count("gpu") + ["cpu"] * devices.count("cpu") and devices.count("gpu") > 2, devices
-assert len(devices) == 9
+assert len(devices) == 20
 if SYNC:
     np.testing.assert_allclose(result.values, expected, rtol=1e-10)
 try:

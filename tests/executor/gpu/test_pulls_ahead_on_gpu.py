@@ -60,9 +60,21 @@ def test_the_bits_are_the_same(graph, counted, name, limit):
     assert all(row.seconds > 0 for row in rows)
 
 
-def test_several_pages_are_pulled_as_one(graph, counted):
-    how = {"device": "gpu", "iterations": 9, "page_edges": graph.m // 5}
+@pytest.mark.parametrize("gather", ["segmented", "packed"])
+def test_several_pages_are_pulled_as_one(graph, counted, gather):
+    how = {"device": "gpu", "iterations": 9, "gather": gather, "page_edges": graph.m // 5}
     run_with(PROGRAMS["float64"], graph, **how)
     found, single = (run_with(PROGRAMS["float64"], graph, **how, **one) for one in ({}, {"check": "finite"}))
     assert MOST_PULLS in counted
     np.testing.assert_allclose(found.values, single.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_packed_edges(graph, counted, name):
+    how = {"device": "gpu", "gather": "packed", "iterations": 12}
+    run_with(PROGRAMS[name], graph, **how)
+    counted.clear()
+    found = run_with(PROGRAMS[name], graph, **how)
+    assert counted[0] == MOST_PULLS
+    single = run_with(PROGRAMS[name], graph, **how, check="finite")
+    assert found.values.tobytes() == single.values.tobytes()
