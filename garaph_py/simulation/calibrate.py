@@ -25,8 +25,8 @@ from ..events import Iteration
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..runtime.options import HYBRID
 from ..runtime.watching import cpu_chains
-from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand, demand_of, of_push, supersteps
-from .executor import capabilities_of, engine_costs
+from .demand import CHAIN, PULL_ACTIVE, PUSH_FEW, Demand, demand_of, of_push, repeated, supersteps
+from .executor import capabilities_of, engine_costs, repeats
 from .fitting import Array, fit
 from .gpu_pulls import gpu_costs, link_of, with_first, with_launch, with_overheads, with_pulls
 from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
@@ -88,21 +88,24 @@ class Sample:
 
 
 def samples(run: RecordedRun) -> Iterator[Sample]:
-    """The iterations of a run that the CPU did alone; those of a chain too."""
+    """The iterations of a run that the CPU did alone; those of a chain, or repeated in one step, too."""
     workload, rows, number = run.workload, run.rows, 0
     chains = chains_of(run) if run.options.device == CPU else {}
     policy, seen = run.options.policy, set[str]()
     while number < len(rows):
-        row, activity = rows[number], workload.activities[number]
-        count = chains.get(number, 0)
-        for late in range(number + 1, number + count + 1):
-            demand = of_push(workload, workload.activities[late - 1], CHAIN, 1)
-            yield Sample(run, replace(demand, calls=int(late == number + count)), rows[late - 1]["seconds"])
-        if not count and row["device"] == CPU:
-            demand = demand_of(workload, activity, row["mode"], policy, run.threads)
-            yield Sample(run, replace(demand, first=int(demand.mode not in seen)), row["seconds"])
-            seen.add(demand.mode)
-        number += max(count, 1)
+        mode, count = rows[number]["mode"], chains.get(number, 0)
+        in_chain, end = mode == PUSH and count > 0, number + max(count, 1)
+        for row, activity in zip(rows[number:end], workload.activities[number:end], strict=True):
+            if row["device"] != CPU:
+                continue
+            if in_chain:
+                demand = of_push(workload, activity, CHAIN, 1)
+            else:
+                demand = demand_of(workload, activity, mode, policy, run.threads)
+                demand = replace(demand, first=int(demand.mode not in seen))
+                seen.add(demand.mode)
+            yield Sample(run, replace(demand, calls=int(row is rows[end - 1])), row["seconds"])
+        number = end
 
 
 def push_samples(run: RecordedRun) -> Iterator[Sample]:
@@ -123,13 +126,15 @@ def push_samples(run: RecordedRun) -> Iterator[Sample]:
 
 
 def chains_of(run: RecordedRun) -> dict[int, int]:
-    """For each iteration, how many supersteps the call did that began with it; 0 if it was none.
+    """For each iteration, how many supersteps the call did that began with it, or how many iterations the step repeats;
+    0 if it is neither.
 
     The policy decides again, because records do not say what its decisions allowed.
     """
     workload, options = run.workload, run.options
     counts = dict.fromkeys(range(len(run.rows)), 0)
-    if options.device == HYBRID or not (cpu_chains(options) and workload.traits.is_relaxation):
+    repeating = options.device == CPU and workload.traits.updates_all_vertices
+    if options.device == HYBRID or not (repeating or (cpu_chains(options) and workload.traits.is_relaxation)):
         return counts
     can, pages = capabilities_of(workload, run.threads), workload.pages()
     if options.device == GPU:
@@ -148,6 +153,8 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
                 counts[number] = len(ways_of_call(later, workload.edges))
             else:
                 counts[number] = supersteps(later, decision.ahead.push_edges, seconds)
+        elif repeating and row["mode"] == decision.mode and repeats(workload, decision):
+            counts[number] = repeated(later["seconds"] for later in run.rows[number:])
         if row["mode"] == PULL and unfinished is not None:
             unfinished = row["edges"]
         if counts[number] <= 1:
@@ -292,7 +299,7 @@ def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     # otherwise the fit cannot separate it from the unit costs
     if sparse or shaped or len(set(column("edge"))) > len(columns):
         columns["iteration"] = np.ones(len(found))
-    if work.mode in (CHAIN, PUSH_FEW):
+    if work.mode in (CHAIN, PUSH_FEW) or not column("calls").all():
         columns["call"] = column("calls")
     if (firsts := column("first")).any() and not firsts.all():
         columns["first"] = firsts

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..dispatch.policy import Policy
+from ..executor.cpu import repeat
 from ..executor.cpu.chain import LONGEST, MOST_EDGES, MOST_SUPERSTEPS
 from ..executor.cpu.pull import PULL_ACTIVE_RATIO
 from ..executor.cpu.runs import MIN_RUN_EDGES, RANDOM_ACCESS_EDGES
@@ -63,7 +64,7 @@ class Demand:
     graph : float
         All vertices: a pull passes over those without in-edges, too; in notify-pull and push, sets of them are kept.
     calls : int
-        1, but 0 for all supersteps of a chain except the last.
+        1, but 0 for all supersteps of a chain, and all iterations that repeat in one step, except the last.
     waited : int
         In a chain: waiting vertices that are looked at to open the next bucket.
     first : int
@@ -220,6 +221,16 @@ def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[floa
         if count and (activity.active_edges > most or count == MOST_SUPERSTEPS or taken * 1e9 > LONGEST):
             break
         taken, count = taken + each, count + 1
+    return count
+
+
+def repeated(seconds: Iterable[float]) -> int:
+    """How many iterations one step repeats (executor/cpu/repeat.py), if they take so long one after the other."""
+    taken, count = 0.0, 0
+    for each in seconds:
+        taken, count = taken + each, count + 1
+        if taken >= repeat.LONGEST:
+            break
     return count
 
 

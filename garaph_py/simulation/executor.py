@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,6 +28,7 @@ from .demand import (
     expected_pages,
     of_gpu_search,
     of_push,
+    repeated,
     supersteps,
 )
 from .gpu import BufferModel
@@ -172,7 +173,9 @@ class SimulatedCpu:
         return costs_of(self.machine, self.workload, self.policy, mode, beside_gpu=beside_gpu)
 
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """One iteration, or the supersteps of one compiled call."""
+        """One iteration, or the supersteps of one compiled call, or the iterations that one step repeats."""
+        if repeats(self.workload, decision):
+            return self._repeated(activities, decision)
         if not (self._chains and decision.mode == PUSH and decision.ahead is not None):
             return [self.step(activities[0], decision)]
         work, data = self.costs_of(CHAIN, PUSH), self.workload.vertex_data
@@ -187,11 +190,24 @@ class SimulatedCpu:
             done.append(SimulatedStep(demand.edges, seconds, pages))
         return done
 
-    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+    def _repeated(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
+        """The iterations of one step; the last takes as much longer as a step takes."""
+        done = list[SimulatedStep]()
+
+        def seconds() -> Iterator[float]:
+            for activity in activities:
+                done.append(self.step(activity, decision, calls=0))
+                yield done[-1].seconds
+
+        repeated(seconds())
+        done[-1] = replace(done[-1], seconds=done[-1].seconds + self.costs_of(decision.mode).call)
+        return done
+
+    def step(self, activity: Activity, decision: Decision, calls: int = 1) -> SimulatedStep:
         """One iteration."""
         workload, mode = self.workload, decision.mode
         demand = demand_of(workload, activity, mode, self.policy, self.cores)
-        demand = replace(demand, first=int(demand.mode not in self._done))
+        demand = replace(demand, first=int(demand.mode not in self._done), calls=calls)
         self._done.add(demand.mode)
         work = self.costs_of(demand.mode, mode)
         seconds = work.of(demand, workload.vertex_data)
@@ -442,6 +458,13 @@ class SimulatedGpu:
         buffered = take_buffered(self._free, set(pages)) if self._keeps else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         return PageQueue.of(pages, buffered, resident, self.workload.split)
+
+
+def repeats(workload: Workload, decision: Decision) -> bool:
+    """Whether a CPU that works alone repeats iterations after a decision (executor/cpu/repeat.py)."""
+    ahead, traits = decision.ahead, workload.traits
+    may = ahead is not None and ahead.repeats and traits.synchronous and not traits.prepares
+    return may and not workload.on_disks and (decision.mode == PULL_TILED or len(workload.pages()) == 1)
 
 
 def pulls_ahead(workload: Workload, residency: Residency, decision: Decision) -> int:

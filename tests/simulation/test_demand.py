@@ -1,9 +1,11 @@
-"""What an iteration has to do, by hand; chains of supersteps; and costs that are found again."""
+"""What an iteration has to do, by hand; chains and steps of several; and costs that are found again."""
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +13,13 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.executor.cpu.chain import MOST_SUPERSTEPS
-from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
+from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.graph.shape import Shape
 from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
-from garaph_py.simulation.calibrate import calibrate
-from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, supersteps
+from garaph_py.simulation.calibrate import calibrate, samples
+from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, repeated, supersteps
 from garaph_py.simulation.fitting import fit
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
@@ -123,6 +125,12 @@ def test_how_far_a_chain_goes() -> None:
     assert supersteps([Activity(1, 1)] * (MOST_SUPERSTEPS + 9), 100, [0.0] * (MOST_SUPERSTEPS + 9)) == MOST_SUPERSTEPS
 
 
+def test_how_many_iterations_one_step_repeats() -> None:
+    assert repeated([0.05] * 10) == 4  # none begins after 0.2 s
+    assert repeated([0.3, 0.1]) == 1
+    assert repeated([1e-3] * 7) == 7
+
+
 CHAINING = Machine(2, (
     WorkCost(CPU, "Labels", PUSH, UnitCost(1.0), iteration=100.0),
     WorkCost(CPU, "Labels", CHAIN, UnitCost(1e-7), UnitCost(1e-6), iteration=1e-5, call=1e-3, waited=1e-4),
@@ -143,6 +151,32 @@ def test_supersteps_of_one_call_by_hand(how: dict[str, object], chained: bool) -
     else:
         assert done.seconds > 1
     assert [row.mode for row in done.iterations] == [NOTIFY_PULL if how.get("engine") else PUSH] * 3
+
+
+RANKS = Traits("Ranks", 8, updates_all_vertices=True)
+REPEATING = Machine(2, tuple(
+    WorkCost(CPU, "Ranks", mode, iteration=0.06, call=0.01) for mode in (PULL, PULL_TILED)
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "calls"), [
+    ({}, {3, 4}), ({"mode": PULL}, {3, 4}), ({"mode": PULL_TILED}, {3, 4}), ({"trace": "x.json"}, set(range(5))),
+    ({"engine": "garaph"}, set(range(5))),
+])  # fmt: skip
+def test_iterations_of_one_step_by_hand(how: dict[str, Any], calls: set[int]) -> None:
+    work = work_of(*in_order([Activity(80_000, 640_000)] * 5), traits=RANKS)
+    done = simulate(work, REPEATING, RunOptions(device=CPU, **how))
+    expected = [0.06 + 0.01 * (number in calls) for number in range(5)]
+    assert [row.seconds for row in done.iterations] == pytest.approx(expected)
+
+
+def test_a_step_repeats_nothing_of_several_pages_or_of_a_program_that_prepares() -> None:
+    activities = in_order([Activity(80_000, 640_000)] * 5)
+    paged = replace(work_of(*activities, traits=RANKS), page_edges=100_000)
+    prepared = work_of(*activities, traits=replace(RANKS, prepares=True))
+    for work in paged, prepared:
+        done = simulate(work, REPEATING, RunOptions(device=CPU))
+        assert [row.seconds for row in done.iterations] == pytest.approx([0.07] * 5)
 
 
 def test_costs_of_an_engine_and_of_synchronous_runs() -> None:
@@ -243,6 +277,19 @@ def test_other_programs_get_the_costs_of_all() -> None:
     other = replace(other, workload=replace(other.workload, traits=replace(LABELS, name="Other")))
     assert {work.program for work in calibrate([one]).work} == {"Labels"}
     assert {work.program for work in calibrate([one, other]).work} == {"Labels", "Other", "any"}
+
+
+@pytest.mark.parametrize("how", [{}, {"mode": PULL_TILED}, {"trace": "t.json"}, {"engine": "garaph"}], ids=str)
+def test_a_real_step_is_known_as_one(how: dict[str, Any], tmp_path: Path) -> None:
+    """The record has other times, by which a step has three iterations."""
+    graph, program = gp.rmat(12, 8), gp.apps.PageRank(stop="never")
+    options = how | {"trace": tmp_path / "t.json"} if "trace" in how else how
+    stats = run_with(program, graph, device="cpu", iterations=7, **options).stats
+    rows = [row._asdict() | {"seconds": 0.07} for row in stats.iterations]
+    work = workload_of(bind(program, graph), graph, activities_of(rows, graph.m), synchronous=True)
+    run = RecordedRun("r", work, RunOptions(device=CPU, iterations=7, **how), stats.threads, None, tuple(rows))
+    is_one_by_one = "trace" in how or "engine" in how
+    assert [sample.demand.calls for sample in samples(run)] == ([1] * 7 if is_one_by_one else [0, 0, 1, 0, 0, 1, 1])
 
 
 @pytest.mark.full
