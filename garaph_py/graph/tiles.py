@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import From, Kernel, prefetch
+from ..native import From, Kernel, prefetch_kept
 from ..native.threads import ThreadPool, bounds_of
 from ..system.memory import enough_memory, on_own_pages
 
@@ -131,10 +131,10 @@ def make_place_tiles(has_values: bool):
                 block = np.int64(block_of[target >> granule_bits])
                 place = cursor[block]
                 cursor[block] = place + 1
-                prefetch(edges, place + AHEAD)
+                prefetch_kept(edges, place + AHEAD)
                 edges[place] = np.uint32((target - bounds[block]) << BITS) | low
                 if has_values:
-                    prefetch(out_values, place + AHEAD)
+                    prefetch_kept(out_values, place + AHEAD)
                     out_values[place] = values[e]
         return 0
 

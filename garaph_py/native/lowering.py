@@ -479,6 +479,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.clock: _clock,
     intrinsics.no_unroll: _no_unroll,
     intrinsics.prefetch: prefetching(0),
+    intrinsics.prefetch_near: prefetching(3),
     intrinsics.prefetch_kept: prefetching(2),
     intrinsics.call: _call,
     intrinsics.call_c: call_of_c(nb.int64),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK, WORD
-from ...native import no_unroll, prefetch
+from ...native import no_unroll, prefetch_near
 from ...pages.layout import Page
 from ...pages.source import PageEdges
 from ..modes import NOTIFY_PULL, PULL
@@ -66,7 +66,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
                 if streams:
                     ahead = e - base + AHEAD
                     if in_place:
-                        prefetch(sources, ahead + STREAM)
+                        prefetch_near(sources, ahead + STREAM)
                         ahead = min(ahead, last)
                     if fetches:
                         fetch(t.values, source_of(sources, ahead, 0))

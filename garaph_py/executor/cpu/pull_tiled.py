@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...codec.arrays import PACKED
 from ...graph.arrays import GraphArrays
 from ...graph.tiles import BITS, Tiles, make_tiles
-from ...native import no_unroll, prefetch
+from ...native import no_unroll, prefetch_near
 from ...native.kernel import address_of
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
@@ -93,7 +93,7 @@ def make_pull_tile(f: Functions):
         rest = end - (end - begin) % UNROLLED
         for e in range(begin, rest, UNROLLED):
             no_unroll()
-            prefetch(t.tiles, e + STREAM)
+            prefetch_near(t.tiles, e + STREAM)
             fetch(t.values, ahead)
             ahead += step
             for k in range(UNROLLED):
