@@ -182,7 +182,7 @@ class _Rules(Policy):
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:
             return make_sums(seen)
-        solo = self.alone(seen) if forced is None else as_asked(seen, forced)
+        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
@@ -301,13 +301,21 @@ class AutoPolicy(_Rules):
 
     name: ClassVar[str] = "auto"
 
+    def decide(self, seen: Observation) -> Decision:
+        """If every iteration pulls for all vertices on one processor, it may do all later ones by the same decision."""
+        decision = super().decide(seen)
+        is_same = seen.updates_all_vertices and seen.ratio is None and decision.mode in (PULL, PULL_TILED)
+        if is_same and (seen.forced_mode is None or seen.device == CPU):
+            return decision._replace(ahead=Ahead(0, pulls=True, repeats=True))
+        return decision
+
     def alone(self, seen: Observation) -> Decision:
         """Union-find if it gives the answer; else push if a relaxation has a small f; else notify-pull if f is small;
         else pull, by tiles if possible."""
         if seen.components:
             return Decision(COMPONENTS, "each value is the sum over a connected component", seen.device)
         if seen.updates_all_vertices:
-            return repeated(dense(seen, "every vertex is to be updated"), seen)
+            return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device, ahead=ahead_of(seen))
@@ -331,18 +339,6 @@ class AutoPolicy(_Rules):
         else:
             bound = RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
         return by_threshold(seen, bound / seen.k) or dense(seen, above(seen, bound / seen.k))
-
-
-def as_asked(seen: Observation, mode: str) -> Decision:
-    """The decision for the mode that the user forces."""
-    decision = Decision(mode, "as asked", seen.device)
-    is_same = seen.updates_all_vertices and mode in (PULL, PULL_TILED) and seen.device == CPU
-    return repeated(decision, seen) if is_same else decision
-
-
-def repeated(decision: Decision, seen: Observation) -> Decision:
-    """`decision`, by which a processor that works alone may do all later iterations, too."""
-    return decision if seen.ratio is not None else decision._replace(ahead=Ahead(0, pulls=True, repeats=True))
 
 
 def make_sums(seen: Observation) -> Decision:

@@ -91,13 +91,13 @@ def prefetch(array: Any, index: int) -> None:
 def prefetch_near(array: Any, index: int) -> None:
     """Load ``array[index]`` into the caches of all levels, to be read soon, in order. `index` may be out of range.
 
-    In a loop over all edges, this is faster on Xeons than `prefetch`, and as fast on EPYCs (docs/results/cpu.md, "Edges
-    prefetched in order").
+    In a loop over all edges, this is faster than `prefetch` on a Xeon, and as fast on an EPYC (docs/results/cpu.md,
+    "Edges prefetched in order").
     """
 
 
 def prefetch_kept(array: Any, index: int) -> None:
-    """Load ``array[index]`` into the second-level cache, to be read repeatedly. `index` may be out of range.
+    """Load ``array[index]`` into the second-level cache, to be read repeatedly or written; `index` may be out of range.
 
     Unlike the first level, the second has room for hundreds of lines that are being loaded.
     """

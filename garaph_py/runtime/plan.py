@@ -47,8 +47,8 @@ MAX_TILE_SKEW = 1.5
 """Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
 time that all threads take for all edges."""
 LEAST_TILED_ITERATIONS = 5
-"""Iterations over all edges from which on a run makes tiles unasked: over kron 22 on 16 cores, making them takes 66 ms,
-and each iteration then 17 instead of 31 (docs/results/cpu.md, "Making tiles")."""
+"""Iterations over all edges from which on a run makes tiles unasked: over kron 22 on 16 cores, making them takes 60 ms,
+and each iteration then 15 instead of 29 (docs/results/cpu.md, "Making tiles")."""
 LEAST_TILED_EDGES = 1 << 24
 """Stored edges of a graph from which on a run makes tiles unasked. An iteration over fewer takes a few milliseconds."""
 TILES_SHARE = 1 / 16

@@ -126,8 +126,8 @@ def push_samples(run: RecordedRun) -> Iterator[Sample]:
 
 
 def chains_of(run: RecordedRun) -> dict[int, int]:
-    """For each iteration, how many supersteps the call did that began with it, or how many iterations the step repeats;
-    0 if it is neither.
+    """The number of supersteps of the call, or of iterations of the step, that begins with each iteration; 0 if none
+    does.
 
     The policy decides again, because records do not say what its decisions allowed.
     """

@@ -64,7 +64,7 @@ class Demand:
     graph : float
         All vertices: a pull passes over those without in-edges, too; in notify-pull and push, sets of them are kept.
     calls : int
-        1, but 0 for all supersteps of a chain, and all iterations that repeat in one step, except the last.
+        1 for the last superstep of a chain, the last iteration of a step, and any that is alone; 0 for the others.
     waited : int
         In a chain: waiting vertices that are looked at to open the next bucket.
     first : int
@@ -225,7 +225,7 @@ def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[floa
 
 
 def repeated(seconds: Iterable[float]) -> int:
-    """How many iterations one step repeats (executor/cpu/repeat.py), if they take so long one after the other."""
+    """How many iterations one step repeats (executor/cpu/repeat.py), if they take these `seconds`, in order."""
     taken, count = 0.0, 0
     for each in seconds:
         taken, count = taken + each, count + 1

@@ -191,7 +191,7 @@ class SimulatedCpu:
         return done
 
     def _repeated(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """The iterations of one step; the last takes as much longer as a step takes."""
+        """The iterations of one step; the last one's time includes the cost `call` of the step."""
         done = list[SimulatedStep]()
 
         def seconds() -> Iterator[float]:

@@ -1,4 +1,5 @@
-"""What an iteration has to do, by hand; chains and steps of several; and costs that are found again."""
+"""What an iteration has to do, by hand; chains, and steps of several iterations; and costs that are found
+again."""
 
 from __future__ import annotations
 
@@ -281,7 +282,7 @@ def test_other_programs_get_the_costs_of_all() -> None:
 
 @pytest.mark.parametrize("how", [{}, {"mode": PULL_TILED}, {"trace": "t.json"}, {"engine": "garaph"}], ids=str)
 def test_a_real_step_is_known_as_one(how: dict[str, Any], tmp_path: Path) -> None:
-    """The record has other times, by which a step has three iterations."""
+    """Each iteration of the record takes 0.07 s, so a step has three."""
     graph, program = gp.rmat(12, 8), gp.apps.PageRank(stop="never")
     options = how | {"trace": tmp_path / "t.json"} if "trace" in how else how
     stats = run_with(program, graph, device="cpu", iterations=7, **options).stats

@@ -268,7 +268,7 @@ class CpuExecutor(StepByParts):
         return in_memory and self.bound.repeats_itself and state.synchronous and state.unfinished_edges is None
 
     def _several(self, state: State, mode: str, most: int | None) -> PageResult | None:
-        """Do several iterations that all do the same, at most `most`; None if several pages are pulled in each."""
+        """Do several iterations that all do the same, at most `most`; None if each pulls several pages, or none."""
         kernels, pages = self._kernels, self.pages
         if mode == PULL_TILED:
             self._launch.prepare(kernels.pull_tiled)

@@ -49,10 +49,9 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
     """Add the contributions of edges [begin, end) of vertex v to ``acc``; return `acc` and the number of edges visited.
 
     If `filtered`, only active sources contribute: contributions of inactive sources are already in the value. If the
-    kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, which need not stay in
-    the caches, and the values of these sources, whose loads take most of the time unless sources are `nearby`. If it
-    visits `few` edges, most gathers end after the first; then it reads the value of ``t.shared`` for all, if that is a
-    vertex.
+    kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, and the values of these
+    sources, whose loads take most of the time unless sources are `nearby`. If it visits `few` edges, most gathers end
+    after the first; then it reads the value of ``t.shared`` for all, if that is a vertex.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place

@@ -137,7 +137,7 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
 def calls_of(tiles: Tiles) -> dict[str, Any]:
     """The arguments of the calls of a pull by tiles: the blocks of destinations, and their vertices.
 
-    The block with the most edges comes first. Nobody may change the arrays, so that tables need not be filled again.
+    The block with the most edges comes first. The arrays are read-only, so a launch's table need not be filled again.
     """
     block = np.argsort(-np.diff(tiles.starts[:: tiles.blocks]), kind="stable")
     calls = {"block": block, "first_vertex": tiles.bounds[block], "last_vertex": tiles.bounds[block + 1]}
@@ -173,7 +173,7 @@ class TiledPull:
         self._tiles = None
 
     def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:
-        """Update every vertex, and add those that become active to the next frontier, which is empty."""
+        """Update every vertex, and add those that become active to the next frontier, which must be empty."""
         arrays, bound = self._arrays, self._launch.bound
         self._launch.prepare(kernel)
         if self._tiles is None:

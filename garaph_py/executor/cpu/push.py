@@ -55,8 +55,8 @@ FETCHED = 1 << 12
 visited. A visit has so many instructions that the processor looks only some thirty ahead."""
 LEAST_EDGES = 128
 """A push goes range by range (push_by_target.py) if an active vertex has this many targets in a range, on the average:
-finding them takes two binary searches, of some twenty steps. With 54, such a push of SSSP over kron 20 took twice as
-long as one that divides the lists (docs/results/cpu.md, "Ranges of targets")."""
+finding them takes two binary searches, of some twenty steps. With 54, such a push of SSSP over kron 20 took 1.3 to
+2.1 times as long on two threads as one that divides the lists (docs/results/cpu.md, "Ranges of targets")."""
 RANGES_A_THREAD = 2
 """Ranges of targets for each thread, of about equal numbers of in-edges, so that none waits long for another. With
 four, such pushes of SSSP over kron 20 took 1.1 to 1.2 times as long on two threads: each list is searched once more for

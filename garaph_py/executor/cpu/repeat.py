@@ -19,14 +19,14 @@ from ..results import PageResult, Supersteps
 from ..state import State
 
 LONGEST = 0.2
-"""Seconds after which no other iteration begins in the same step, so that progress is shown five times a second. An
-interrupt ends the step at once."""
+"""Seconds after which no other iteration begins in the same step, so that progress is shown five times a second."""
 
 
 def repeat(
     iterate: Callable[[], PageResult], bound: BoundProgram, state: State, how: PageDecision, most: int | None
 ) -> PageResult:
-    """Iterate at most `most` times, until the program has converged, no vertex is active, or a total is not finite.
+    """Iterate at most `most` times, until the program has converged, no vertex is active, a total is not finite, or
+    `LONGEST` has passed. An interrupt ends it before the next launch.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def repeat(
     Returns
     -------
     PageResult
-        That of the last iteration, with all of them as supersteps.
+        That of the last iteration; with all of them as supersteps, if there are several.
     """
     results, times = list[PageResult](), [time.perf_counter()]
     goes_on, total = True, state.total
@@ -53,6 +53,6 @@ def repeat(
         counts = np.array([(each.active, each.active_edges, each.edges) for each in results], np.int64)
         active, active_edges, edges = counts.T
         seconds = np.diff(times)
-        seconds[-1] = 0.0
+        seconds[-1] = 0.0  # the caller measures the last one's
         done.supersteps = Supersteps(active, active_edges, seconds, edges, np.ones(len(results), np.bool_), how, how)
     return done

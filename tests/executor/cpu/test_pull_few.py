@@ -16,7 +16,7 @@ SMALL = gp.rmat(8, 4, seed=3)
 
 
 class Prepared(Growth):
-    """The same, with values that are doubled before each iteration."""
+    """`Growth`, with values that are doubled before each iteration."""
 
     def prepare(self, value):
         return 2 * value

@@ -69,7 +69,7 @@ def test_a_run_ends_where_the_program_has_converged(steps, mode, end):
 
 
 def test_a_step_does_not_take_long(steps, monkeypatch):
-    """Then a listener hears of each iteration when it is done."""
+    """If a step ends after each iteration, a listener hears of each when it is done."""
     monkeypatch.setattr(repeat, "LONGEST", 0)
     heard = []
     found = run_with(Growth(), GRAPH, device="cpu", iterations=5, on_event=heard.append)
@@ -119,7 +119,7 @@ def test_the_total_passes_from_one_iteration_to_the_next(mode):
 
 @pytest.mark.parametrize("options", [
     {"trace": "t.json"}, {"report": "r.html"}, {"checkpoint": "kept"}, {"check": "finite"}, {"sync": False},
-    {"engine": "garaph"}, {"page_edges": GRAPH.m // 3}, {"mode": "notify-pull"},
+    {"engine": "garaph"}, {"engine": "garaph", "mode": "pull"}, {"page_edges": GRAPH.m // 3}, {"mode": "notify-pull"},
 ], ids=str)  # fmt: skip
 def test_where_single_iterations_are_wanted(steps, tmp_path, options):
     files = {"trace", "report", "checkpoint"}
