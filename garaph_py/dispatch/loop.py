@@ -100,7 +100,7 @@ class Loop:
         state.unfinished_edges = self.edges if bound.ends_late else None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
             number = self.before + len(self.done)
-            if number and convergence.ends(state.total):
+            if number and (scheduler.has_converged or convergence.ends(state.total)):
                 return True
             if limit is not None and number >= limit:
                 return False
@@ -159,6 +159,7 @@ class Loop:
             decision.alpha, from_disk, groups_of(decision, result), partitions=pages[0].counts if pages else None,
         )  # fmt: skip
         scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
+        scheduler.has_converged = bool(pages) and pages[0].has_converged
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:
@@ -170,8 +171,11 @@ class Loop:
 
 def column_of(seen: Observation, steps: Supersteps, name: str) -> Array:
     """The field ``"active"`` or ``"f"`` of the records that `several` makes."""
+    active = before_each(seen.active, steps.active)
     if name == "active":
-        return before_each(seen.active, steps.active)
+        return active
+    if not seen.edges:
+        return (active > 0).astype(float)
     return before_each(seen.active_edges, steps.active_edges) / seen.edges
 
 
@@ -194,9 +198,9 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
         why = decision.why if repeats or not records else why
         if not pulled and followed < edges:
             why += IN_ORDER
-        group = events.PageGroup(*how, 1, followed)
+        group, f = events.PageGroup(*how, 1, followed), edges / seen.edges if seen.edges else float(active > 0)
         records.append(events.Iteration(
-            number, how.direction, edges / seen.edges, active, followed, last.pages, last.pages_skipped, seconds,
+            number, how.direction, f, active, followed, last.pages, last.pages_skipped, seconds,
             last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
             compile_seconds=0.0 if records else last.compile_seconds, waited=waited,
         ))  # fmt: skip

@@ -89,6 +89,8 @@ class PageResult:
         If it opened buckets on the way: the last one.
     counts : PartitionCounts or None
         What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
+    has_converged : bool
+        The program's `converged` was asked after the last of several supersteps, and has ended the run.
     """
 
     edges: int
@@ -103,6 +105,7 @@ class PageResult:
     supersteps: Supersteps | None = None
     bucket: OpenBucket | None = None
     counts: PartitionCounts | None = None
+    has_converged: bool = False
 
 
 OnComplete = Callable[[Page, PageResult], None]

@@ -153,7 +153,7 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
                 counts[number] = len(ways_of_call(later, workload.edges))
             else:
                 counts[number] = supersteps(later, decision.ahead.push_edges, seconds)
-        elif repeating and row["mode"] == decision.mode and repeats(workload, decision):
+        elif repeating and row["pages"] == 1 and repeats(workload, decision._replace(mode=row["mode"])):
             counts[number] = repeated(later["seconds"] for later in run.rows[number:])
         if row["mode"] == PULL and unfinished is not None:
             unfinished = row["edges"]
@@ -186,7 +186,7 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             for program in (traits.name, ANY):
                 groups[replace(kind, program=program, mode=sample.demand.mode)].append(sample)
     has_several = len({run.workload.traits.name for run in runs}) > 1
-    pulls = (sample.seconds for own in groups.values() for sample in own if sample.demand.mode in PULLS)
+    pulls = (sample.seconds for own in groups.values() for sample in own if is_whole(sample))
     shortest = min(pulls, default=math.inf)
     most = {kind: max(sample.demand.edges for sample in found) for kind, found in groups.items()}
     known = dict[WorkCost, WorkCost]()
@@ -198,6 +198,11 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
             like = known.get(replace(kind, engine=ANY))
             known[kind] = fitted(kind, found, shortest if kind.mode in PULLS else math.inf, like)
     yield from known.values()
+
+
+def is_whole(sample: Sample) -> bool:
+    """Whether it is a pull with all that Python does around one."""
+    return sample.demand.mode in PULLS and sample.demand.calls > 0
 
 
 def push_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:

@@ -25,6 +25,7 @@ from ..program.sources import vertices_of
 from ..runtime.options import RunOptions
 from ..runtime.run import execute
 from .calibrate import Sample, samples
+from .demand import CHAIN
 from .executor import costs_of
 from .fitting import fit
 from .graphs import cube, maze, world
@@ -212,7 +213,7 @@ def adapted(work: WorkCost, found: Sequence[Sample], pace: float) -> WorkCost:
     How costs grow with the vertex data stays the same, because the data of these graphs is at most some 2 MiB.
     """
     columns = {name: np.array([count_of(sample, name) for sample in found], float) for name in COSTS}
-    if all(sample.demand.calls for sample in found):
+    if work.mode != CHAIN and not work.call:
         del columns["call"]  # it would be another cost of each iteration
     columns = {name: column for name, column in columns.items() if column.any()}
     known = {name: getattr(work, name) for name in columns}

@@ -463,8 +463,9 @@ class SimulatedGpu:
 def repeats(workload: Workload, decision: Decision) -> bool:
     """Whether a CPU that works alone repeats iterations after a decision (executor/cpu/repeat.py)."""
     ahead, traits = decision.ahead, workload.traits
-    may = ahead is not None and ahead.repeats and traits.synchronous and not traits.prepares
-    return may and not workload.on_disks and (decision.mode == PULL_TILED or len(workload.pages()) == 1)
+    may = ahead is not None and ahead.repeats and traits.synchronous and not (traits.prepares or traits.ends_late)
+    in_one = decision.mode == PULL_TILED or (decision.mode == PULL and len(workload.pages()) == 1)
+    return may and in_one and not workload.on_disks
 
 
 def pulls_ahead(workload: Workload, residency: Residency, decision: Decision) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..experiment import toml
-from ..runtime.options import RunOptions
+from ..runtime.options import FINITE, RunOptions
 from .assess import extrapolations
 from .machine import Machine
 from .mirrors import rmat_mirrors
@@ -152,7 +152,7 @@ def simulate_parts(
     """
     part = part_of(workload, parts, mirrors)
     room = None if gpu_memory is None else gpu_memory - part.fixed
-    played = simulate(part, machine, options, room)
+    played = simulate(part, machine, replace(options, check=FINITE), room)  # parts do one superstep at a time
     supersteps = [
         superstep(workload, activity, one.seconds, network, parts, mirrors)
         for activity, one in zip(workload.activities, played.iterations, strict=True)

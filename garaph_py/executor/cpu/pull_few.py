@@ -102,13 +102,14 @@ class PullFew:
         log, partials = self._run(edges, state, task, most)
         bound = self._launch.bound
         steps = iterations_until(bound.program, partials.astype(bound.total), len(state.values))
-        if steps < len(log):
+        has_converged = steps < len(log)
+        if has_converged:
             state.values[:] = first
             log, partials = self._run(edges, state, task, steps)
         if steps % 2:
             state.values, state.next_values = state.next_values, state.values
         followed, active, active_edges, changeable, _ = log[-1].tolist()
-        result = PageResult(followed, active, active_edges, changeable, partials[-1:])
+        result = PageResult(followed, active, active_edges, changeable, partials[-1:], has_converged=has_converged)
         if steps > 1:
             seconds, how = np.append(np.diff(log[:, BEGAN]) / 1e9, 0.0), PageDecision(PULL, CPU)
             pulled, columns = np.ones(steps, np.bool_), log.T

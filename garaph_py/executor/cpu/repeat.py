@@ -47,8 +47,10 @@ def repeat(
         times.append(time.perf_counter())
         assert done.partials is not None
         total[:] = sum_partials([done.partials], done.partials.dtype).astype(bound.total)
-        may_go_on = len(results) != most and times[-1] - times[0] < LONGEST and done.active and is_finite(total)
-        goes_on = bool(may_go_on) and not has_converged(bound.program, total, len(state.values))
+        goes_on = len(results) != most and times[-1] - times[0] < LONGEST and done.active > 0 and is_finite(total)
+        if goes_on:
+            done.has_converged = has_converged(bound.program, total, len(state.values))
+            goes_on = not done.has_converged
     if len(results) > 1:
         counts = np.array([(each.active, each.active_edges, each.edges) for each in results], np.int64)
         active, active_edges, edges = counts.T

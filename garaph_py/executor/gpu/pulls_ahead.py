@@ -114,7 +114,7 @@ class PullsAhead:
         (counts, copy), values = places, arrays.address("values")
         driver.memcpy_dtod(copy, values, self._value_bytes)
         rows = self._run(state, whole, most, counts)
-        count = self._count(rows)
+        count, has_converged = self._count(rows)
         if count < most:
             driver.memcpy_dtod(values, copy, self._value_bytes)
             rows = self._run(state, whole, count, counts)
@@ -123,7 +123,9 @@ class PullsAhead:
         arrays.swap("frontier", "next_frontier")
         if self.hub is not None:
             self.hub.count(count * whole[0].edges)
-        return self._result(rows, whole[0], time.perf_counter() - began)
+        result = self._result(rows, whole[0], time.perf_counter() - began)
+        result.has_converged = has_converged
+        return result
 
     def _run(self, state: State, whole: tuple[Page, Buffer], count: int, tallies: int) -> Array:
         """Do so many pulls, the first from the array `values` to `next_values`, the second back; return their counts,
@@ -151,15 +153,15 @@ class PullsAhead:
         driver.memcpy_dtoh(rows.view(np.uint8), tallies)
         return rows
 
-    def _count(self, rows: Array) -> int:
-        """The number of pulls in `rows` after which the run ends; all of them if none before the last ends it.
-
-        The caller asks `converged` about the last of that number.
+    def _count(self, rows: Array) -> tuple[int, bool]:
+        """The number of pulls in `rows` after which the run ends, and whether it has converged then; all of them if
+        none before the last ends it, about which the caller asks `converged`.
         """
         totals = rows["partial"][1:].astype(self.bound.total)
         goes_on = (rows["active"][1:] > 0) & finite(totals)
         last = len(totals) if goes_on.all() else int(goes_on.argmin()) + 1
-        return iterations_until(self.bound.program, totals[:last], self.launches.arrays.n)
+        count = iterations_until(self.bound.program, totals[:last], self.launches.arrays.n)
+        return count, count < last
 
     def _result(self, rows: Array, whole: Page, seconds: float) -> PageResult:
         """The result of the pulls in `rows`, which took so many seconds in all."""

@@ -87,10 +87,12 @@ def test_converged_is_asked_once_for_each_iteration():
     class Asked(Growth):
         def converged(self, total, n):
             seen.append(total)
-            return False
+            return len(seen) == 5  # it would not be true again
 
-    run_with(Asked(), SMALL, device="cpu", iterations=40)
-    assert seen == [k * SMALL.n for k in range(1, 41)]
+    found = run_with(Asked(), SMALL, device="cpu", iterations=9)
+    assert seen == [k * SMALL.n for k in range(1, 6)]
+    assert found.stats.converged
+    assert len(found.stats.iterations) == 5
 
 
 def test_what_converged_returns_is_checked():

@@ -56,7 +56,7 @@ def test_frontiers_are_the_same(monkeypatch, columns, graph_of):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("n", "enough"), [(600, 0), (40_000, push.LEAST_EDGES)])
+@pytest.mark.parametrize(("n", "enough"), [(190, 0), (40_000, push.LEAST_EDGES)])
 def test_few_long_lists_are_divided_by_targets(made, graph_of, n, enough):
     """A hub with edges to all vertices; a small graph has fewer words of 64 vertices than ranges."""
     edges = replace(twins.skewed(6, n, 2000), sources=np.full(n, 7), targets=np.arange(n), n=n, weights=None)

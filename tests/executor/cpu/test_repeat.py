@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import NumberError
 from garaph_py.executor.cpu import executor, repeat
+from garaph_py.executor.cpu.pull_few import PullFew
 from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 from garaph_py.storage import directory as store
 
@@ -83,10 +84,12 @@ def test_converged_is_asked_once_for_each_iteration(mode):
     class Asked(Growth):
         def converged(self, total, n):
             seen.append(total)
-            return False
+            return len(seen) == 5  # it would not be true again
 
-    run_with(Asked(), GRAPH, device="cpu", iterations=9, mode=mode)
-    assert seen == [k * GRAPH.n for k in range(1, 10)]
+    found = run_with(Asked(), GRAPH, device="cpu", iterations=9, mode=mode)
+    assert seen == [k * GRAPH.n for k in range(1, 6)]
+    assert found.stats.converged
+    assert len(found.stats.iterations) == 5
 
 
 def test_a_total_that_is_not_finite_ends_the_run_where_it_occurs(mode):
@@ -136,7 +139,26 @@ def test_edges_on_disk_are_read_in_each_iteration(steps, tmp_path):
     assert not steps
 
 
-def test_an_interrupt_ends_the_step(mode):
+@pytest.mark.parametrize("mode", ["auto", "pull", "pull-tiled"])
+def test_vertices_without_edges(mode):
+    graph = gp.from_edges([], [], vertices=np.arange(70))
+    found = run_with(Growth(), graph, device="cpu", iterations=5, mode=mode)
+    assert (found.values == 5).all()
+    single = run_with(Growth(), graph, device="cpu", iterations=5, mode=mode, check="finite")
+    assert rows_of(found) == rows_of(single)
+    assert [row.f for row in found.stats.iterations] == [1.0] * 5
+
+
+def test_one_thread_of_garaph_does_each_iteration_by_itself(steps, monkeypatch):
+    """Its only partition is the whole graph, however large."""
+    calls = []
+    monkeypatch.setattr(PullFew, "__call__", lambda *how: calls.append(how))
+    run_with(gp.apps.PageRank(stop="never"), GRAPH, device="cpu", iterations=3, threads=1, engine="garaph", mode="pull")
+    assert not calls
+    assert not steps
+
+
+def test_an_interrupt_ends_the_step(steps, mode):
     class Stopped(Growth):
         def converged(self, total, n):
             if total == 3 * n:
@@ -145,6 +167,7 @@ def test_an_interrupt_ends_the_step(mode):
 
     with pytest.raises(KeyboardInterrupt):
         run_with(Stopped(), GRAPH, device="cpu", iterations=50, mode=mode)
+    assert not steps  # it was the first one
     assert (run_with(Growth(), GRAPH, device="cpu", iterations=5, mode=mode).values == 5).all()
 
 

@@ -66,7 +66,7 @@ def test_a_run_is_like_one_whose_pulls_are_launched_one_by_one(device_for, graph
     assert rows_of(found) == rows_of(expected)
     assert len(found.stats.iterations) == count
     assert found.stats.converged == expected.stats.converged
-    assert totals[:count] == wanted[:count]  # after restoring the first values, either may ask again
+    assert totals == wanted
     assert all(row.seconds >= 0 for row in found.stats.iterations)
     assert ("end_pull" in {name for name, _ in driver.launched}) == (count > 1 or limit is None)
     assert held_after(driver, graph) == 0
