@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..executor.decision import Decision, PageDecision
-from ..executor.partials import sum_partials
+from ..executor.partials import total_of
 from ..executor.protocol import Capabilities, Executor, SupportsPriority
 from ..executor.results import StepResult, Supersteps
 from ..executor.state import HOST, State
@@ -149,7 +149,7 @@ class Loop:
         state.advance(active, active_edges, changeable)
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
-            state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
+            state.total[:] = total_of(partials, self.bound.total)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, edges)
@@ -186,26 +186,26 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     has not measured.
     """
     records: list[events.Iteration] = []
-    number, started, left = last.number, last.started, last.seconds
-    active, edges, ahead = seen.active, seen.active_edges, decision.ahead
+    number, started, left, ahead = last.number, last.started, last.seconds, decision.ahead
     repeats, bound = ahead is None or ahead.repeats, ahead and ahead.push_edges
     pushes, pulls = (f"{how} {bound} edges lead from active vertices" for how in ("at most", "more than"))
     ways = (steps.push, pushes), (steps.pull, pulls)
     waiting = np.zeros_like(steps.active) if steps.waited is None else steps.waited
-    columns = steps.active, steps.active_edges, steps.seconds, steps.followed, steps.pulled, waiting
-    for *now, seconds, followed, pulled, waited in zip(*(column.tolist() for column in columns), strict=True):
+    active, f = (column_of(seen, steps, name) for name in ("active", "f"))
+    edges = before_each(seen.active_edges, steps.active_edges)
+    columns = active, edges, f, steps.seconds, steps.followed, steps.pulled, waiting
+    for now, along, share, seconds, followed, pulled, waited in zip(*(c.tolist() for c in columns), strict=True):
         how, why = ways[pulled]
         why = decision.why if repeats or not records else why
-        if not pulled and followed < edges:
+        if not pulled and followed < along:
             why += IN_ORDER
-        group, f = events.PageGroup(*how, 1, followed), edges / seen.edges if seen.edges else float(active > 0)
+        group = events.PageGroup(*how, 1, followed)
         records.append(events.Iteration(
-            number, how.direction, f, active, followed, last.pages, last.pages_skipped, seconds,
+            number, how.direction, share, now, followed, last.pages, last.pages_skipped, seconds,
             last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
             compile_seconds=0.0 if records else last.compile_seconds, waited=waited,
         ))  # fmt: skip
         number, started, left = number + 1, records[-1].ended, left - seconds
-        active, edges = now
     records[-1] = records[-1]._replace(seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk)
     records[0] = records[0]._replace(to_device=last.to_device)
     return records

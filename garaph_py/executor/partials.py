@@ -26,6 +26,11 @@ def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
     return total
 
 
+def total_of(partials: list[Array], dtype: np.dtype[Any]) -> Array:
+    """The total, of type `dtype` and shape (1,), that partial sums in this order make."""
+    return sum_partials(partials, partials[0].dtype).astype(dtype)
+
+
 def is_finite(total: Array | None) -> bool:
     """Whether there is no `total`, or all its numbers are finite: a test of a microsecond, for each iteration."""
     return total is None or all(map(math.isfinite, total.item() if total.dtype.names else total))

@@ -32,7 +32,8 @@ def batches(run: RecordedRun) -> Iterator[tuple[int, int]]:
     launched by itself.
     """
     workload, options, rows, number = run.workload, run.options, run.rows, 0
-    if options.device != GPU or options.lists is not None or options.gather == REPLICATED:
+    may = workload.traits.updates_all_vertices and options.lists is None and options.gather != REPLICATED
+    if options.device != GPU or not may:
         return
     residency = workload.residency(room_of(run), options.policy.keep)
     if run.deterministic and len(residency.pages) > 1:

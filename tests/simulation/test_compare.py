@@ -92,9 +92,10 @@ def test_costs_on_another_machine_are_found(engine: str) -> None:
     assert [replace(work, program="ConnectedComponents", like=None) for work in alike.work] == [*known.work] * 2
 
 
-def test_costs_that_the_other_program_does_not_have_are_found() -> None:
-    """A vertex costs the program something, and the other one nothing; the costs of edges are the same."""
-    known = WorkCost(CPU, "ConnectedComponents", PULL, UnitCost(1e-9), iteration=1e-7)
+@pytest.mark.parametrize("call", [0.0, 1e-4])
+def test_costs_that_the_other_program_does_not_have_are_found(call: float) -> None:
+    """A vertex costs the program something, and the other one nothing; the costs of edges and of calls are the same."""
+    known = WorkCost(CPU, "ConnectedComponents", PULL, UnitCost(1e-9), iteration=1e-7, call=call)
     there = Machine(2, (known, replace(known, program="Other", vertex=UnitCost(9e-9))))
 
     def run_over(traits: Traits, n: int, m: int) -> RecordedRun:

@@ -34,6 +34,18 @@ def test_one_part_takes_as_long_as_one_machine():
     assert played(1, network=Network(1.0, 99.0, 99.0)).seconds == played(1).seconds  # it has no messages
 
 
+def test_each_superstep_of_a_part_is_a_step_by_itself():
+    """On one machine, all three iterations of this run are one step."""
+    pull, *others = KNOWN.work
+    machine = replace(KNOWN, work=(replace(pull, call=0.01), *others))
+    work = workload(n=N, m=1 << 20, page_edges=1 << 20, activities=[Activity(N, 1 << 20)] * 3)
+    alone, part = (
+        [simulate(work, one, how("cpu")).seconds, simulate_parts(work, one, how("cpu"), IDLE, 1, 0.0).seconds]
+        for one in (machine, KNOWN)
+    )
+    assert [later - earlier for later, earlier in zip(alone, part, strict=True)] == pytest.approx([0.01, 0.03])
+
+
 def test_parts_share_the_edges_and_wait_for_the_slower_of_work_and_messages():
     alone, four = played(1), played(4, N / 4)
     assert alone.seconds / 5 < four.seconds < alone.seconds / 3

@@ -27,7 +27,7 @@ from ...program.narrow import ValuesTooWide
 from ..decision import Decision, PageDecision
 from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..partials import sum_partials
+from ..partials import total_of
 from ..protocol import Capabilities, OpenPlan
 from ..results import PageResult, StepResult
 from ..state import SETS, OnPage, State
@@ -189,7 +189,7 @@ class CpuExecutor(StepByParts):
         )
         if self.bound.total is not None:
             self.first_partials = partials.copy()
-            state.total = sum_partials([partials], partials.dtype).astype(self.bound.total)
+            state.total = total_of([partials], self.bound.total)
         first, last = self._arrays.own
         for begin, end in (0, first), (last, n):  # the mirrors of a part, which count where they are owned
             if begin < end:
@@ -279,7 +279,6 @@ class CpuExecutor(StepByParts):
             self._launch.prepare(kernels.pull_few)
             return self._pull_few(self.source.edges(pages[0]), state, task, most)
         else:
-            self._pull.sums = None
             self._pull.prepare(state, PULL)
             pull = partial(self._pull.run, self.source.edges(pages[0]), state, task)
 

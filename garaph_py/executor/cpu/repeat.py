@@ -14,7 +14,7 @@ import numpy as np
 from ...program import BoundProgram
 from ...program.converged import has_converged
 from ..decision import PageDecision
-from ..partials import is_finite, sum_partials
+from ..partials import is_finite, total_of
 from ..results import PageResult, Supersteps
 from ..state import State
 
@@ -46,7 +46,7 @@ def repeat(
         results.append(done)
         times.append(time.perf_counter())
         assert done.partials is not None
-        total[:] = sum_partials([done.partials], done.partials.dtype).astype(bound.total)
+        total[:] = total_of([done.partials], total.dtype)
         goes_on = len(results) != most and times[-1] - times[0] < LONGEST and done.active > 0 and is_finite(total)
         if goes_on:
             done.has_converged = has_converged(bound.program, total, len(state.values))

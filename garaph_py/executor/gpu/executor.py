@@ -19,10 +19,9 @@ from ...pages.provider import SourceFactory
 from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
-from ...program.functions import partial_dtype
 from ..decision import Decision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..partials import sum_partials
+from ..partials import total_of
 from ..protocol import Capabilities, Notifier, OpenPlan
 from ..results import OnComplete, PageResult, StepResult
 from ..state import OnPage, State, Values
@@ -239,8 +238,7 @@ class GpuExecutor(StepByParts):
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
                 hub or (self._placed.mapped if self._placed.in_place else None),
             )  # fmt: skip
-            tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
-            self._tallies = self._pool.empty(max(len(pages), 1), tally)
+            self._tallies = self._pool.empty(max(len(pages), 1), self.launcher.layouts.tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             kind = SEGMENTED if hub else kind_of(bound, self.settings.gather, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)
@@ -282,7 +280,8 @@ class GpuExecutor(StepByParts):
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
-            state.total = sum_partials([result.partials], partial).astype(bound.total)
+            assert bound.total is not None
+            state.total = total_of([result.partials], bound.total)
         return state
 
     def fill(self, listener: events.Listener) -> None:

@@ -23,6 +23,7 @@ from ...program import BoundProgram
 from ...program.converged import iterations_until
 from ..decision import PageDecision
 from ..modes import GPU, PULL
+from ..partials import is_finite
 from ..results import PageResult, Supersteps
 from ..state import State
 from .buffers import Buffer
@@ -97,7 +98,7 @@ class PullsAhead:
         pages, placed, total = self.launches.pages, self.launches.placed, state.total
         suits = self.gather.kind in (SEGMENTED, PACKED) and placed.is_resident
         may = self.bound.repeats_itself and state.synchronous and suits
-        if not may or total is None or not finite(total).all() or (self.deterministic and len(pages) > 1):
+        if not may or total is None or not is_finite(total) or (self.deterministic and len(pages) > 1):
             return None
         return self.launches.streams.buffers.in_one_piece(pages)
 

@@ -9,7 +9,7 @@ from garaph_py.executor.cpu import pull_few
 from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 
 from ...support.growth import Growth, Wild
-from ...support.runs import run_with
+from ...support.runs import rows_of, run_with
 
 SMALL = gp.rmat(8, 4, seed=3)
 """Its 1,024 edges and 256 vertices are one partition."""
@@ -46,10 +46,6 @@ def test_a_listener_hears_of_all_iterations(calls):
     found = run_with(gp.apps.PageRank(), SMALL, device="cpu", on_event=heard.append)
     assert [event for event in heard if isinstance(event, gp.events.Iteration)] == list(found.stats.iterations)
     assert 0 < len(calls) < len(found.stats.iterations)
-
-
-def rows_of(run):
-    return [row._replace(seconds=0, started=0, compile_seconds=0) for row in run.stats.iterations]
 
 
 @pytest.mark.spread

@@ -11,7 +11,7 @@ from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 from garaph_py.storage import directory as store
 
 from ...support.growth import Growth, Wild
-from ...support.runs import run_with
+from ...support.runs import rows_of, run_with
 from ...support.stored_graphs import opened
 
 GRAPH = gp.rmat(12, 12, seed=3)
@@ -35,10 +35,6 @@ def steps(monkeypatch):
 @pytest.fixture(params=["pull", "pull-tiled", "auto"])
 def mode(request):
     return request.param
-
-
-def rows_of(run):
-    return [row._replace(seconds=0, started=0, compile_seconds=0) for row in run.stats.iterations]
 
 
 @pytest.mark.spread
