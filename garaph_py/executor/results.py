@@ -89,8 +89,8 @@ class PageResult:
         If it opened buckets on the way: the last one.
     counts : PartitionCounts or None
         What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
-    has_converged : bool
-        The program's `converged` was asked after the last of several supersteps, and has ended the run.
+    has_converged : bool or None
+        What the program's `converged` has answered after the last of several supersteps; None if it was not asked.
     """
 
     edges: int
@@ -105,7 +105,7 @@ class PageResult:
     supersteps: Supersteps | None = None
     bucket: OpenBucket | None = None
     counts: PartitionCounts | None = None
-    has_converged: bool = False
+    has_converged: bool | None = None
 
 
 OnComplete = Callable[[Page, PageResult], None]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..dispatch.policy import Policy
-from ..executor.cpu import repeat
+from ..executor import repeat
 from ..executor.cpu.chain import LONGEST, MOST_EDGES, MOST_SUPERSTEPS
 from ..executor.cpu.pull import PULL_ACTIVE_RATIO
 from ..executor.cpu.runs import MIN_RUN_EDGES, RANDOM_ACCESS_EDGES
@@ -225,7 +225,7 @@ def supersteps(activities: Sequence[Activity], most: int, seconds: Iterable[floa
 
 
 def repeated(seconds: Iterable[float]) -> int:
-    """How many iterations one step repeats (executor/cpu/repeat.py), if they take these `seconds`, in order."""
+    """How many iterations one step repeats (executor/repeat.py), if they take these `seconds`, in order."""
     taken, count = 0.0, 0
     for each in seconds:
         taken, count = taken + each, count + 1

@@ -461,7 +461,7 @@ class SimulatedGpu:
 
 
 def repeats(workload: Workload, decision: Decision) -> bool:
-    """Whether a CPU that works alone repeats iterations after a decision (executor/cpu/repeat.py)."""
+    """Whether a CPU that works alone repeats iterations after a decision (executor/repeat.py)."""
     ahead, traits = decision.ahead, workload.traits
     may = ahead is not None and ahead.repeats and traits.synchronous and not (traits.prepares or traits.ends_late)
     in_one = decision.mode == PULL_TILED or (decision.mode == PULL and len(workload.pages()) == 1)

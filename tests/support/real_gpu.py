@@ -1,8 +1,11 @@
 """A GPU that is there, for tests that need one."""
 
 import weakref
+from dataclasses import replace
 
-from garaph_py.executor.gpu import device
+import pytest
+
+from garaph_py.executor.gpu import device, peers, speeds
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.memory_plan import array_sizes
@@ -42,6 +45,21 @@ class _Counted:
     def _free(allocated, allocation, nbytes):
         allocation.free()
         allocated.nbytes -= nbytes
+
+
+@pytest.fixture
+def three_of_one(monkeypatch):
+    """The numbers 0, 1 and 2 are the same GPU, and copies between them are copies within its memory."""
+    one = device.find()
+    found = [replace(one, number=number) for number in range(3)]
+    monkeypatch.setattr(device, "find", lambda number=0: found[number])
+    monkeypatch.setattr(device, "count", lambda: len(found))
+    monkeypatch.setattr(peers, "can_reach", lambda number, other: False)
+    monkeypatch.setattr(speeds, "_measured", {})
+    monkeypatch.setattr(
+        peers, "copy",
+        lambda to, place, of, source, nbytes, stream: of.driver.memcpy_dtod_async(place, source, nbytes, stream),
+    )  # fmt: skip
 
 
 def bytes_of_sums(program, graph):

@@ -23,12 +23,14 @@ from ...pages.provider import SourceFactory
 from ...pages.queue import in_order
 from ...pages.source import PageSource
 from ...program import BoundProgram
+from ...program.converged import has_converged
 from ...program.narrow import ValuesTooWide
 from ..decision import Decision, PageDecision
 from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import total_of
 from ..protocol import Capabilities, OpenPlan
+from ..repeat import repeat
 from ..results import PageResult, StepResult
 from ..state import SETS, OnPage, State
 from ..step import StepByParts, tell
@@ -48,7 +50,6 @@ from .pull_tiled import TiledPull, in_lines
 from .push import Push
 from .push_deltas import DeltaPush
 from .reentry import Reentry
-from .repeat import repeat
 from .runs import FIND_RANGES, Runs, edge_ranges
 from .sets import COPY, COUNT_EDGES, copy_words
 
@@ -289,7 +290,8 @@ class CpuExecutor(StepByParts):
             return done
 
         self._push.forget_frontier()
-        return repeat(iterate, self.bound, state, PageDecision(mode, CPU), most)
+        converged = partial(has_converged, self.bound.program, vertices=self.graph.n)
+        return repeat(iterate, converged, state, PageDecision(mode, CPU), most)
 
     def begin(self, state: State, mode: str) -> int:
         if self._trails and not self._replaces_all(state, mode):

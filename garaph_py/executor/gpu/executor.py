@@ -341,12 +341,10 @@ class GpuExecutor(StepByParts):
         if not self.settings.chains:  # else nobody sees the state between supersteps, nor changes them
             self._arrays.read_parameters()
         with self.device, failing(driver):
-            if state.total is not None:
-                driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
+            self.launches.begin_pull(state.total)
             part, size = self.settings.part, self._kept.memory.size("next_frontier")
             begin, nbytes = (0, size) if part is None else part.bits
             driver.memset_d8(self.address("next_frontier") + begin, 0, nbytes)
-            driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)

@@ -139,6 +139,11 @@ class Gather:
         """Whether `launch` takes parts of pages. The replicated gather does not: its work items are for whole pages."""
         return self.kind in (SEGMENTED, PACKED, UNTIL_DONE)
 
+    @property
+    def writes_whole_frontier(self) -> bool:
+        """Whether a pull of all vertices writes every word of the next frontier, which nobody has to clear before."""
+        return self.kind in (SEGMENTED, PACKED)
+
     def launch(self, page: Page, task: Array, stream: Any) -> None:
         if self.kind == AUTO and page.edges >= MIN_MEASURED_EDGES:
             self.kind = self._known.get(self._key) or self._faster(page, task, stream)

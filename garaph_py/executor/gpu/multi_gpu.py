@@ -49,6 +49,7 @@ from .parents import Parents
 from .parts import divide, divide_pages
 from .peers import Peers, link
 from .pinned_pool import Answer
+from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
@@ -117,15 +118,14 @@ class MultiGpuExecutor(StepByParts):
     name: ClassVar[str] = GPU
     memory_name: str = "gpu 0"
     source: PageSource
+    _at_once: PullsAtOnce
 
     def __init__(self, graph: Graph, gpus: list[GpuExecutor], host: Host) -> None:
         self._graph, self.gpus, self._host = graph, gpus, host
         self._failed: set[int] = set()
         self._is_whole = True  # the values before the iteration are whole
-        self._seconds = [math.inf] * len(gpus)  # the shortest pull of each GPU, after a first one, which copies edges
         self._has_pulled = False
         self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
-        self._events: list[tuple[Any, Any]] = []  # of each GPU: the begin and the end of a pull
         self._prepares = "prepare" in gpus[0].bound.arguments
         self._exchanges: list[Exchange] = []  # of each GPU, if they push
 
@@ -161,8 +161,7 @@ class MultiGpuExecutor(StepByParts):
         for k, gpu in enumerate(self.gpus):
             others = [other for other in self.gpus if other is not gpu]
             gpu.peers = Peers(gpu, others, parts[k], gpu.bound.value.itemsize)
-            with gpu.device, failing(gpu.device.driver):
-                self._events.append((gpu.streams.event(), gpu.streams.event()))
+        self._at_once = PullsAtOnce(self.gpus, self._in_turn)
         self._prepare_pushes()
         counts = [len(gpu.residency.pages) for gpu in self.gpus]
         self._firsts = list(accumulate(counts[:-1], initial=0))
@@ -232,10 +231,25 @@ class MultiGpuExecutor(StepByParts):
 
     def step(self, state: State, decision: Decision) -> StepResult:
         try:
-            return super().step(state, decision)
+            several = self._several(state, decision)
+            return super().step(state, decision) if several is None else several
         except DeviceError:
             self._save(state)
             raise
+
+    def _several(self, state: State, decision: Decision) -> StepResult | None:
+        """Do several pulls that all do the same; None if the decision or the run do not allow them, or some edges are
+        not on the GPUs yet."""
+        first, ahead = self.gpus[0], decision.ahead
+        may = ahead is not None and ahead.repeats and first.bound.repeats_itself and state.synchronous
+        if not may or first.spans is not None or not all(gpu.gather.writes_whole_frontier for gpu in self.gpus):
+            return None
+        pieces = self._at_once.pieces([gpu.launches.pages for gpu in self.gpus])
+        if pieces is None:
+            return None
+        done = self._at_once.repeat(pieces, state, ahead.most if ahead is not None else None)
+        first.state.leave(state, self.memory_name)
+        return StepResult([done], 0, self.name, decision.sharing)
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PULL, PUSH, COMPONENTS):
@@ -257,8 +271,7 @@ class MultiGpuExecutor(StepByParts):
         begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
         if begins_first:
             self.ready(state)
-        pieces = [gpu.launches.pieces(gpu.gather, pages) for gpu, pages in zip(self.gpus, own, strict=True)]
-        if mode == PULL and None not in pieces:
+        if mode == PULL and (pieces := self._at_once.pieces(own)) is not None:
             return self._at_once(own, pieces, None if begins_first else state)
         if not begins_first:
             for k, gpu in enumerate(self.gpus):
@@ -266,8 +279,8 @@ class MultiGpuExecutor(StepByParts):
         queues = [gpu.offer(pages, state, mode, False) for gpu, pages in zip(self.gpus, own, strict=True)]
         works = [gpu.page_work(not state.synchronous) for gpu in self.gpus]
         seconds = self._drive(queues, works, state)
-        if mode == PULL and self._has_pulled:
-            self._seconds = list(map(min, self._seconds, seconds))
+        if mode == PULL and self._has_pulled:  # the first pull copies edges
+            self._at_once.note(seconds)
         self._has_pulled = True
         found = self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k]))
         return [result for results in found for result in results]
@@ -310,42 +323,6 @@ class MultiGpuExecutor(StepByParts):
         ], self._noting, end)  # fmt: skip
         self._in_turn(lambda k: self.gpus[k].streams.back.synchronize())
         return seconds
-
-    def _at_once(
-        self, own: list[list[Page]], pieces: list[list[tuple[Page, Buffer]] | None], state: State | None
-    ) -> list[PageResult]:
-        """Launch the `pieces` of all GPUs, then wait for all; if a `state` is given, GPUs have yet to get ready for it.
-
-        One thread launches: several would wait for Python's lock, and for their start. No GPU has to wait until all
-        pieces of the GPU before it are launched.
-        """
-        works = [gpu.page_work() for gpu in self.gpus]
-
-        def begin(k: int) -> None:
-            gpu, mine = self.gpus[k], pieces[k] or []
-            if state is not None:
-                gpu.ready(state)
-            with gpu.device, failing(gpu.device.driver):
-                self._events[k][0].record(gpu.streams.compute[0])
-                gpu.streams.launch(mine[:1], works[k])
-
-        def go_on(k: int) -> None:
-            gpu, mine = self.gpus[k], pieces[k] or []
-            assert gpu.peers is not None
-            gpu.streams.launch(mine[1:], works[k])
-            gpu.peers.send_frontier(gpu.streams.back_early)
-            self._events[k][1].record(gpu.streams.back_early)
-
-        def collect(k: int) -> list[PageResult]:
-            results = self.gpus[k].results(own[k], works[k])
-            began, ended = self._events[k]
-            self._seconds[k] = min(self._seconds[k], float(began.time_till(ended)) / 1e3)
-            return results
-
-        for k in range(len(self.gpus)):
-            self._noting(k, partial(begin, k))
-        self._in_turn(go_on)
-        return [result for results in self._in_turn(collect) for result in results]
 
     def commit(self, state: State, mode: str) -> None:
         self._is_whole = False
@@ -473,11 +450,11 @@ class MultiGpuExecutor(StepByParts):
 
     def close(self) -> None:
         self._threads.shutdown()
-        if not self._failed:
+        at_once = self.__dict__.pop("_at_once", None)  # its events are freed with the GPUs' other handles
+        if at_once is not None and not self._failed:
             own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
-            speeds.learn([gpu.device for gpu in self.gpus], own, self._seconds)
+            speeds.learn([gpu.device for gpu in self.gpus], own, at_once.seconds)
         self._exchanges.clear()
-        self._events.clear()  # what they are can be destroyed only where the GPU's context is current
         for gpu in self.gpus:
             gpu.peers = None  # which refers to the GPU
             gpu.close()

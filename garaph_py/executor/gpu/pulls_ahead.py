@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page
 from ...program import BoundProgram
@@ -28,7 +27,7 @@ from ..results import PageResult, Supersteps
 from ..state import State
 from .buffers import Buffer
 from .device_graph import DeviceGraph
-from .gather import SEGMENTED, Gather
+from .gather import Gather
 from .header import MOST_PULLS
 from .launches import Launches
 from .reorder import HubEdges
@@ -96,7 +95,7 @@ class PullsAhead:
     def _whole(self, state: State) -> tuple[Page, Buffer] | None:
         """All pages as one, if this run may do pulls ahead, and all edges are on the device."""
         pages, placed, total = self.launches.pages, self.launches.placed, state.total
-        suits = self.gather.kind in (SEGMENTED, PACKED) and placed.is_resident
+        suits = self.gather.writes_whole_frontier and placed.is_resident
         may = self.bound.repeats_itself and state.synchronous and suits
         if not may or total is None or not is_finite(total) or (self.deterministic and len(pages) > 1):
             return None
@@ -125,7 +124,7 @@ class PullsAhead:
         if self.hub is not None:
             self.hub.count(count * whole[0].edges)
         result = self._result(rows, whole[0], time.perf_counter() - began)
-        result.has_converged = has_converged
+        result.has_converged = has_converged or None
         return result
 
     def _run(self, state: State, whole: tuple[Page, Buffer], count: int, tallies: int) -> Array:

@@ -1,12 +1,10 @@
 """Pushes of several GPUs on a real one, which has the parts of all of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu import device, peers, speeds
+from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.program import bind
@@ -15,22 +13,7 @@ from tests.support.cases import EXACT
 
 from ...support.runs import run_with
 
-pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(autouse=True)
-def three_of_one(monkeypatch):
-    """The numbers 0, 1 and 2 are the same GPU, and copies between them are copies within its memory."""
-    one = device.find()
-    found = [replace(one, number=number) for number in range(3)]
-    monkeypatch.setattr(device, "find", lambda number=0: found[number])
-    monkeypatch.setattr(device, "count", lambda: len(found))
-    monkeypatch.setattr(peers, "can_reach", lambda number, other: False)
-    monkeypatch.setattr(speeds, "_measured", {})
-    monkeypatch.setattr(
-        peers, "copy",
-        lambda to, place, of, source, nbytes, stream: of.driver.memcpy_dtod_async(place, source, nbytes, stream),
-    )  # fmt: skip
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("three_of_one")]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ProgramError
 from garaph_py.executor.gpu import pulls_ahead
 from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.gather import Gather
 from garaph_py.executor.gpu.header import MOST_PULLS
 from garaph_py.executor.gpu.memory import DeviceMemory
 from garaph_py.executor.gpu.pulls_ahead import PullsAhead
@@ -119,7 +120,7 @@ def test_what_is_launched_one_by_one(device_for, graph, monkeypatch, why):
     elif why == "one iteration":
         how["iterations"] = 1
     else:
-        monkeypatch.setattr(pulls_ahead, "SEGMENTED", "none")
+        monkeypatch.setattr(Gather, "writes_whole_frontier", False)
     (found, expected), _ = both(program, graph, **how)
     np.testing.assert_array_equal(found.values, expected.values)
     assert found.stats.note is None

@@ -5,14 +5,15 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import NumberError
-from garaph_py.executor.cpu import executor, repeat
+from garaph_py.executor import repeat
+from garaph_py.executor.cpu import executor
 from garaph_py.executor.cpu.pull_few import PullFew
 from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 from garaph_py.storage import directory as store
 
-from ...support.growth import Growth, Wild
-from ...support.runs import rows_of, run_with
-from ...support.stored_graphs import opened
+from ..support.growth import Growth, Wild
+from ..support.runs import rows_of, run_with
+from ..support.stored_graphs import opened
 
 GRAPH = gp.rmat(12, 12, seed=3)
 """Its 49,152 edges are several partitions."""
