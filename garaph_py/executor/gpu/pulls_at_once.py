@@ -68,13 +68,14 @@ class PullsAtOnce:
     def repeat(self, pieces: Pieces, state: State, most: int | None) -> PageResult:
         """Pull several times, at most so often. All pulls do the same, and write the whole next frontier."""
         gpus, bound, n = self._gpus, self._gpus[0].bound, self._gpus[0].graph.n
-        edges = sum(page.edges for each in pieces for page, _ in each)
+        edges, tally = sum(page.edges for each in pieces for page, _ in each), gpus[0].launcher.layouts.tally
         self._on_all(lambda k: gpus[k].streams.forth.synchronize())  # the host may overwrite what is copied from there
 
         def iterate() -> PageResult:
             interrupts.check()
             self._launch(pieces, lambda k: gpus[k].launches.begin_pull(state.total))
-            rows = np.concatenate(self._collect(lambda k: gpus[k].launches.read_tallies()))
+            counts = self._collect(lambda k: gpus[k].launches.read_tallies().view(np.uint8))
+            rows = np.concatenate(counts).view(tally)  # as bytes: NumPy is slow to join records
             for gpu in gpus:
                 gpu.state.commit((), True)
             active, active_edges = (int(rows[name].sum()) for name in ("active", "active_edges"))
