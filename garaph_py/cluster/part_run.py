@@ -240,7 +240,7 @@ class PartRun:
         changeable = sum(page.changeable for page in pages)
         state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
         state.advance(0, 0, changeable)
-        self._scheduler.learn(decision, seen.f, result.sharing, sum(page.skipped for page in pages), len(pages))
+        self._scheduler.learn(decision, seen.f, result.sharing, result.pages_skipped, result.page_count)
         if executor.uses_gpu != with_gpu:  # the GPU has failed
             self._scheduler = self._scheduled()
         partials = None
@@ -412,10 +412,10 @@ def any_order(bound: BoundProgram) -> bool:
 def record_of(number: int, decision: Decision, result: StepResult, seconds: float, totals: Counts, f: float) -> Any:
     """The record of a superstep of one part; `totals` are those of all parts at its beginning."""
     pages = result.pages
-    skipped = sum(page.skipped for page in pages)
+    skipped = result.pages_skipped
     edges = result.followed + sum(page.edges for page in pages)
     return events.Iteration(
-        number, decision.mode, f, totals.active, edges, len(pages) - skipped, skipped, seconds, result.device,
+        number, decision.mode, f, totals.active, edges, result.page_count - skipped, skipped, seconds, result.device,
         sum(page.to_device for page in pages), sum(page.from_device for page in pages), why=decision.why,
         alpha=decision.alpha,
     )  # fmt: skip

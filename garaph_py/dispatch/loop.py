@@ -31,9 +31,9 @@ from .scheduler import Schedule, Scheduler, before_each
 
 Array = npt.NDArray[Any]
 
-COUNTS = attrgetter("edges", "active", "active_edges", "changeable", "skipped", "to_device", "from_device")
+COUNTS = attrgetter("edges", "active", "active_edges", "changeable", "to_device", "from_device")
 """Counts of a `PageResult` that are added up over the pages of an iteration."""
-NO_COUNTS = (0,) * 7
+NO_COUNTS = (0,) * 6
 """What an iteration without pages has of each."""
 IN_ORDER = "; vertices of the least priority first"
 """Suffix of the reason, in the record of a superstep in which active vertices had to wait."""
@@ -151,19 +151,20 @@ class Loop:
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
         pages = result.pages
-        edges, active, active_edges, changeable, skipped, to_device, from_device = map(
+        edges, active, active_edges, changeable, to_device, from_device = map(
             sum, zip(NO_COUNTS, *map(COUNTS, pages), strict=True)
         )
+        count, skipped = result.page_count, result.pages_skipped
         state.visited(decision.mode, edges, active, changeable)
         state.advance(active, active_edges, changeable)
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = total_of(partials, self.bound.total)
-        scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
+        scheduler.learn(decision, seen.f, result.sharing, skipped, count)
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, edges)
         record = events.Iteration(
-            number, decision.mode, seen.f, seen.active, result.followed + edges, len(pages) - skipped, skipped,
+            number, decision.mode, seen.f, seen.active, result.followed + edges, count - skipped, skipped,
             time.perf_counter() - started, result.device, to_device, from_device, started - self.began, decision.why,
             decision.alpha, from_disk, groups_of(decision, result), partitions=pages[0].counts if pages else None,
         )  # fmt: skip
@@ -242,6 +243,6 @@ def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup,
     for page in result.pages:
         if not page.skipped:
             group = groups.setdefault(page.how or usual, [0, 0])
-            group[0] += 1
+            group[0] += page.pages
             group[1] += page.edges
     return tuple(events.PageGroup(*how, *counts) for how, counts in groups.items())

@@ -67,7 +67,7 @@ class OpenBucket(NamedTuple):
 
 @dataclass
 class PageResult:
-    """What one page did.
+    """What one page did, or several that were processed alike.
 
     Attributes
     ----------
@@ -89,6 +89,8 @@ class PageResult:
         If it opened buckets on the way: the last one.
     counts : PartitionCounts or None
         What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
+    pages : int
+        The number of these pages.
     has_converged : bool or None
         What the program's `converged` has answered after the last of several supersteps; None if it was not asked.
     """
@@ -105,6 +107,7 @@ class PageResult:
     supersteps: Supersteps | None = None
     bucket: OpenBucket | None = None
     counts: PartitionCounts | None = None
+    pages: int = 1
     has_converged: bool | None = None
 
 
@@ -131,3 +134,11 @@ class StepResult:
     followed: int
     device: str
     sharing: tuple[Sharing, ...] = ()
+
+    @property
+    def page_count(self) -> int:
+        return sum(page.pages for page in self.pages)
+
+    @property
+    def pages_skipped(self) -> int:
+        return sum(page.pages for page in self.pages if page.skipped)

@@ -82,7 +82,7 @@ def commit_plan(processed: Sequence[Page], skipped: Sequence[Page]) -> tuple[Seq
     If the `skipped` pages have at most as many vertices as the `processed` ones, their old values are copied to the
     array of new values, and the arrays are swapped. Otherwise the new values of the processed pages are copied.
     """
-    swaps = sum(page.vertices for page in skipped) <= sum(page.vertices for page in processed)
+    swaps = not skipped or sum(page.vertices for page in skipped) <= sum(page.vertices for page in processed)
     return (skipped, True) if swaps else (processed, False)
 
 

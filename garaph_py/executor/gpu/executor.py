@@ -369,15 +369,17 @@ class GpuExecutor(StepByParts):
         """Wait for the launches of `work`, which pull `pages`; their results. The context must be current."""
         self.launches.read_tallies()
         self._processed = pages
-        return [work.result(page) for page in work.done]
+        return work.results(0)
 
     def results_of_pages(self, pages: list[Page], work: PageWork) -> list[PageResult]:
         """The results of `pages`, of which `work` has processed some. The device's context must be current."""
-        self.launches.read_tallies()
-        self._processed = list(work.done)
+        tallies = self.launches.read_tallies()
+        self._processed, results = list(work.done), work.results(len(pages) - len(work.done))
         if self.shares_pages:
-            self._hub.count(sum(page.edges for page in work.done))
-        return self._placed.counted(pages, [work.result(page) if page in work.done else SKIPPED for page in pages])
+            self._hub.count(sum(result.edges for result in results))
+        if self._placed.uses is not None:
+            self._placed.uses.count(self._processed, tallies["active"].astype(np.int64))
+        return results
 
     def _alone(self, state: State, mode: str) -> list[PageResult]:
         """Push or find components, which replace values in place."""
@@ -431,6 +433,8 @@ class GpuExecutor(StepByParts):
     @property
     def taken(self) -> tuple[list[Page], list[Page]]:
         """The pages that the last iteration has processed, and those that it has skipped."""
+        if len(self._processed) == len(self.residency.pages):
+            return self._processed, []
         processed = {page.number for page in self._processed}
         return self._processed, [page for page in self.residency.pages if page.number not in processed]
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..results import PageResult
 from .edges import Sizes, page_bytes
 from .requests import SECTOR
 from .residency import Residency
@@ -65,12 +64,12 @@ class PageUses:
         self.numbers = best
         return found.moved_to(best, arrays)
 
-    def count(self, pages: Sequence[Page], results: Sequence[PageResult]) -> None:
-        """Count the lists that a pull has begun in each page: those of vertices that no pull of the run had reached."""
-        for page, result in zip(pages, results, strict=True):
-            if not result.skipped:
-                self.begun[page.number] += self._left[page.number]
-                self._left[page.number] = max(self._left[page.number] - result.active, 0)
+    def count(self, pages: Sequence[Page], active: Array) -> None:
+        """Count the lists that a pull has begun in each of the `pages` that it has processed: those of vertices that no
+        pull of the run had reached. In each page of the graph, so many vertices became `active`."""
+        numbers = [page.number for page in pages]
+        self.begun[numbers] += self._left[numbers]
+        self._left[numbers] = np.maximum(self._left[numbers] - active[numbers], 0)
 
 
 def most_used(sizes: Sequence[int], uses: Sequence[int], room: int) -> range:

@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...codec.arrays import RAW
-from ...pages.layout import Page
 from ..decision import Decision
 from ..modes import PUSH
-from ..results import PageResult
 from .choice import Choice
 from .edge_lists import EdgeLists
 from .listed_edges import ListedEdges
@@ -77,12 +75,6 @@ class Placement(NamedTuple):
         out |= {} if self.lists is None else self.lists.contents
         out |= {} if self.records is None else self.records.contents
         return found | resident_contents(self.edges, self.residency) | out
-
-    def counted(self, pages: list[Page], results: list[PageResult]) -> list[PageResult]:
-        """The `results` of a pull of `pages`, whose uses are counted if they matter."""
-        if self.uses is not None:
-            self.uses.count(pages, results)
-        return results
 
     def allocate_lists(self, arrays: RunArrays, pool: PinnedPool | Pinned) -> None:
         """Put the lists of out-edges where kernels read them, if the run has any besides its pages."""

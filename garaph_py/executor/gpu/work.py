@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,8 @@ class PageWork:
     ----------
     done : dict of Page to int
         The pages that were processed, and the bytes of edges that were copied to the device for each.
+    ways : dict of str to list of int
+        For each way in which edges reached the GPU: the number of these pages, their edges, and the bytes copied.
     """
 
     gather: Gather
@@ -85,6 +87,7 @@ class PageWork:
     way_of: Callable[[Page, int], str]
     peers: Peers | None = None
     done: dict[Page, int] = field(default_factory=dict)
+    ways: dict[str, list[int]] = field(default_factory=dict)
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
@@ -99,7 +102,28 @@ class PageWork:
             self.peers.send_values([page], stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
+        """Count a page now, while others are computed: after the last one, the GPU would have to wait."""
         self.done[page] = copied
+        way = self.ways.setdefault(self.way_of(page, copied), [0, 0, 0])
+        way[0], way[1], way[2] = way[0] + 1, way[1] + page.edges, way[2] + copied
+
+    def results(self, skipped: int) -> list[PageResult]:
+        """The results of all pages, of which so many were `skipped`: one for all whose edges reached the GPU in the
+        same way. The first has the counts of all, and their partial totals in the order of the pages."""
+        tallies, size = self.tallies, self.tallies.itemsize
+        found = [
+            PageResult(edges, 0, 0, 0, None, False, copied, size * count, PageDecision(PULL, GPU, way), pages=count)
+            for way, (count, edges, copied) in self.ways.items()
+        ]
+        if skipped:
+            found.append(replace(SKIPPED, pages=skipped))
+        if found:
+            first = found[0]
+            first.active, first.active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
+            first.changeable = first.active
+            if self.has_total:
+                first.partials = tallies["partial"][sorted(page.number for page in self.done)]
+        return found
 
     def result(self, page: Page, back: int = 0) -> PageResult:
         """The result of a page of which `back` bytes of values and frontier, and its tally, were copied to the host."""

@@ -53,10 +53,6 @@ def chosen(uses, lists=(1, 2, 30, 40), are_there=True, room=2 * LARGE):
     return uses.choose(found, arrays, room, np.array(lists), are_there)
 
 
-def results(*active):
-    return [None if each is None else SimpleNamespace(active=each, skipped=False) for each in active]
-
-
 def test_before_anything_is_counted_pages_with_many_lists_stay():
     found = chosen(PageUses(4))
     assert (found.numbers, found.used) == (range(2, 4), USED)
@@ -66,11 +62,11 @@ def test_before_anything_is_counted_pages_with_many_lists_stay():
 def test_lists_that_are_begun_are_those_that_no_pull_has_reached():
     uses, (found, _) = PageUses(4), four()
     chosen(uses, (100, 90, 80, 70))
-    uses.count(found.pages, results(99, 0, 0, 70))
-    uses.count(found.pages, results(5, 0, 0, 0))
+    uses.count(found.pages, np.array([99, 0, 0, 70]))
+    uses.count(found.pages, np.array([5, 0, 0, 0]))
     assert uses.begun.tolist() == [101, 180, 160, 70]
-    uses.count(found.pages[1:2], [SimpleNamespace(active=7, skipped=True)])
-    assert uses.begun.tolist() == [101, 180, 160, 70]
+    uses.count(found.pages[1:2], np.array([8, 7, 0, 0]))  # the others are skipped
+    assert uses.begun.tolist() == [101, 270, 160, 70]
 
 
 def test_others_stay_only_once_they_would_have_saved_their_copies():
