@@ -16,7 +16,7 @@ from .. import events
 from ..executor.decision import Decision, PageDecision
 from ..executor.partials import total_of
 from ..executor.protocol import Capabilities, Executor, SupportsPriority
-from ..executor.results import StepResult, Supersteps
+from ..executor.results import PageResult, Supersteps
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..output.history import History, Unmade
@@ -163,10 +163,12 @@ class Loop:
         scheduler.learn(decision, seen.f, result.sharing, skipped, count)
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, edges)
+        usual = PageDecision(decision.mode, result.device)
         record = events.Iteration(
             number, decision.mode, seen.f, seen.active, result.followed + edges, count - skipped, skipped,
             time.perf_counter() - started, result.device, to_device, from_device, started - self.began, decision.why,
-            decision.alpha, from_disk, groups_of(decision, result), partitions=pages[0].counts if pages else None,
+            decision.alpha, from_disk, groups_of(usual, pages),
+            partitions=pages[0].counts if pages else None,
         )  # fmt: skip
         scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
         scheduler.has_converged = pages[0].has_converged if pages else None
@@ -204,20 +206,24 @@ def several(last: events.Iteration, seen: Observation, decision: Decision, steps
     active, f = (column_of(seen, steps, name) for name in ("active", "f"))
     edges = before_each(seen.active_edges, steps.active_edges)
     columns = active, edges, f, steps.seconds, steps.followed, steps.pulled, waiting
-    for now, along, share, seconds, followed, pulled, waited in zip(*(c.tolist() for c in columns), strict=True):
+    each = [None] * len(steps) if steps.pages is None else steps.pages
+    rows = zip(*(c.tolist() for c in columns), each, strict=True)
+    for now, along, share, seconds, followed, pulled, waited, pages in rows:
         how, why = ways[pulled]
         why = decision.why if repeats or not records else why
         if not pulled and followed < along:
             why += IN_ORDER
-        group = events.PageGroup(*how, 1, followed)
+        alike = [PageResult(followed, 0, 0, 0, None)] if pages is None else pages
+        to, back = sum(page.to_device for page in alike), sum(page.from_device for page in alike)
         records.append(events.Iteration(
             number, how.direction, share, now, followed, last.pages, last.pages_skipped, seconds,
-            last.device, started=started, why=why, alpha=last.alpha, groups=(group,),
+            last.device, to, back, started=started, why=why, alpha=last.alpha, groups=groups_of(how, alike),
             compile_seconds=0.0 if records else last.compile_seconds, waited=waited,
         ))  # fmt: skip
         number, started, left = number + 1, records[-1].ended, left - seconds
     records[-1] = records[-1]._replace(seconds=max(left, 0.0), from_device=last.from_device, from_disk=last.from_disk)
-    records[0] = records[0]._replace(to_device=last.to_device)
+    if steps.pages is None:
+        records[0] = records[0]._replace(to_device=last.to_device)
     return records
 
 
@@ -236,11 +242,10 @@ def missing_bytes(state: State, vertices: int) -> int:
     return -nbytes if state.holders.is_alone(HOST) else 0
 
 
-def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup, ...]:
-    """Group the pages of an iteration by how they were processed."""
-    usual = PageDecision(decision.mode, result.device)
+def groups_of(usual: PageDecision, pages: Sequence[PageResult]) -> tuple[events.PageGroup, ...]:
+    """Group the pages of an iteration by how they were processed, which was as `usual` unless they say so."""
     groups: dict[PageDecision, list[int]] = {}
-    for page in result.pages:
+    for page in pages:
         if not page.skipped:
             group = groups.setdefault(page.how or usual, [0, 0])
             group[0] += page.pages

@@ -22,9 +22,9 @@ LONGEST = 0.2
 
 
 def repeat(
-    iterate: Callable[[], PageResult], converged: Callable[[Array], bool], state: State, how: PageDecision,
+    iterate: Callable[[], list[PageResult]], converged: Callable[[Array], bool], state: State, how: PageDecision,
     most: int | None,
-) -> PageResult:  # fmt: skip
+) -> list[PageResult]:  # fmt: skip
     """Iterate at most `most` times, until the program has converged, no vertex is active, a total is not finite, or
     `LONGEST` has passed. An interrupt ends it before the next launch, and a device's failure after the last iteration
     that was whole: the next step then meets it at its beginning.
@@ -38,10 +38,10 @@ def repeat(
 
     Returns
     -------
-    PageResult
-        That of the last iteration; with all of them as supersteps, if there are several.
+    list of PageResult
+        Those of the last iteration. If there are several, the first result has all of them as supersteps.
     """
-    results, times = list[PageResult](), [time.perf_counter()]
+    results, times = list[list[PageResult]](), [time.perf_counter()]
     goes_on, total = True, state.total
     assert total is not None
     while goes_on:
@@ -53,16 +53,19 @@ def repeat(
             raise
         results.append(done)
         times.append(time.perf_counter())
-        assert done.partials is not None
-        total[:] = total_of([done.partials], total.dtype)
-        goes_on = len(results) != most and times[-1] - times[0] < LONGEST and done.active > 0 and is_finite(total)
+        total[:] = total_of([page.partials for page in done if page.partials is not None], total.dtype)
+        is_early = len(results) != most and times[-1] - times[0] < LONGEST
+        goes_on = is_early and is_finite(total) and any(page.active for page in done)
         if goes_on:
-            done.has_converged = converged(total)
-            goes_on = not done.has_converged
+            done[0].has_converged = converged(total)
+            goes_on = not done[0].has_converged
     if len(results) > 1:
-        counts = np.array([(each.active, each.active_edges, each.edges) for each in results], np.int64)
-        active, active_edges, edges = counts.T
+        active, active_edges, edges = (
+            np.array([sum(getattr(page, name) for page in each) for each in results], np.int64)
+            for name in ("active", "active_edges", "edges")
+        )
         seconds = np.diff(times)
         seconds[-1] = 0.0  # the caller measures the last one's
-        done.supersteps = Supersteps(active, active_edges, seconds, edges, np.ones(len(results), np.bool_), how, how)
+        pulled = np.ones(len(results), np.bool_)
+        done[0].supersteps = Supersteps(active, active_edges, seconds, edges, pulled, how, how, pages=results)
     return done

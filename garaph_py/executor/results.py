@@ -34,6 +34,8 @@ class Supersteps:
         How edges were processed in those that pushed, and in those that pulled.
     waited : ndarray of int64 or None
         Vertices that waited for later buckets and were looked at, to open the next one; None if that was not counted.
+    pages : list of list of PageResult, or None
+        The results of each; None if it did all edges as one page, which was on the device.
     """
 
     active: Array
@@ -44,6 +46,7 @@ class Supersteps:
     push: PageDecision
     pull: PageDecision
     waited: Array | None = None
+    pages: list[list[PageResult]] | None = None
 
     def __len__(self) -> int:
         return len(self.active)

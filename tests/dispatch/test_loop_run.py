@@ -12,8 +12,8 @@ from garaph_py.dispatch.loop import Loop, missing_bytes
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.events import PageGroup
-from garaph_py.executor.decision import Decision, PageDecision
-from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
+from garaph_py.executor.decision import PageDecision
+from garaph_py.executor.modes import CPU, GPU, PULL, PUSH, RESIDENT
 from garaph_py.executor.protocol import Capabilities
 from garaph_py.executor.results import OpenBucket, PageResult, StepResult, Supersteps
 from garaph_py.executor.state import HOST, Holders
@@ -104,8 +104,13 @@ def test_a_run_ends_when_no_vertex_is_active(clock, before):
 
 
 def test_pages_of_one_kind_are_counted_together():
-    result_ = result(page(4), page(5), page(9, skipped=True), device=GPU)
-    assert loop.groups_of(Decision(PULL, ""), result_) == (PageGroup(PULL, GPU, None, 2, 9),)
+    two, how = page(7), PageDecision(PULL, GPU, RESIDENT)
+    two.pages, two.how = 2, how
+    done = result(page(4), page(5), page(9, skipped=True), two, device=GPU)
+    assert loop.groups_of(PageDecision(PULL, GPU), done.pages) == (
+        PageGroup(PULL, GPU, None, 2, 9), PageGroup(*how, 2, 7),
+    )  # fmt: skip
+    assert (done.page_count, done.pages_skipped) == (5, 1)
 
 
 def test_no_vertex_is_active_at_first():

@@ -26,7 +26,7 @@ def steps(monkeypatch):
 
     def counted(iterate, bound, state, how, most):
         done = works(iterate, bound, state, how, most)
-        seen.append((how.direction, 1 if done.supersteps is None else len(done.supersteps)))
+        seen.append((how.direction, 1 if done[0].supersteps is None else len(done[0].supersteps)))
         return done
 
     monkeypatch.setattr(executor, "repeat", counted)

@@ -283,15 +283,15 @@ class CpuExecutor(StepByParts):
             self._pull.prepare(state, PULL)
             pull = partial(self._pull.run, self.source.edges(pages[0]), state, task)
 
-        def iterate() -> PageResult:
+        def iterate() -> list[PageResult]:
             state.next_frontier.clear()
             done = pull()
             state.swap_values()
-            return done
+            return [done]
 
         self._push.forget_frontier()
         converged = partial(has_converged, self.bound.program, vertices=self.graph.n)
-        return repeat(iterate, converged, state, PageDecision(mode, CPU), most)
+        return repeat(iterate, converged, state, PageDecision(mode, CPU), most)[0]
 
     def begin(self, state: State, mode: str) -> int:
         if self._trails and not self._replaces_all(state, mode):

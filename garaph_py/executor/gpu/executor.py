@@ -19,7 +19,7 @@ from ...pages.provider import SourceFactory
 from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
-from ..decision import Decision
+from ..decision import Ahead, Decision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..partials import total_of
 from ..protocol import Capabilities, Notifier, OpenPlan
@@ -51,6 +51,7 @@ from .push_cost import far_lists, push_cost
 from .push_from_lists import move_ahead
 from .pushes import push
 from .reorder import DevicePages, HubEdges
+from .repeated_pulls import may_repeat, pull_and_commit, repeat_pulls
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
@@ -314,7 +315,7 @@ class GpuExecutor(StepByParts):
         if (ahead := decision.ahead) is not None and self.settings.chains and self.spans is None:
             with self.device, failing(self.device.driver):
                 if ahead.repeats:
-                    pages = self._pulls(state, ahead.most)
+                    pages = self._pulls(state, ahead.most) or self._repeated_pulls(state, ahead)
                 elif ahead.most is None:  # it cannot tell beforehand how many supersteps it will do
                     pages = self._chain(state, decision.mode, ahead)
         if not pages:
@@ -322,6 +323,13 @@ class GpuExecutor(StepByParts):
         state.has_sums = self._placed.keeps_sums
         self.state.leave(state, self.memory_name)
         return StepResult(pages, 0, self.name, decision.sharing)
+
+    def _repeated_pulls(self, state: State, ahead: Ahead) -> list[PageResult]:
+        """Pulls that all do the same; none if the run does not allow them."""
+        will_be_there = self._placed.is_resident and self.launches.streams.buffers.there(self.launches.pages) is None
+        if will_be_there or not may_repeat(self, state, ahead):  # then the next pulls may be launched together
+            return []
+        return repeat_pulls(self, partial(pull_and_commit, self, state), state, ahead.most)
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
@@ -341,10 +349,12 @@ class GpuExecutor(StepByParts):
         if not self.settings.chains:  # else nobody sees the state between supersteps, nor changes them
             self._arrays.read_parameters()
         with self.device, failing(driver):
-            self.launches.begin_pull(state.total)
+            if state.total is not None:
+                driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
             part, size = self.settings.part, self._kept.memory.size("next_frontier")
             begin, nbytes = (0, size) if part is None else part.bits
             driver.memset_d8(self.address("next_frontier") + begin, 0, nbytes)
+            driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)

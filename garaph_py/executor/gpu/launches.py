@@ -88,12 +88,6 @@ class Launches:
         """All pages as one, if kernels can read any vertex's list of in-edges at any time."""
         return self.streams.buffers.within_reach(self.placed.mapped)
 
-    def begin_pull(self, total: Array | None) -> None:
-        """Copy the `total` to the device, and clear the counts of all pages, on the default stream."""
-        if total is not None:
-            self.driver.memcpy_htod(self.arrays.address("total"), total.view(np.uint8))
-        self.driver.memset_d8(self.tasks.tallies, 0, self.tallies.nbytes)
-
     def read_tallies(self) -> Array:
         """Copy the counts of all pages to the host, and return them."""
         self.driver.memcpy_dtoh(self.tallies.view(np.uint8), self.tasks.tallies)

@@ -51,6 +51,7 @@ from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
+from .repeated_pulls import may_repeat, repeat_pulls
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 
@@ -238,18 +239,22 @@ class MultiGpuExecutor(StepByParts):
             raise
 
     def _several(self, state: State, decision: Decision) -> StepResult | None:
-        """Do several pulls that all do the same; None if the decision or the run do not allow them, or some edges are
-        not on the GPUs yet."""
-        first, ahead = self.gpus[0], decision.ahead
-        may = ahead is not None and ahead.repeats and first.bound.repeats_itself and state.synchronous
-        if not may or first.spans is not None or not all(gpu.gather.writes_whole_frontier for gpu in self.gpus):
+        """Do several pulls that all do the same; None if the decision or the run do not allow them."""
+        if not may_repeat(self.gpus[0], state, decision.ahead):
             return None
-        pieces = self._at_once.pieces([gpu.launches.pages for gpu in self.gpus])
-        if pieces is None:
-            return None
-        done = self._at_once.repeat(pieces, state, ahead.most if ahead is not None else None)
-        first.state.leave(state, self.memory_name)
-        return StepResult([done], 0, self.name, decision.sharing)
+        self.order, most = decision.order, decision.ahead and decision.ahead.most
+        own = self._own(self.pages)
+
+        def iterate() -> list[PageResult]:
+            interrupts.check()
+            results = self._pull(own, state)
+            for k, gpu in enumerate(self.gpus):
+                self._noting(k, partial(gpu.swap, state))
+            return results
+
+        pages = repeat_pulls(self.gpus[0], iterate, state, most)
+        self.gpus[0].state.leave(state, self.memory_name)
+        return StepResult(pages, 0, self.name, decision.sharing)
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PULL, PUSH, COMPONENTS):
@@ -267,7 +272,10 @@ class MultiGpuExecutor(StepByParts):
             pull = partial(self.work, self.offer(every, state, mode, False), source)
             done = work_and_tell(pull, np.empty(self._graph.n, self.gpus[0].bound.value), self.gpus[0].on_page)
             return [done.get(page, SKIPPED) for page in every]
-        own = self._own(every)
+        return self._pull(self._own(every), state, mode)
+
+    def _pull(self, own: list[list[Page]], state: State, mode: str = PULL) -> list[PageResult]:
+        """Pull its `own` pages on each GPU."""
         begins_first = self._prepares and not state.synchronous  # else prepare would rewrite what others have sent
         if begins_first:
             self.ready(state)

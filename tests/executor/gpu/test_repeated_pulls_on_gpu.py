@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu.pulls_at_once import PullsAtOnce
+from garaph_py.executor.gpu import repeated_pulls
 
 from ...support.runs import run_with
 
@@ -20,14 +20,14 @@ PROGRAMS = {
 @pytest.fixture
 def counted(monkeypatch):
     """How many pulls each step did that repeated them."""
-    counts, repeat = [], PullsAtOnce.repeat
+    counts, repeat = [], repeated_pulls.repeat
 
-    def noted(self, *how):
-        done = repeat(self, *how)
-        counts.append(1 if done.supersteps is None else len(done.supersteps))
-        return done
+    def noted(*how):
+        pages = repeat(*how)
+        counts.append(1 if pages[0].supersteps is None else len(pages[0].supersteps))
+        return pages
 
-    monkeypatch.setattr(PullsAtOnce, "repeat", noted)
+    monkeypatch.setattr(repeated_pulls, "repeat", noted)
     return counts
 
 

@@ -1,0 +1,185 @@
+"""Pulls that one step repeats are like single ones, on one GPU and on several, of edges that stay on the GPUs and of
+edges that are streamed, whatever the timing, whichever GPU fails and when."""
+
+import random
+
+import numpy as np
+import pytest
+
+from garaph_py.executor import repeat
+from garaph_py.executor.gpu import pulls_ahead, repeated_pulls
+from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
+from garaph_py.executor.gpu.ranks import RUN
+from tests.support import twins
+from tests.support.late_gpu import arm_when_initialized
+from tests.support.numpy_gpu import SummedBlend, held_after, memory_for
+from tests.support.several_gpus import late
+
+from ...support.runs import rows_of, run_with, ways_of
+
+EDGES = twins.skewed(4, 900, 9000)
+SEEN = []
+"""The totals that `Counted` was asked about."""
+counts = pytest.mark.parametrize("count", [1, 2, 5])
+PAGE_EDGES = 160
+
+
+class Counted(SummedBlend):
+    """Numbers that change until the run has asked about so many totals."""
+
+    end: int = 1000
+
+    def converged(self, total, n):
+        SEEN.append(total)
+        return len(SEEN) >= self.end
+
+
+@pytest.fixture
+def graph(graph_of):
+    return graph_of(EDGES)
+
+
+@pytest.fixture(autouse=True)
+def steps(monkeypatch):
+    """How many iterations each step did that repeated them."""
+    SEEN.clear()
+    done, works = [], repeat.repeat
+
+    def counted(*how):
+        pages = works(*how)
+        done.append(1 if pages[0].supersteps is None else len(pages[0].supersteps))
+        return pages
+
+    monkeypatch.setattr(repeated_pulls, "repeat", counted)
+    return done
+
+
+def run(program, graph, count, **how):
+    """The run, and the totals that it asked about."""
+    SEEN.clear()
+    settings = {"device": "gpu", "gpus": count, "gather": "segmented", "sync": True} | how
+    return run_with(program, graph, **settings), list(SEEN)
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """No GPU launches pulls together, as if the graph were large."""
+    monkeypatch.setattr(pulls_ahead, "MOST_EDGES", 0)
+
+
+@pytest.fixture
+def room(graph, devices_for):
+    """A function: the GPU's memory for so many pages beside those of two streams; None if all edges are to stay."""
+
+    def of(pages):
+        devices_for(Counted(), graph, 1)
+        return None if pages is None else memory_for(Counted(), graph, 0) + 8 * (2 + pages) * (PAGE_EDGES + 2 * RUN)
+
+    return of
+
+
+@counts
+@pytest.mark.usefixtures("one_by_one")
+@pytest.mark.parametrize("pages", [0, 3, None], ids=["streamed", "some stay", "resident"])
+@pytest.mark.parametrize("iterations", [1, 2, 7, None], ids=str)
+def test_iterations_are_those_of_single_ones(devices_for, graph, room, steps, iterations, pages, count):
+    program = Counted(end=1000 if iterations else 9)
+    how = {"iterations": iterations, "gpu_memory": room(pages), "page_edges": PAGE_EDGES, "streams": 2}
+    drivers = devices_for(program, graph, count)
+    wanted = run(program, graph, count, device="cpu", gpus=None, iterations=iterations)[1]
+    for _ in range(2):  # the first of them brings edges to the GPUs
+        single, _ = run(program, graph, count, **how, check="finite")
+        assert not steps
+    for _ in range(2):
+        steps.clear()
+        found, totals = run(program, graph, count, **how)
+        np.testing.assert_array_equal(found.values, single.values)
+        assert rows_of(found) == rows_of(single)
+        assert totals == wanted
+        assert found.stats.converged == single.stats.converged
+        assert all(row.seconds > 0 for row in found.stats.iterations)
+        assert sum(steps) == len(found.stats.iterations)
+    if (pages, count) in ((3, 1), (0, 2)):  # the parts of more GPUs have no more pages than they have room for
+        assert all(row.to_device for row in found.stats.iterations)
+        assert all(ways_of([row]) == {"resident", "copied"} for row in found.stats.iterations[1:])
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
+
+
+def test_a_step_ends_in_time(devices_for, graph, steps, monkeypatch):
+    devices_for(Counted(), graph, 2)
+    single, _ = run(Counted(), graph, 2, iterations=4, check="finite")
+    monkeypatch.setattr(repeat, "LONGEST", 0)
+    found, _ = run(Counted(), graph, 2, iterations=4)
+    assert steps == [1] * 4
+    np.testing.assert_array_equal(found.values, single.values)
+
+
+def test_pulls_of_a_small_graph_are_launched_together_instead(devices_for, graph, steps):
+    (driver,) = devices_for(Counted(), graph, 1)
+    run(Counted(), graph, 1, iterations=1)
+    steps.clear()
+    run(Counted(), graph, 1, iterations=9)
+    assert "end_pull" in {name for name, _ in driver.launched}
+    assert sum(steps) == 1  # the last one, which is by itself
+
+
+@pytest.mark.parametrize("how", [
+    {"check": "finite"}, {"sync": False}, {"mode": "pull"}, {"engine": "garaph"}, {"trace": "t.json"},
+    {"checkpoint": "kept"},
+], ids=str)  # fmt: skip
+def test_where_single_iterations_are_wanted(devices_for, graph, steps, tmp_path, how):
+    devices_for(Counted(), graph, 2)
+    given = {key: tmp_path / value if key in ("trace", "checkpoint") else value for key, value in how.items()}
+    found, _ = run(Counted(), graph, 2, iterations=5, **given)
+    assert len(found.stats.iterations) == 5
+    assert not steps
+
+
+@pytest.mark.slow
+@counts
+@pytest.mark.usefixtures("one_by_one")
+def test_answers_do_not_depend_on_timing(devices_for, graph, room, steps, count):
+    rng = random.Random(count)
+    expected, _ = run(Counted(), graph, count, device="cpu", gpus=None, iterations=9)
+    for _ in range(4):
+        memory = room(rng.choice([0, 3, None]))
+        devices_for(Counted(), graph, count, late(rng))
+        found, _ = run(Counted(), graph, count, iterations=9, page_edges=PAGE_EDGES, streams=2, gpu_memory=memory)
+        np.testing.assert_array_equal(found.values, expected.values)
+        graph.release()
+    assert sum(steps) >= 4
+
+
+@pytest.mark.slow
+@counts
+@pytest.mark.usefixtures("one_by_one")
+def test_others_go_on_when_one_fails(devices_for, graph, monkeypatch, count):
+    """Or the CPU. Iterations that one step has done before count, and `converged` is asked once about each total."""
+    rng, program, last = random.Random(count), Counted(), 12
+    expected, wanted = run(program, graph, count, device="cpu", gpus=None, iterations=last)
+    drivers = devices_for(program, graph, count, late(rng))
+    with monkeypatch.context() as armed:
+        arm_when_initialized(armed, GpuExecutor if count == 1 else MultiGpuExecutor)
+        run(program, graph, count, iterations=last)
+        calls, after = [driver.calls for driver in drivers], set()
+        for _ in range(12):
+            failing = rng.randrange(count)
+            graph.release()
+            drivers = devices_for(program, graph, count, late(rng, failing, rng.randrange(calls[failing])))
+            found, totals = run(program, graph, count, iterations=last)
+            np.testing.assert_array_equal(found.values, expected.values)
+            assert [row.active for row in found.stats.iterations] == [row.active for row in expected.stats.iterations]
+            note = found.stats.note or ""
+            assert totals == wanted or "begins again" in note
+            if drivers[failing].failed and "failed after" in note:
+                after.add(note.split("failed after ")[1].split()[0])
+    assert len(after) > 2
+
+
+def test_the_first_pull_of_a_small_graph_is_by_itself(devices_for, graph, steps):
+    """It brings the edges to the GPU, so that the next ones can be launched together."""
+    (driver,) = devices_for(Counted(), graph, 1)
+    run(Counted(), graph, 1, iterations=9)
+    assert not steps
+    assert "end_pull" in {name for name, _ in driver.launched}
