@@ -152,9 +152,8 @@ class Streams:
             self._copy_at_once(missing, source, transfer)
         else:
             for page, buffer in missing:
-                buffer.stream = self._prefetch
                 self.thread.doing = ("copying page", page.number)
-                self.copy(page, buffer, source)
+                self.copy(page, buffer, source, self._prefetch)
         self.thread.doing = ("idle",)
 
     def _copy_at_once(self, missing: list[tuple[Page, Buffer]], source: PageSource, transfer: Transfer) -> None:
@@ -313,14 +312,18 @@ class Streams:
         work.on_complete(page, buffer.copied_bytes)
         buffer.copied_bytes = 0
 
-    def copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
-        """Start to copy a page's edges, on its buffer's stream."""
-        began = time.perf_counter_ns()
-        copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), buffer.stream)
+    def copy(self, page: Page, buffer: Buffer, source: PageSource, on: Any = None) -> None:
+        """Start to copy a page's edges, on its buffer's stream or another one.
+
+        The buffer keeps its stream, on which kernels over all edges are launched too: the default stream has to wait
+        for it.
+        """
+        began, stream = time.perf_counter_ns(), on or buffer.stream
+        copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), stream)
         if self.timeline is not None:
-            self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
+            self.timeline.mark_end(TO_DEVICE, "copy", page, began, stream)
         buffer.page, buffer.copied_bytes = page, copied
-        buffer.copied.record(buffer.stream)
+        buffer.copied.record(stream)
 
     def _launch_on_device(self, page: Page, buffer: Buffer, work: Work) -> None:
         """Launch the kernels of a page whose edges are on the device, or are being copied there by `prefetch`."""

@@ -1,5 +1,7 @@
 """Several supersteps without the host, on a device simulated with NumPy: what is launched, recorded, and left."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.cases import mostly_full
 from tests.support.numpy_gpu import KERNELS, Eager, Lengths, failing_once, held_after, when_iterations_begin
+from tests.support.several_gpus import late
 
 from ...support.runs import run_with
 
@@ -177,6 +180,16 @@ def test_a_failing_device_costs_no_answer(device_for, graph, expected, monkeypat
     found = search(graph)
     assert found.stats.device == "cpu"
     np.testing.assert_array_equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_the_host_waits_for_a_chain_over_a_graph_without_edges(devices_for, sync):
+    """Its kernels are launched on a stream for which the default stream waits, before any page was processed."""
+    graph, rng = gp.from_edges([], [], np.zeros(0, np.int32), vertices=range(3), directed=False), random.Random(7)
+    for _ in range(10):
+        devices_for(Lengths(0), graph, 1, late(rng))
+        assert run_with(Lengths(0), graph, device="gpu", sync=sync).stats.note is None
+        graph.release()
 
 
 def test_a_kernel_that_has_not_run_is_an_error(device_for, graph, expected, monkeypatch):
