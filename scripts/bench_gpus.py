@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -27,6 +29,7 @@ import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
+from garaph_py.output.stats import Stats
 from garaph_py.program import VertexProgram, bind
 
 PROGRAMS = "PageRank", "ConnectedComponents", "SSSP", "BFS"
@@ -66,26 +69,44 @@ def memory_of(share: str, program: VertexProgram, graph: gp.Graph) -> int | None
         return int(kernel.residency.used - (1 - Fraction(share)) * graph.m * kernel.edges.arrays.width)
 
 
-def timed(
-    called: str, graph: gp.Graph, ways: dict[str, dict[str, object]], limit: int | None, given: gp.Options, repeats: int
-) -> tuple[dict[str, Times], str | None]:
-    """The median times of each way, and why a run by itself takes so many GPUs."""
-    program, times, first, why = program_of(called, graph)[0], {way: [] for way in ways}, None, None
-    for _ in range(repeats + WARM):
-        for way, how in ways.items():
-            for _ in range(2):
+class Way(NamedTuple):
+    """How `gp.run` is called, and in how many of the turns; twice in each unless once is enough."""
+
+    how: dict[str, object]
+    turns: int
+    twice: bool = True
+
+
+def in_turns(
+    call: Callable[..., gp.Result], ways: dict[str, Way], check: Callable[[str, gp.Result, gp.Result], None]
+) -> tuple[dict[str, Times], dict[str, Stats]]:
+    """The median times of each way of ``call(**how)``, and the statistics of its last run.
+
+    ``check(way, result, first)`` looks at the result of each turn, beside that of the first.
+    """
+    times: dict[str, list[Times]] = {way: [] for way in ways}
+    first, last = None, dict[str, Stats]()
+    for turn in range(WARM + max(way.turns for way in ways.values())):
+        for name, way in ways.items():
+            if turn >= WARM + way.turns:
+                continue
+            for _ in range(1 + way.twice):
                 result = None  # the next answer may take its memory
                 began = time.perf_counter()
-                result = gp.run(program, graph, iterations=limit, options=given, **how)
+                result = call(**way.how)
                 took = Times(time.perf_counter() - began, result.stats.seconds)
-            times[way].append(took)
-            if result.stats.note is not None:
-                print(f"({way}: {result.stats.note})")
-            first = first or result
-            if wrong := differing(called, result, first):
-                print(f"({way}: WRONG ANSWER, {wrong:,} vertices differ)", flush=True)
-            why = result.stats.why if way == "auto" else why
-    return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, why
+            times[name].append(took)
+            first, last[name] = first or result, result.stats
+            check(name, result, first)
+    return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, last
+
+
+def check(called: str, way: str, result: gp.Result, first: gp.Result) -> None:
+    """Print what is wrong with a result."""
+    if result.stats.note is not None:
+        print(f"({way}: {result.stats.note})")
+    if wrong := differing(called, result, first):
+        print(f"({way}: WRONG ANSWER, {wrong:,} vertices differ)", flush=True)
 
 
 def main() -> None:
@@ -112,11 +133,13 @@ def main() -> None:
             program, limit = program_of(called, graph)
             for share in options.memory:
                 given = gp.Options(gpu_memory=memory_of(share, program, graph), gpu_order="given")
-                times, why = timed(called, graph, ways, limit, given, options.repeats)
+                call = partial(gp.run, program, graph, iterations=limit, options=given)
+                each = {way: Way(how, options.repeats) for way, how in ways.items()}
+                times, last = in_turns(call, each, partial(check, called))
                 cells = " | ".join(f"{took.call * 1e3:.2f} ({took.iterating * 1e3:.2f})" for took in times.values())
                 one, several = times["1 GPU"], times[f"{count} GPU{'s' * (count > 1)}"]
                 ratios = f"{one.call / several.call:.2f} | {one.iterating / several.iterating:.2f}"
-                print(f"| {name} | {called} | {share} | {cells} | {ratios} | {why} |", flush=True)
+                print(f"| {name} | {called} | {share} | {cells} | {ratios} | {last['auto'].why} |", flush=True)
             graph.release()
 
 

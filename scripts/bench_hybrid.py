@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-import time
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
-from bench_gpus import Times, differing, memory_of
+from bench_gpus import Times, Way, differing, in_turns, memory_of
 from bench_gpus import program_of as of_gpus
 from graphs import load
 
@@ -32,8 +31,6 @@ from garaph_py.output.stats import Stats
 from garaph_py.program import VertexProgram
 
 PROGRAMS = "PageRank", "SSSP", "ConnectedComponents", "BFS", "DeltaPageRank"
-WARM = 1
-"""Turns that do not count: later hybrid runs may take other decisions than the first, and compile kernels for them."""
 CPU_RUNS = 3
 """Warm runs on the CPU, which takes long."""
 RANKS_DIFFER = 0.05
@@ -64,25 +61,19 @@ def reason(stats: Stats) -> str:
 def measured(name: str, graph: gp.Graph, memory: int | None, repeats: int) -> tuple[dict[str, Times], dict[str, str]]:
     """The median times of each way, and what those that choose used in the end, and why."""
     program, limit = program_of(name, graph)
-    times: dict[str, list[Times]] = {way: [] for way in ways()}
-    first, why = None, dict[str, str]()
-    for turn in range(repeats + WARM):
-        for way, how in ways().items():
-            if way == "CPU" and turn >= CPU_RUNS + WARM:
-                continue
-            options = gp.Options(gpu_memory=None if way == "CPU" else memory)
-            for _ in range(1 if way == "CPU" else 2):
-                result = None  # the next answer may take its memory
-                began = time.perf_counter()
-                result = gp.run(program, graph, iterations=limit, options=options, **how)
-                call = time.perf_counter() - began
-            assert result.stats.note is None or "short" in result.stats.note, result.stats.note
-            times[way].append(Times(call, result.stats.seconds))
-            first = first or result
-            assert not differing(name, result, first, RANKS_DIFFER), f"{name}: a wrong answer ({way})"
-            if result.stats.why is not None:
-                why[way] = reason(result.stats)
-    return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, why
+
+    def call(**how: object) -> gp.Result:
+        options = gp.Options(gpu_memory=None if how["device"] == "cpu" else memory)
+        return gp.run(program, graph, iterations=limit, options=options, **how)
+
+    def check(way: str, result: gp.Result, first: gp.Result) -> None:
+        assert result.stats.note is None or "short" in result.stats.note, result.stats.note
+        assert not differing(name, result, first, RANKS_DIFFER), f"{name}: a wrong answer ({way})"
+
+    each = {way: Way(how, repeats) for way, how in ways().items()}
+    each["CPU"] = Way(each["CPU"].how, min(repeats, CPU_RUNS), twice=False)
+    times, last = in_turns(call, each, check)
+    return times, {way: reason(stats) for way, stats in last.items() if stats.why is not None}
 
 
 def main() -> None:
