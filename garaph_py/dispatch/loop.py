@@ -66,10 +66,6 @@ class Loop:
         All iterations that were committed.
     read : int
         Bytes read from disk so far, also before the first iteration.
-    asked : int
-        The last number of iterations after which `converged` was asked: about each total once, even if a device fails.
-    has_converged : bool
-        What it answered then.
     """
 
     bound: BoundProgram
@@ -83,8 +79,6 @@ class Loop:
     after: Callable[[State, int], None] | None = None
     done: History = field(default_factory=History)
     read: int = 0
-    asked: int = 0
-    has_converged: bool = False
 
     def run(self, executor: Executor, state: State) -> bool:
         """Iterate until no vertex is active, the program has converged, or the limit is reached.
@@ -106,10 +100,7 @@ class Loop:
         state.unfinished_edges = self.edges if bound.ends_late else None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
             number = self.before + len(self.done)
-            if number > self.asked:
-                self.asked, answer = number, scheduler.has_converged
-                self.has_converged = convergence.ends(state.total) if answer is None else answer
-            if self.has_converged and number == self.asked:
+            if number and (scheduler.has_converged or convergence.ends(state.total)):
                 return True
             if limit is not None and number >= limit:
                 return False
@@ -171,7 +162,7 @@ class Loop:
             partitions=pages[0].counts if pages else None,
         )  # fmt: skip
         scheduler.bucket, scheduler.followed = pages[0].bucket if pages else None, record.edges
-        scheduler.has_converged = pages[0].has_converged if pages else None
+        scheduler.has_converged = bool(pages) and pages[0].has_converged
         if compiled := compile_seconds() - compiled:
             record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
         if not pages or (steps := pages[0].supersteps) is None:

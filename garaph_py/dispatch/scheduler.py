@@ -121,8 +121,8 @@ class Scheduler:
         If so, how far the next bucket reaches beyond the least priority.
     bucket : OpenBucket, optional
         The bucket that the executor opened last, if it opened any in the last iteration.
-    has_converged : bool or None
-        What the program's `converged` has answered the executor after that iteration; None if that has not asked.
+    has_converged : bool
+        The executor has asked the program's `converged` after that iteration, and it has ended the run.
     followed : int
         Edges followed in the last iteration, or in all iterations that the executor did at once.
     disk_pushes : DiskPushes
@@ -149,7 +149,7 @@ class Scheduler:
     in_buckets: bool = False
     step: Any = None
     bucket: OpenBucket | None = None
-    has_converged: bool | None = None
+    has_converged: bool = False
     followed: int = 0
     missed: float = 0.0
     disk_pushes: DiskPushes = field(init=False)

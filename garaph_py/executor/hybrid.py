@@ -157,6 +157,8 @@ class HybridExecutor:
             self.device = BOTH  # several devices share the pages; the host takes none
         elif self.device == BOTH and not self._shares_pages:
             self.device = GPU
+        if decision.ahead is not None and decision.ahead.repeats:  # what pulls take has to be measured
+            decision = decision._replace(ahead=None)
         if self.device == GPU:
             if len(self._working) > 1 and decision.ahead is not None:  # the devices would share its pulls
                 decision = decision._replace(ahead=decision.ahead._replace(pulls=False))

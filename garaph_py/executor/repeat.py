@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DeviceError
 from .decision import PageDecision
 from .partials import is_finite, total_of
 from .results import PageResult, Supersteps
@@ -26,8 +26,7 @@ def repeat(
     most: int | None,
 ) -> list[PageResult]:  # fmt: skip
     """Iterate at most `most` times, until the program has converged, no vertex is active, a total is not finite, or
-    `LONGEST` has passed. An interrupt ends it before the next launch, and a device's failure after the last iteration
-    that was whole: the next step then meets it at its beginning.
+    `LONGEST` has passed. An interrupt ends it before the next launch.
 
     Parameters
     ----------
@@ -44,14 +43,14 @@ def repeat(
     results, times = list[list[PageResult]](), [time.perf_counter()]
     goes_on, total = True, state.total
     assert total is not None
+    before = total.copy()
     while goes_on:
         try:
             done = iterate()
-        except DeviceError:
-            if results:
-                break
+        except BaseException:
+            total[:] = before  # if a device has failed, the host may go on with the values before the step
             raise
-        results.append(done)
+        results.append([replace(page, partials=None) for page in done])
         times.append(time.perf_counter())
         total[:] = total_of([page.partials for page in done if page.partials is not None], total.dtype)
         is_early = len(results) != most and times[-1] - times[0] < LONGEST
@@ -66,6 +65,11 @@ def repeat(
         )
         seconds = np.diff(times)
         seconds[-1] = 0.0  # the caller measures the last one's
-        pulled = np.ones(len(results), np.bool_)
-        done[0].supersteps = Supersteps(active, active_edges, seconds, edges, pulled, how, how, pages=results)
+        pulled, pages = np.ones(len(results), np.bool_), results if differ(results) else None
+        done[0].supersteps = Supersteps(active, active_edges, seconds, edges, pulled, how, how, pages=pages)
     return done
+
+
+def differ(results: list[list[PageResult]]) -> bool:
+    """Whether any of the iterations with these `results` processed its edges in several ways, or on a device."""
+    return any(page.how is not None for pages in results for page in pages)

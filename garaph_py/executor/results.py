@@ -35,7 +35,7 @@ class Supersteps:
     waited : ndarray of int64 or None
         Vertices that waited for later buckets and were looked at, to open the next one; None if that was not counted.
     pages : list of list of PageResult, or None
-        The results of each; None if it did all edges as one page, which was on the device.
+        The results of each, without partial sums; None if it did all edges in one way.
     """
 
     active: Array
@@ -94,8 +94,8 @@ class PageResult:
         What was known of all partitions before, if the engine chose how the edges of each reach the GPU.
     pages : int
         The number of these pages.
-    has_converged : bool or None
-        What the program's `converged` has answered after the last of several supersteps; None if it was not asked.
+    has_converged : bool
+        The program's `converged` was asked after the last of several supersteps, and has ended the run.
     """
 
     edges: int
@@ -111,7 +111,7 @@ class PageResult:
     bucket: OpenBucket | None = None
     counts: PartitionCounts | None = None
     pages: int = 1
-    has_converged: bool | None = None
+    has_converged: bool = False
 
 
 OnComplete = Callable[[Page, PageResult], None]

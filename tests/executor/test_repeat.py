@@ -24,8 +24,8 @@ def steps(monkeypatch):
     """The direction of each step, and how many iterations it did."""
     seen, works = [], repeat.repeat
 
-    def counted(iterate, bound, state, how, most):
-        done = works(iterate, bound, state, how, most)
+    def counted(iterate, converged, state, how, most):
+        done = works(iterate, converged, state, how, most)
         seen.append((how.direction, 1 if done[0].supersteps is None else len(done[0].supersteps)))
         return done
 

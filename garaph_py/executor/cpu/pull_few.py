@@ -102,7 +102,7 @@ class PullFew:
         log, partials = self._run(edges, state, task, most)
         bound = self._launch.bound
         steps = iterations_until(bound.program, partials.astype(bound.total), len(state.values))
-        has_converged = steps < len(log) or None
+        has_converged = steps < len(log)
         if has_converged:
             state.values[:] = first
             log, partials = self._run(edges, state, task, steps)

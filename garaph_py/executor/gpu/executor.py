@@ -310,6 +310,7 @@ class GpuExecutor(StepByParts):
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         pages: list[PageResult] = []
+        self.order = decision.order
         self._placed.choose_way(decision)
         self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
         if (ahead := decision.ahead) is not None and self.settings.chains and self.spans is None:

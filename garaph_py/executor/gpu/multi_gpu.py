@@ -124,7 +124,7 @@ class MultiGpuExecutor(StepByParts):
     def __init__(self, graph: Graph, gpus: list[GpuExecutor], host: Host) -> None:
         self._graph, self.gpus, self._host = graph, gpus, host
         self._failed: set[int] = set()
-        self._is_whole = True  # the values before the iteration are whole
+        self._is_whole = True  # every GPU has the values before the step
         self._has_pulled = False
         self._threads = ThreadPoolExecutor(max(len(gpus) - 1, 1), "garaph-gpu")
         self._prepares = "prepare" in gpus[0].bound.arguments
@@ -248,11 +248,13 @@ class MultiGpuExecutor(StepByParts):
         def iterate() -> list[PageResult]:
             interrupts.check()
             results = self._pull(own, state)
+            self._is_whole = False  # from now on, values are not those before the step
             for k, gpu in enumerate(self.gpus):
                 self._noting(k, partial(gpu.swap, state))
             return results
 
         pages = repeat_pulls(self.gpus[0], iterate, state, most)
+        self._is_whole = True
         self.gpus[0].state.leave(state, self.memory_name)
         return StepResult(pages, 0, self.name, decision.sharing)
 
@@ -458,10 +460,11 @@ class MultiGpuExecutor(StepByParts):
 
     def close(self) -> None:
         self._threads.shutdown()
-        at_once = self.__dict__.pop("_at_once", None)  # its events are freed with the GPUs' other handles
+        at_once = self.__dict__.pop("_at_once", None)
         if at_once is not None and not self._failed:
             own = [sum(page.edges for page in gpu.residency.pages) for gpu in self.gpus if hasattr(gpu, "residency")]
             speeds.learn([gpu.device for gpu in self.gpus], own, at_once.seconds)
+        del at_once  # whose events can be destroyed only where a GPU's context is current
         self._exchanges.clear()
         for gpu in self.gpus:
             gpu.peers = None  # which refers to the GPU

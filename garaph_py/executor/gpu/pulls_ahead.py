@@ -124,7 +124,7 @@ class PullsAhead:
         if self.hub is not None:
             self.hub.count(count * whole[0].edges)
         result = self._result(rows, whole[0], time.perf_counter() - began)
-        result.has_converged = has_converged or None
+        result.has_converged = has_converged
         return result
 
     def _run(self, state: State, whole: tuple[Page, Buffer], count: int, tallies: int) -> Array:

@@ -318,7 +318,7 @@ class Streams:
         The buffer keeps its stream, on which kernels over all edges are launched too: the default stream has to wait
         for it.
         """
-        began, stream = time.perf_counter_ns(), on or buffer.stream
+        began, stream = time.perf_counter_ns(), buffer.stream if on is None else on
         copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, stream)
