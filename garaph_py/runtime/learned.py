@@ -213,6 +213,10 @@ class Times:
     beyond: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
     kept: int = 0
 
+    def are_known(self, way: Way) -> bool:
+        """Whether there are enough calls that computed in this `way`."""
+        return len(self.iterating) >= (1 if way == ON_CPU else LEAST_ON_GPU)
+
     @property
     def took(self) -> Took:
         """What the next such call is expected to take."""
@@ -242,10 +246,12 @@ class History:
     ----------
     lost : float
         Seconds that calls have lost by using the CPU, since a GPU was used last.
+    found_out : int
+        How often the time of a way to compute, or of the rest of such calls, has become known.
     """
 
     def __init__(self) -> None:
-        self.lost = 0.0
+        self.lost, self.found_out = 0.0, 0
         self._kinds: dict[Hashable, Calls] = {}
 
     @classmethod
@@ -259,7 +265,7 @@ class History:
         took = {
             way: times.took
             for (way, how), times in list(calls.times.items())  # another thread may add to them
-            if how in (None, placed) and len(times.iterating) >= (1 if way == ON_CPU else LEAST_ON_GPU)
+            if how in (None, placed) and times.are_known(way)
         }
         return replace(calls.last or Past(), lost=self.lost, took=took)
 
@@ -273,10 +279,12 @@ class History:
         """
         calls, on_cpu = self._kinds.setdefault(called, Calls()), way == ON_CPU
         times = calls.times.setdefault((way, None if on_cpu else placed), Times())
+        before = times.are_known(way), bool(times.beyond)
         times.iterating.append(max(measured.iterating - ordering, 0.0))
         if len(times.iterating) > 1 if on_cpu else measured.found_all:
             times.beyond.append(max(measured.seconds - measured.iterating, 0.0))
         times.kept = measured.kept
+        self.found_out += before != (times.are_known(way), bool(times.beyond))
         if not on_cpu:
             self.lost = 0.0
         calls.last = known_after(Past(), measured, vertices)

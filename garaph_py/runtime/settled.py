@@ -31,18 +31,24 @@ class Settled:
     """The choices for calls on one graph. It is among the graph's derived arrays, and is released with them."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Chosen] = {}
+        self._kept: dict[Hashable, tuple[Chosen, int]] = {}
 
     @classmethod
     def of(cls, arrays: GraphArrays) -> Settled:
         """The choices for a graph."""
         return arrays.derived.get(SETTLED, cls, lambda _: 0)
 
-    def take(self, bound: BoundProgram, options: RunOptions) -> Chosen | None:
-        """Take out what this call repeats; None if it has to choose. A call that goes well keeps it again."""
-        return self._kept.pop(asked(bound, options), None) if self._kept else None
+    def take(self, bound: BoundProgram, options: RunOptions, found_out: int = 0) -> Chosen | None:
+        """Take out what this call repeats; None if it has to choose. A call that goes well keeps it again.
 
-    def keep(self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
+        It has to choose if other calls on the graph have `found_out` something since (`History.found_out`).
+        """
+        kept, before = self._kept.pop(asked(bound, options), (None, 0)) if self._kept else (None, 0)
+        return kept if found_out == before else None
+
+    def keep(
+        self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured, found_out: int = 0
+    ) -> None:
         """After a call: keep its choice if GPUs worked alone, had the graph, and took much less time than the CPU is
         expected to take."""
         left = REPEATS if chosen.left is None else chosen.left - 1
@@ -51,20 +57,23 @@ class Settled:
         verdict = chosen.verdict
         if verdict is None or MARGIN * measured.seconds <= cpu_seconds(verdict.call, verdict.rates):
             gpus = chosen.gpus, chosen.why_gpus
-            self._kept[asked(bound, options)] = Chosen(GPU, verdict, chosen.why_alone, gpus, left)
+            self._kept[asked(bound, options)] = Chosen(GPU, verdict, chosen.why_alone, gpus, left), found_out
             learned.forget_oldest(self._kept)
 
 
 def repeated(bound: BoundProgram, graph: Graph, options: RunOptions) -> Chosen | None:
     """The choice that a call repeats, if it has one and need not make it anew."""
-    may = options.device in (ANY, HYBRID) and SETTLED in graph._arrays.derived
-    return Settled.of(graph._arrays).take(bound, options) if may else None
+    arrays = graph._arrays
+    if options.device not in (ANY, HYBRID) or SETTLED not in arrays.derived:
+        return None
+    return Settled.of(arrays).take(bound, options, learned.History.of(arrays).found_out)
 
 
 def settle(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
     """After a call that had a choice: keep it for the next calls, if it went well. From disk, each call chooses."""
     if options.device in (ANY, HYBRID) and not graph.on_disk:
-        Settled.of(graph._arrays).keep(bound, options, chosen, measured)
+        found_out = learned.History.of(graph._arrays).found_out
+        Settled.of(graph._arrays).keep(bound, options, chosen, measured, found_out)
 
 
 def asked(bound: BoundProgram, options: RunOptions) -> Hashable:

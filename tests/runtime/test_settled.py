@@ -63,6 +63,18 @@ def test_a_call_that_does_not_end_well_leaves_no_choice():
     assert choices.take(ASKED, FREE) is None
 
 
+def test_a_choice_ends_when_the_time_of_another_way_becomes_known():
+    """Two GPUs may then turn out to be faster than the one that was chosen, or the other way round."""
+    history, choices = learned.History(), Settled()
+    choices.keep(ASKED, FREE, plan_of(), SHORT, history.found_out)
+    for calls, ends in (1, True), (2, True), (3, False), (4, False):  # the first says what is beyond iterations
+        history.add("kind", ("gpu", 2), None, SHORT, 3)
+        assert (choices.take(ASKED, FREE, history.found_out) is None) is ends, calls
+        choices.keep(ASKED, FREE, plan_of(), SHORT, history.found_out)
+    history.add("kind", ("gpu", 1), None, SHORT, 3)
+    assert choices.take(ASKED, FREE, history.found_out) is None
+
+
 @pytest.mark.parametrize(
     "other",
     [
