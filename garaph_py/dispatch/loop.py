@@ -185,8 +185,8 @@ def column_of(seen: Observation, steps: Supersteps, name: str) -> Array:
 def several(last: events.Iteration, seen: Observation, decision: Decision, steps: Supersteps) -> list[events.Iteration]:
     """The records of the supersteps that an executor has done at once, from `last`, the record of all of them as one.
 
-    Compilation and copies to the device count in the first superstep. The last one also gets the time that the executor
-    has not measured.
+    Compilation counts in the first superstep, and so do copies to the device unless each has results of its own. The
+    last one also gets the time that the executor has not measured.
     """
     records: list[events.Iteration] = []
     number, started, left, ahead = last.number, last.started, last.seconds, decision.ahead

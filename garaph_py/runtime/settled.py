@@ -3,6 +3,7 @@ margin over the other choices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 
 from ..executor.modes import GPU
@@ -20,9 +21,14 @@ from .watching import may_chain
 REPEATS = 16
 """Calls that repeat a choice before it is made anew. Choosing takes 0.2 to 0.3 ms, where the shortest calls on a GPU
 take 2.6 (docs/decisions/hybrid.md), so in 16 calls it is less than 1 %. Other numbers were not measured."""
+FEW_REPEATS = 4
+"""The same if the CPU is not expected to take `MARGIN` times as long as the call, so that choosing takes less than 2 %
+of calls that take 6 ms. Other numbers were not measured."""
 MARGIN = 2.0
 """How many times as long as the call a call on the CPU must be expected to take. It is not measured, but chosen well
 above the error of estimates that `lessons.TOLERANCE` allows."""
+LEAST_MARGIN = 1.25
+"""The same for `FEW_REPEATS`: closer than this, each call chooses."""
 SETTLED = "choices of a processor"
 """Name of a graph's `Settled` among its derived arrays."""
 
@@ -49,13 +55,14 @@ class Settled:
     def keep(
         self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured, found_out: int = 0
     ) -> None:
-        """After a call: keep its choice if GPUs worked alone, had the graph, and took much less time than the CPU is
-        expected to take."""
-        left = REPEATS if chosen.left is None else chosen.left - 1
-        if chosen.executor != GPU or not left or not measured.found_all:
-            return
-        verdict = chosen.verdict
-        if verdict is None or MARGIN * measured.seconds <= cpu_seconds(verdict.call, verdict.rates):
+        """After a call: keep its choice if GPUs worked alone, had the graph, and took less time than is expected of the
+        CPU."""
+        verdict, on_cpu = chosen.verdict, math.inf
+        if verdict is not None:
+            on_cpu = cpu_seconds(verdict.call, verdict.rates)
+        repeats = REPEATS if on_cpu >= MARGIN * measured.seconds else FEW_REPEATS
+        left = repeats if chosen.left is None else min(chosen.left - 1, repeats)
+        if chosen.executor == GPU and left and measured.found_all and on_cpu >= LEAST_MARGIN * measured.seconds:
             gpus = chosen.gpus, chosen.why_gpus
             self._kept[asked(bound, options)] = Chosen(GPU, verdict, chosen.why_alone, gpus, left), found_out
             learned.forget_oldest(self._kept)

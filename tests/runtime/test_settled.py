@@ -14,7 +14,7 @@ from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.plan import Chosen, plan
 from garaph_py.runtime.reckoning import Call, OnDevice, Rates, Verdict, cpu_seconds
-from garaph_py.runtime.settled import MARGIN, REPEATS, Settled
+from garaph_py.runtime.settled import FEW_REPEATS, LEAST_MARGIN, MARGIN, REPEATS, Settled
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 SMALL = gp.from_edges([0, 1, 1], [1, 2, 0])
@@ -52,7 +52,10 @@ def test_a_choice_is_kept_after_calls_that_went_well():
     assert kept(options=RunOptions(device="hybrid"), verdict=None) is not None
     assert kept(executor="cpu") is None
     assert kept(executor="hybrid") is None
-    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01)) is None
+    assert kept().left == kept(replace(SHORT, seconds=ON_CPU / MARGIN)).left == REPEATS
+    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01)).left == FEW_REPEATS
+    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01), left=REPEATS).left == FEW_REPEATS
+    assert kept(replace(SHORT, seconds=ON_CPU / LEAST_MARGIN * 1.01)) is None
     assert kept(replace(SHORT, found=0)) is None
 
 
