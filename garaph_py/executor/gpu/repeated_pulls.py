@@ -6,10 +6,15 @@ edges are streamed, or of several GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from ...events import Span
+from ...graph import Graph
+from ...pages.layout import Page
+from ...pages.source import PageSource
+from ...program import BoundProgram
 from ...program.converged import has_converged
 from ..decision import Ahead, PageDecision
 from ..modes import GPU, PULL
@@ -17,17 +22,32 @@ from ..repeat import repeat
 from ..results import PageResult
 from ..state import State
 
-if TYPE_CHECKING:
-    from .executor import GpuExecutor
+
+class OneGpu(Protocol):
+    """What is needed of a `GpuExecutor`."""
+
+    bound: BoundProgram
+    graph: Graph
+    source: PageSource
+    spans: list[Span] | None
+
+    @property
+    def pages(self) -> Sequence[Page]: ...
+
+    def ready(self, state: State) -> None: ...
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]: ...
+
+    def swap(self, state: State) -> None: ...
 
 
-def may_repeat(gpu: GpuExecutor, state: State, ahead: Ahead | None) -> bool:
+def may_repeat(gpu: OneGpu, state: State, ahead: Ahead | None) -> bool:
     """Whether every iteration does the same, and nobody wants a record of each copy."""
     is_allowed = ahead is not None and ahead.repeats and state.synchronous
     return is_allowed and gpu.bound.repeats_itself and gpu.spans is None and not gpu.graph.on_disk
 
 
-def pull_and_commit(gpu: GpuExecutor, state: State) -> list[PageResult]:
+def pull_and_commit(gpu: OneGpu, state: State) -> list[PageResult]:
     """Pull all pages once, and make new values the current ones."""
     gpu.ready(state)
     results = gpu.process(gpu.pages, gpu.source, state, PULL)
@@ -36,7 +56,7 @@ def pull_and_commit(gpu: GpuExecutor, state: State) -> list[PageResult]:
 
 
 def repeat_pulls(
-    gpu: GpuExecutor, iterate: Callable[[], list[PageResult]], state: State, most: int | None
+    gpu: OneGpu, iterate: Callable[[], list[PageResult]], state: State, most: int | None
 ) -> list[PageResult]:
     """Pull several times, at most so often; ``iterate()`` pulls all pages once, and makes new values the current ones.
     If there are several GPUs, `gpu` is the first of them."""
