@@ -70,7 +70,7 @@ def memory_of(share: str, program: VertexProgram, graph: gp.Graph) -> int | None
 
 
 class Way(NamedTuple):
-    """How `gp.run` is called, and in how many of the turns; twice in each unless once is enough."""
+    """The arguments of `gp.run`, the number of turns in which it is called, and whether it is called twice in each."""
 
     how: dict[str, object]
     turns: int

@@ -38,7 +38,7 @@ def repeat(
     Returns
     -------
     list of PageResult
-        Those of the last iteration. If there are several, the first result has all of them as supersteps.
+        Those of the last iteration. If there were several iterations, the first result has all of them as supersteps.
     """
     results, times = list[list[PageResult]](), [time.perf_counter()]
     goes_on, total = True, state.total
@@ -71,5 +71,5 @@ def repeat(
 
 
 def differ(results: list[list[PageResult]]) -> bool:
-    """Whether any of the iterations with these `results` processed its edges in several ways, or on a device."""
+    """Whether any of these `results` says how its edges were processed; those of GPUs do, and may differ."""
     return any(page.how is not None for pages in results for page in pages)

@@ -247,7 +247,7 @@ class History:
     lost : float
         Seconds that calls have lost by using the CPU, since a GPU was used last.
     found_out : int
-        How often the time of a way to compute, or of the rest of such calls, has become known.
+        How often something has become known: how long iterations take in one way, or the rest of such calls.
     """
 
     def __init__(self) -> None:

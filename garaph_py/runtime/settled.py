@@ -22,13 +22,14 @@ REPEATS = 16
 """Calls that repeat a choice before it is made anew. Choosing takes 0.2 to 0.3 ms, where the shortest calls on a GPU
 take 2.6 (docs/decisions/hybrid.md), so in 16 calls it is less than 1 %. Other numbers were not measured."""
 FEW_REPEATS = 4
-"""The same if the CPU is not expected to take `MARGIN` times as long as the call, so that choosing takes less than 2 %
-of calls that take 6 ms. Other numbers were not measured."""
+"""Calls that repeat a choice if the CPU is expected to take `LEAST_MARGIN` to `MARGIN` times as long as the call. For
+calls of 6 ms, choosing then takes less than 2 % of the time. Other numbers were not measured."""
 MARGIN = 2.0
 """How many times as long as the call a call on the CPU must be expected to take. It is not measured, but chosen well
 above the error of estimates that `lessons.TOLERANCE` allows."""
 LEAST_MARGIN = 1.25
-"""The same for `FEW_REPEATS`: closer than this, each call chooses."""
+"""How many times as long the CPU must at least be expected to take for `FEW_REPEATS`; below that, each call chooses. It
+was not measured."""
 SETTLED = "choices of a processor"
 """Name of a graph's `Settled` among its derived arrays."""
 

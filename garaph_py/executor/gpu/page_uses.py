@@ -66,7 +66,8 @@ class PageUses:
 
     def count(self, pages: Sequence[Page], active: Array) -> None:
         """Count the lists that a pull has begun in each of the `pages` that it has processed: those of vertices that no
-        pull of the run had reached. In each page of the graph, so many vertices became `active`."""
+        pull of the run had reached. `active` has the number of vertices that became active in each page of the graph.
+        """
         numbers = [page.number for page in pages]
         self.begun[numbers] += self._left[numbers]
         self._left[numbers] = np.maximum(self._left[numbers] - active[numbers], 0)

@@ -315,8 +315,8 @@ class Streams:
     def copy(self, page: Page, buffer: Buffer, source: PageSource, on: Any = None) -> None:
         """Start to copy a page's edges, on its buffer's stream or another one.
 
-        The buffer keeps its stream, on which kernels over all edges are launched too: the default stream has to wait
-        for it.
+        The buffer keeps its own stream in any case. Kernels over all edges are launched there, so it must be one for
+        which the default stream waits; `prefetch` copies on a stream for which it does not.
         """
         began, stream = time.perf_counter_ns(), buffer.stream if on is None else on
         copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), stream)
