@@ -12,28 +12,38 @@ from dataclasses import replace
 
 import numpy as np
 
-from .decision import PageDecision
+from ..graph import Graph
+from ..program import BoundProgram
+from ..program.converged import has_converged
+from ..system import interrupts
+from .decision import Ahead, PageDecision
 from .partials import is_finite, total_of
 from .results import PageResult, Supersteps
-from .state import Array, State
+from .state import State
 
 LONGEST = 0.2
 """Seconds after which no other iteration begins in the same step, so that progress is shown five times a second."""
 
 
+def may_repeat(bound: BoundProgram, graph: Graph, state: State, ahead: Ahead) -> bool:
+    """Whether the decision lets one step repeat iterations, and all of them do the same, whatever the frontier is, with
+    no edges on disk."""
+    return ahead.repeats and bound.repeats_itself and state.synchronous and not graph.on_disk
+
+
 def repeat(
-    iterate: Callable[[], list[PageResult]], converged: Callable[[Array], bool], state: State, how: PageDecision,
-    most: int | None,
+    pull: Callable[[], list[PageResult]], swap: Callable[[], None], bound: BoundProgram, graph: Graph, state: State,
+    how: PageDecision, most: int | None,
 ) -> list[PageResult]:  # fmt: skip
     """Iterate at most `most` times, until the program has converged, no vertex is active, a total is not finite, or
     `LONGEST` has passed. An interrupt ends it before the next launch.
 
     Parameters
     ----------
-    iterate : callable
-        Does one iteration, whose values become the current ones. All its edges are processed as `how` says.
-    converged : callable
-        ``converged(total)``: whether the program has converged.
+    pull : callable
+        Pulls all edges once, which is done as `how` says.
+    swap : callable
+        Makes the new values the current ones.
 
     Returns
     -------
@@ -46,17 +56,19 @@ def repeat(
     before = total.copy()
     while goes_on:
         try:
-            done = iterate()
+            interrupts.check()
+            done = pull()
+            swap()
         except BaseException:
             total[:] = before  # if a device has failed, the host may go on with the values before the step
             raise
-        results.append([replace(page, partials=None) for page in done])
+        results.append(done)
         times.append(time.perf_counter())
         total[:] = total_of([page.partials for page in done if page.partials is not None], total.dtype)
         is_early = len(results) != most and times[-1] - times[0] < LONGEST
         goes_on = is_early and is_finite(total) and any(page.active for page in done)
         if goes_on:
-            done[0].has_converged = converged(total)
+            done[0].has_converged = has_converged(bound.program, total, graph.n)
             goes_on = not done[0].has_converged
     if len(results) > 1:
         active, active_edges, edges = (
@@ -65,7 +77,7 @@ def repeat(
         )
         seconds = np.diff(times)
         seconds[-1] = 0.0  # the caller measures the last one's
-        pulled, pages = np.ones(len(results), np.bool_), results if differ(results) else None
+        pulled, pages = np.ones(len(results), np.bool_), without_partials(results) if differ(results) else None
         done[0].supersteps = Supersteps(active, active_edges, seconds, edges, pulled, how, how, pages=pages)
     return done
 
@@ -73,3 +85,8 @@ def repeat(
 def differ(results: list[list[PageResult]]) -> bool:
     """Whether any of these `results` says how its edges were processed; those of GPUs do, and may differ."""
     return any(page.how is not None for pages in results for page in pages)
+
+
+def without_partials(results: list[list[PageResult]]) -> list[list[PageResult]]:
+    """Copies of these `results` for the records, which need no partial sums."""
+    return [[replace(page, partials=None) for page in pages] for pages in results]

@@ -40,6 +40,11 @@ class StepByParts:
     def commit(self, state: State, mode: str) -> None:
         raise NotImplementedError
 
+    def pull(self, state: State) -> list[PageResult]:
+        """Pull all pages; new values are not the current ones yet."""
+        self.begin(state, PULL)
+        return self.process(self.pages, self.source, state, PULL)
+
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration over all pages."""
         mode, every, self.order = direction_of(decision), self.pages, decision.order

@@ -37,25 +37,25 @@ SETTLED = "choices of a processor"
 class Settled:
     """The choices for calls on one graph. It is among the graph's derived arrays, and is released with them."""
 
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[Chosen, int]] = {}
+    def __init__(self, history: learned.History) -> None:
+        self._history = history
+        self._kept: dict[Hashable, tuple[Chosen, int]] = {}  # each with what the history had found out by then
 
     @classmethod
     def of(cls, arrays: GraphArrays) -> Settled:
         """The choices for a graph."""
-        return arrays.derived.get(SETTLED, cls, lambda _: 0)
+        history = learned.History.of(arrays)
+        return arrays.derived.get(SETTLED, lambda: cls(history), lambda _: 0)
 
-    def take(self, bound: BoundProgram, options: RunOptions, found_out: int = 0) -> Chosen | None:
+    def take(self, bound: BoundProgram, options: RunOptions) -> Chosen | None:
         """Take out what this call repeats; None if it has to choose. A call that goes well keeps it again.
 
-        It has to choose if other calls on the graph have `found_out` something since (`History.found_out`).
+        It has to choose if other calls on the graph have found something out since (`History.found_out`).
         """
-        kept, before = self._kept.pop(asked(bound, options), (None, 0)) if self._kept else (None, 0)
-        return kept if found_out == before else None
+        kept, found_out = self._kept.pop(asked(bound, options), (None, 0)) if self._kept else (None, 0)
+        return kept if found_out == self._history.found_out else None
 
-    def keep(
-        self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured, found_out: int = 0
-    ) -> None:
+    def keep(self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
         """After a call: keep its choice if GPUs worked alone, had the graph, and took less time than is expected of the
         CPU."""
         verdict, on_cpu = chosen.verdict, math.inf
@@ -64,24 +64,21 @@ class Settled:
         repeats = REPEATS if on_cpu >= MARGIN * measured.seconds else FEW_REPEATS
         left = repeats if chosen.left is None else min(chosen.left - 1, repeats)
         if chosen.executor == GPU and left and measured.found_all and on_cpu >= LEAST_MARGIN * measured.seconds:
-            gpus = chosen.gpus, chosen.why_gpus
-            self._kept[asked(bound, options)] = Chosen(GPU, verdict, chosen.why_alone, gpus, left), found_out
+            gpus, key = (chosen.gpus, chosen.why_gpus), asked(bound, options)
+            self._kept[key] = Chosen(GPU, verdict, chosen.why_alone, gpus, left), self._history.found_out
             learned.forget_oldest(self._kept)
 
 
 def repeated(bound: BoundProgram, graph: Graph, options: RunOptions) -> Chosen | None:
     """The choice that a call repeats, if it has one and need not make it anew."""
-    arrays = graph._arrays
-    if options.device not in (ANY, HYBRID) or SETTLED not in arrays.derived:
-        return None
-    return Settled.of(arrays).take(bound, options, learned.History.of(arrays).found_out)
+    may = options.device in (ANY, HYBRID) and SETTLED in graph._arrays.derived
+    return Settled.of(graph._arrays).take(bound, options) if may else None
 
 
 def settle(bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
     """After a call that had a choice: keep it for the next calls, if it went well. From disk, each call chooses."""
     if options.device in (ANY, HYBRID) and not graph.on_disk:
-        found_out = learned.History.of(graph._arrays).found_out
-        Settled.of(graph._arrays).keep(bound, options, chosen, measured, found_out)
+        Settled.of(graph._arrays).keep(bound, options, chosen, measured)
 
 
 def asked(bound: BoundProgram, options: RunOptions) -> Hashable:

@@ -6,7 +6,6 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import NumberError
 from garaph_py.executor import repeat
-from garaph_py.executor.cpu import executor
 from garaph_py.executor.cpu.pull_few import PullFew
 from garaph_py.executor.cpu.runs import MIN_RUN_EDGES
 from garaph_py.storage import directory as store
@@ -17,20 +16,6 @@ from ..support.stored_graphs import opened
 
 GRAPH = gp.rmat(12, 12, seed=3)
 """Its 49,152 edges are several partitions."""
-
-
-@pytest.fixture
-def steps(monkeypatch):
-    """The direction of each step, and how many iterations it did."""
-    seen, works = [], repeat.repeat
-
-    def counted(iterate, converged, state, how, most):
-        done = works(iterate, converged, state, how, most)
-        seen.append((how.direction, 1 if done[0].supersteps is None else len(done[0].supersteps)))
-        return done
-
-    monkeypatch.setattr(executor, "repeat", counted)
-    return seen
 
 
 @pytest.fixture(params=["pull", "pull-tiled", "auto"])

@@ -32,13 +32,13 @@ def plan_of(executor="gpu", verdict=VERDICT, left=None):
 
 def kept(measured=SHORT, options=FREE, **how):
     """What a call leaves to the next one."""
-    choices = Settled()
+    choices = Settled(learned.History())
     choices.keep(ASKED, options, plan_of(**how), measured)
     return choices.take(ASKED, options)
 
 
 def test_a_choice_is_repeated_so_often():
-    choices, left = Settled(), None
+    choices, left = Settled(learned.History()), None
     for _ in range(REPEATS):
         choices.keep(ASKED, FREE, plan_of(left=left), SHORT)
         *again, left = choices.take(ASKED, FREE)
@@ -60,7 +60,7 @@ def test_a_choice_is_kept_after_calls_that_went_well():
 
 
 def test_a_call_that_does_not_end_well_leaves_no_choice():
-    choices = Settled()
+    choices = Settled(learned.History())
     choices.keep(ASKED, FREE, plan_of(), SHORT)
     assert choices.take(ASKED, FREE) is not None
     assert choices.take(ASKED, FREE) is None
@@ -68,14 +68,15 @@ def test_a_call_that_does_not_end_well_leaves_no_choice():
 
 def test_a_choice_ends_when_the_time_of_another_way_becomes_known():
     """Two GPUs may then turn out to be faster than the one that was chosen, or the other way round."""
-    history, choices = learned.History(), Settled()
-    choices.keep(ASKED, FREE, plan_of(), SHORT, history.found_out)
+    history = learned.History()
+    choices = Settled(history)
+    choices.keep(ASKED, FREE, plan_of(), SHORT)
     for calls, ends in (1, True), (2, True), (3, False), (4, False):  # the first says what is beyond iterations
         history.add("kind", ("gpu", 2), None, SHORT, 3)
-        assert (choices.take(ASKED, FREE, history.found_out) is None) is ends, calls
-        choices.keep(ASKED, FREE, plan_of(), SHORT, history.found_out)
+        assert (choices.take(ASKED, FREE) is None) is ends, calls
+        choices.keep(ASKED, FREE, plan_of(), SHORT)
     history.add("kind", ("gpu", 1), None, SHORT, 3)
-    assert choices.take(ASKED, FREE, history.found_out) is None
+    assert choices.take(ASKED, FREE) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_choice_ends_when_the_time_of_another_way_becomes_known():
     ],
 )  # fmt: skip
 def test_calls_with_other_options_choose_anew(other):
-    choices = Settled()
+    choices = Settled(learned.History())
     choices.keep(ASKED, FREE, plan_of(), SHORT)
     assert choices.take(ASKED, RunOptions(**other)) is None
     assert choices.take(ASKED, FREE) is not None

@@ -23,14 +23,13 @@ from ...pages.provider import SourceFactory
 from ...pages.queue import in_order
 from ...pages.source import PageSource
 from ...program import BoundProgram
-from ...program.converged import has_converged
 from ...program.narrow import ValuesTooWide
-from ..decision import Decision, PageDecision
+from ..decision import Ahead, Decision, PageDecision
 from ..edge_list import EdgeBuffers
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..partials import total_of
 from ..protocol import Capabilities, OpenPlan
-from ..repeat import repeat
+from ..repeat import may_repeat, repeat
 from ..results import PageResult, StepResult
 from ..state import SETS, OnPage, State
 from ..step import StepByParts, tell
@@ -250,8 +249,8 @@ class CpuExecutor(StepByParts):
             if done is not None:
                 self._push.forget_frontier()
                 return StepResult([done], 0, self.name, decision.sharing)
-        if decision.ahead is not None and decision.ahead.repeats and self._repeats_itself(state):
-            done = self._several(state, decision.mode, decision.ahead.most)
+        if (ahead := decision.ahead) is not None and self._may_repeat(state, ahead):
+            done = self._several(state, decision.mode, ahead.most)
             if done is not None:
                 return StepResult([done], 0, self.name, decision.sharing)
         self._pull.sums = self._push_deltas.sums if decision.keeps_sums else None
@@ -263,10 +262,10 @@ class CpuExecutor(StepByParts):
         finally:
             self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
 
-    def _repeats_itself(self, state: State) -> bool:
-        """Whether every iteration does the same, whatever the frontier is, with all edges in memory."""
-        in_memory = not self.graph.on_disk and self._arrays.place is None
-        return in_memory and self.bound.repeats_itself and state.synchronous and state.unfinished_edges is None
+    def _may_repeat(self, state: State, ahead: Ahead) -> bool:
+        """Whether one step may repeat iterations (`may_repeat`), on a graph that is no part, with no vertex done."""
+        is_whole = self._arrays.place is None and state.unfinished_edges is None
+        return is_whole and may_repeat(self.bound, self.graph, state, ahead)
 
     def _several(self, state: State, mode: str, most: int | None) -> PageResult | None:
         """Do several iterations that all do the same, at most `most`; None if each pulls several pages, or none."""
@@ -283,15 +282,13 @@ class CpuExecutor(StepByParts):
             self._pull.prepare(state, PULL)
             pull = partial(self._pull.run, self.source.edges(pages[0]), state, task)
 
-        def iterate() -> list[PageResult]:
+        def pull_all() -> list[PageResult]:
             state.next_frontier.clear()
-            done = pull()
-            state.swap_values()
-            return [done]
+            return [pull()]
 
         self._push.forget_frontier()
-        converged = partial(has_converged, self.bound.program, vertices=self.graph.n)
-        return repeat(iterate, converged, state, PageDecision(mode, CPU), most)[0]
+        how = PageDecision(mode, CPU)
+        return repeat(pull_all, state.swap_values, self.bound, self.graph, state, how, most)[0]
 
     def begin(self, state: State, mode: str) -> int:
         if self._trails and not self._replaces_all(state, mode):

@@ -19,10 +19,11 @@ from ...pages.provider import SourceFactory
 from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
-from ..decision import Ahead, Decision
+from ..decision import Ahead, Decision, PageDecision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..partials import total_of
 from ..protocol import Capabilities, Notifier, OpenPlan
+from ..repeat import may_repeat, repeat
 from ..results import OnComplete, PageResult, StepResult
 from ..state import OnPage, State, Values
 from ..step import StepByParts
@@ -51,7 +52,6 @@ from .push_cost import far_lists, push_cost
 from .push_from_lists import move_ahead
 from .pushes import push
 from .reorder import DevicePages, HubEdges
-from .repeated_pulls import may_repeat, pull_and_commit, repeat_pulls
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
@@ -328,9 +328,10 @@ class GpuExecutor(StepByParts):
     def _repeated_pulls(self, state: State, ahead: Ahead) -> list[PageResult]:
         """Pulls that all do the same; none if the run does not allow them."""
         will_be_there = self._placed.is_resident and self.launches.streams.buffers.there(self.launches.pages) is None
-        if will_be_there or not may_repeat(self, state, ahead):  # then the next pulls may be launched together
-            return []
-        return repeat_pulls(self, partial(pull_and_commit, self, state), state, ahead.most)
+        if will_be_there or not may_repeat(self.bound, self.graph, state, ahead):
+            return []  # once all edges are there, pulls may be launched together
+        pull, swap = partial(self.pull, state), partial(self.swap, state)
+        return repeat(pull, swap, self.bound, self.graph, state, PageDecision(PULL, GPU), ahead.most)
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
@@ -384,8 +385,8 @@ class GpuExecutor(StepByParts):
 
     def results_of_pages(self, pages: list[Page], work: PageWork) -> list[PageResult]:
         """The results of `pages`, of which `work` has processed some. The device's context must be current."""
-        tallies = self.launches.read_tallies()
-        self._processed, results = list(work.done), work.results(len(pages) - len(work.done))
+        tallies, self._processed = self.launches.read_tallies(), list(work.done)
+        results = work.results(len(pages) - len(work.done))
         if self.shares_pages:
             self._hub.count(sum(result.edges for result in results))
         if self._placed.uses is not None:

@@ -32,9 +32,10 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.threads import submit
-from ..decision import Decision
+from ..decision import Decision, PageDecision
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Notifier, OpenPlan
+from ..repeat import may_repeat, repeat
 from ..results import OnComplete, PageResult, StepResult
 from ..state import State, Values
 from ..step import StepByParts
@@ -51,7 +52,6 @@ from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
-from .repeated_pulls import may_repeat, repeat_pulls
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 
@@ -240,22 +240,20 @@ class MultiGpuExecutor(StepByParts):
 
     def _several(self, state: State, decision: Decision) -> StepResult | None:
         """Do several pulls that all do the same; None if the decision or the run do not allow them."""
-        if not may_repeat(self.gpus[0], state, decision.ahead):
+        first, ahead = self.gpus[0], decision.ahead
+        if ahead is None or first.spans is not None or not may_repeat(first.bound, self._graph, state, ahead):
             return None
-        self.order, most = decision.order, decision.ahead and decision.ahead.most
-        own = self._own(self.pages)
+        self.order = decision.order
 
-        def iterate() -> list[PageResult]:
-            interrupts.check()
-            results = self._pull(own, state)
+        def swap() -> None:
             self._is_whole = False  # from now on, values are not those before the step
             for k, gpu in enumerate(self.gpus):
                 self._noting(k, partial(gpu.swap, state))
-            return results
 
-        pages = repeat_pulls(self.gpus[0], iterate, state, most)
+        pull, how = partial(self._pull, self._own(self.pages), state), PageDecision(PULL, GPU)
+        pages = repeat(pull, swap, first.bound, self._graph, state, how, ahead.most)
         self._is_whole = True
-        self.gpus[0].state.leave(state, self.memory_name)
+        first.state.leave(state, self.memory_name)
         return StepResult(pages, 0, self.name, decision.sharing)
 
     def begin(self, state: State, mode: str) -> int:

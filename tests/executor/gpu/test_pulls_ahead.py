@@ -12,23 +12,12 @@ from garaph_py.executor.gpu.header import MOST_PULLS
 from garaph_py.executor.gpu.memory import DeviceMemory
 from garaph_py.executor.gpu.pulls_ahead import PullsAhead
 from tests.support import twins
-from tests.support.numpy_gpu import SummedBlend, fail_in_iteration, held_after
+from tests.support.numpy_gpu import fail_in_iteration, held_after
+from tests.support.repeating import SEEN, Counted
 
 from ...support.runs import run_with
 
 EDGES = twins.skewed(4, 300, 3000)
-SEEN = []
-"""The totals that `Counted` was asked about."""
-
-
-class Counted(SummedBlend):
-    """Numbers that change until the run has asked about so many totals."""
-
-    end: int = 1000
-
-    def converged(self, total, n):
-        SEEN.append(total)
-        return len(SEEN) >= self.end
 
 
 @pytest.fixture

@@ -7,53 +7,27 @@ import numpy as np
 import pytest
 
 from garaph_py.executor import repeat
-from garaph_py.executor.gpu import pulls_ahead, repeated_pulls
+from garaph_py.executor.gpu import pulls_ahead
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.runtime import runner
 from tests.support import twins
 from tests.support.late_gpu import arm_when_initialized
-from tests.support.numpy_gpu import SummedBlend, held_after, memory_for
+from tests.support.numpy_gpu import held_after, memory_for
+from tests.support.repeating import SEEN, Counted
 from tests.support.several_gpus import late
 
-from ...support.runs import rows_of, run_with, ways_of
+from ..support.runs import rows_of, run_with, ways_of
 
 EDGES = twins.skewed(4, 900, 9000)
-SEEN = []
-"""The totals that `Counted` was asked about."""
 counts = pytest.mark.parametrize("count", [1, 2, 5])
 PAGE_EDGES = 160
-
-
-class Counted(SummedBlend):
-    """Numbers that change until the run has asked about so many totals."""
-
-    end: int = 1000
-
-    def converged(self, total, n):
-        SEEN.append(total)
-        return len(SEEN) >= self.end
 
 
 @pytest.fixture
 def graph(graph_of):
     return graph_of(EDGES)
-
-
-@pytest.fixture(autouse=True)
-def steps(monkeypatch):
-    """How many iterations each step did that repeated them."""
-    SEEN.clear()
-    done, works = [], repeat.repeat
-
-    def counted(*how):
-        pages = works(*how)
-        done.append(1 if pages[0].supersteps is None else len(pages[0].supersteps))
-        return pages
-
-    monkeypatch.setattr(repeated_pulls, "repeat", counted)
-    return done
 
 
 def run(program, graph, count, **how):
@@ -89,6 +63,7 @@ def test_iterations_are_those_of_single_ones(devices_for, graph, room, steps, it
     how = {"iterations": iterations, "gpu_memory": room(pages), "page_edges": PAGE_EDGES, "streams": 2}
     drivers = devices_for(program, graph, count)
     wanted = run(program, graph, count, device="cpu", gpus=None, iterations=iterations)[1]
+    steps.clear()
     for _ in range(2):  # the first of them brings edges to the GPUs
         single, _ = run(program, graph, count, **how, check="finite")
         assert not steps
@@ -100,7 +75,7 @@ def test_iterations_are_those_of_single_ones(devices_for, graph, room, steps, it
         assert totals == wanted
         assert found.stats.converged == single.stats.converged
         assert all(row.seconds > 0 for row in found.stats.iterations)
-        assert sum(steps) == len(found.stats.iterations)
+        assert sum(count for _, count in steps) == len(found.stats.iterations)
     if (pages, count) in ((3, 1), (0, 2)):  # the parts of more GPUs have no more pages than they have room for
         assert all(row.to_device for row in found.stats.iterations)
         assert all(ways_of([row]) == {"resident", "copied"} for row in found.stats.iterations[1:])
@@ -112,7 +87,7 @@ def test_a_step_ends_in_time(devices_for, graph, steps, monkeypatch):
     single, _ = run(Counted(), graph, 2, iterations=4, check="finite")
     monkeypatch.setattr(repeat, "LONGEST", 0)
     found, _ = run(Counted(), graph, 2, iterations=4)
-    assert steps == [1] * 4
+    assert steps == [("pull", 1)] * 4
     np.testing.assert_array_equal(found.values, single.values)
 
 
@@ -122,7 +97,7 @@ def test_pulls_of_a_small_graph_are_launched_together_instead(devices_for, graph
     steps.clear()
     run(Counted(), graph, 1, iterations=9)
     assert "end_pull" in {name for name, _ in driver.launched}
-    assert sum(steps) == 1  # the last one, which is by itself
+    assert sum(count for _, count in steps) == 1  # the last one, which is by itself
 
 
 @pytest.mark.parametrize("how", [
@@ -143,13 +118,14 @@ def test_where_single_iterations_are_wanted(devices_for, graph, steps, tmp_path,
 def test_answers_do_not_depend_on_timing(devices_for, graph, room, steps, count):
     rng = random.Random(count)
     expected, _ = run(Counted(), graph, count, device="cpu", gpus=None, iterations=9)
+    steps.clear()
     for _ in range(4):
         memory = room(rng.choice([0, 3, None]))
         devices_for(Counted(), graph, count, late(rng))
         found, _ = run(Counted(), graph, count, iterations=9, page_edges=PAGE_EDGES, streams=2, gpu_memory=memory)
         np.testing.assert_array_equal(found.values, expected.values)
         graph.release()
-    assert sum(steps) >= 4
+    assert sum(count for _, count in steps) >= 4
 
 
 def run_with_failure(devices_for, graph, count, expected, failing=0, fails_at=None, **how):

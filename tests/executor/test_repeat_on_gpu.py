@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.gpu import repeated_pulls
 
-from ...support.runs import run_with
+from ..support.runs import run_with
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("three_of_one")]
 
@@ -17,20 +16,6 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """How many pulls each step did that repeated them."""
-    counts, repeat = [], repeated_pulls.repeat
-
-    def noted(*how):
-        pages = repeat(*how)
-        counts.append(1 if pages[0].supersteps is None else len(pages[0].supersteps))
-        return pages
-
-    monkeypatch.setattr(repeated_pulls, "repeat", noted)
-    return counts
-
-
 @pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
 def graph(request):
     return gp.rmat(16, 10, directed=request.param, weights=(1, 255), seed=5)
@@ -39,17 +24,17 @@ def graph(request):
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_bits_are_the_same(graph, counted, name, count, encoding):
+def test_the_bits_are_the_same(graph, steps, name, count, encoding):
     program = PROGRAMS[name]
     how = {"device": "gpu", "gpus": count, "iterations": 40, "encoding": encoding, "gather": "segmented"}
     how |= {"gather": "packed"} if encoding == "packed" else {}
     run_with(program, graph, **how)  # which brings the edges there
-    counted.clear()
+    steps.clear()
     found = run_with(program, graph, **how)
-    assert max(counted) > 4
-    counted.clear()
+    assert max(count for _, count in steps) > 4
+    steps.clear()
     single = run_with(program, graph, **how, check="finite")
-    assert not counted
+    assert not steps
     assert found.stats.note is None
     assert found.values.tobytes() == single.values.tobytes()
     rows, expected = found.stats.iterations, single.stats.iterations
@@ -60,10 +45,10 @@ def test_the_bits_are_the_same(graph, counted, name, count, encoding):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_deterministic_bits_do_not_depend_on_the_number_of_gpus(graph, counted, count):
+def test_deterministic_bits_do_not_depend_on_the_number_of_gpus(graph, steps, count):
     how = {"device": "gpu", "gpu_order": "given", "deterministic": True, "iterations": 25, "page_edges": graph.m // 9}
     one = run_with(PROGRAMS["float64"], graph, **how)
     for _ in range(2):
         several = run_with(PROGRAMS["float64"], graph, **how, gpus=count)
         assert one.values.tobytes() == several.values.tobytes()
-    assert counted
+    assert steps
