@@ -263,7 +263,7 @@ class CpuExecutor(StepByParts):
             self._skips_done = False  # a hybrid executor calls `begin` and `process` itself
 
     def _may_repeat(self, state: State, ahead: Ahead) -> bool:
-        """Whether one step may repeat iterations (`may_repeat`), on a graph that is no part, with no vertex done."""
+        """As `may_repeat`, for a whole graph and a program whose pulls do not end late."""
         is_whole = self._arrays.place is None and state.unfinished_edges is None
         return is_whole and may_repeat(self.bound, self.graph, state, ahead)
 
