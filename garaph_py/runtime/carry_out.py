@@ -23,7 +23,6 @@ from ..native import reuse
 from ..native.threads import ThreadPool, available_cores
 from ..output.record import Record
 from ..output.result import Result
-from ..output.stats import Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram
@@ -81,7 +80,7 @@ def carry_out(
         seconds = ready - started, time.perf_counter() - started
         # One that has lost a GPU, or whose answer is not on the host yet, is no example of its plan.
         if not (runner.has_lost_gpus or isinstance(values, Elsewhere)):
-            remember(asked, graph, options, chosen, verdict, result.stats, seconds)
+            remember(asked, graph, options, chosen, verdict, runner, seconds)
         if record.spans is not None:
             facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
             record.write(result, graph, parts.pool.spans(), facts)
@@ -119,7 +118,7 @@ def planned(
 
 
 def remember(
-    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, verdict: Verdict | None, stats: Stats,
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, verdict: Verdict | None, runner: Runner,
     seconds: tuple[float, float],
 ) -> None:  # fmt: skip
     """Learn from a run how long such calls take, so that ``device="auto"`` and `plan` reckon better with the next one.
@@ -128,7 +127,7 @@ def remember(
     answer, or that the GPU left to the CPU, is no example. One that read edges from disk teaches how fast they come.
     Whoever has chosen the device, the graph remembers what the run took there.
     """
-    planning, whole = seconds
+    (planning, whole), stats, there = seconds, runner.stats, runner.kept_bytes
     writes = options.checkpoint is not None or options.trace is not None or options.report is not None
     if writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
         return
@@ -142,13 +141,15 @@ def remember(
         chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.history),
         stats.compile_seconds, starting, int(stats.history.column("active").sum()),
         int(np.count_nonzero(shares * graph.m <= DEVICE_FEW_EDGES)), int(np.count_nonzero(shares > EVEN_F)),
-        float(shares[shares <= EVEN_F].sum()), stats.device_bytes, stats.found_bytes,
+        float(shares[shares <= EVEN_F].sum()), there.needed, there.found,
     )  # fmt: skip
     history, way = learned.History.of(graph._arrays), (chosen.executor, len(chosen.gpus))
     called = learned.kind(bound, options, options.threads or available_cores())
     ordering = 0.0 if verdict is None or measured.on_gpu else reversing_seconds(verdict.call)
+    found_out = history.found_out
     history.add(called, way, learned.placed(options), measured, graph.n, ordering)
-    settle(bound, graph, options, chosen, measured)
+    if history.found_out == found_out:  # otherwise the next call has to choose with what is known now
+        settle(bound, graph, options, chosen, measured)
     if verdict is None or chosen.left is not None:  # a choice that is repeated rests on older facts
         return
     if options.device == ANY and not measured.on_gpu:

@@ -218,7 +218,7 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
         vertex_bytes = memory.taken + needs.tiles
     on_gpu, count = chosen.executor != CPU, max(len(chosen.gpus), 1)
     known = call.past.on_gpus(count)
-    each = {} if known is None else {(GPU, 1): replace(known, kept=known.kept // count)}
+    each = {} if known is None else {(GPU, 1): known}
     took = call.past.took if count == 1 else each
     passed = reads if needs.tiles else on_disk
     first, later = sum(each.first_bytes for each in passed), sum(each.later_bytes for each in passed)

@@ -205,13 +205,10 @@ class Times:
     ----------
     iterating, beyond : deque of float
         Seconds of all iterations, and of the rest of those calls that found what earlier ones had made.
-    kept : int
-        Bytes of the graph that the GPUs kept after the last one.
     """
 
     iterating: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
     beyond: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
-    kept: int = 0
 
     def are_known(self, way: Way) -> bool:
         """Whether there are enough calls that computed in this `way`."""
@@ -220,7 +217,7 @@ class Times:
     @property
     def took(self) -> Took:
         """What the next such call is expected to take."""
-        return Took(median_low(self.iterating), median_low(self.beyond) if self.beyond else None, self.kept)
+        return Took(median_low(self.iterating), median_low(self.beyond) if self.beyond else None)
 
 
 @dataclass
@@ -283,7 +280,6 @@ class History:
         times.iterating.append(max(measured.iterating - ordering, 0.0))
         if len(times.iterating) > 1 if on_cpu else measured.found_all:
             times.beyond.append(max(measured.seconds - measured.iterating, 0.0))
-        times.kept = measured.kept
         self.found_out += before != (times.are_known(way), bool(times.beyond))
         if not on_cpu:
             self.lost = 0.0

@@ -57,8 +57,8 @@ class Measured:
     few, pulls : int
     pushed : float
         As in `Past`.
-    kept, found : int
-        Bytes of the graph that the GPUs kept at the end, and that the call had found there.
+    needed, found : int
+        Bytes of the graph that the call needs of those that stay on the GPUs, and those of them that it found there.
     """
 
     on_gpu: bool
@@ -71,13 +71,13 @@ class Measured:
     few: int = 0
     pulls: int = 0
     pushed: float = 0.0
-    kept: int = 0
+    needed: int = 0
     found: int = 0
 
     @property
     def found_all(self) -> bool:
-        """Whether the GPUs had, as far as they keep it, the graph in the layout that the call needs."""
-        return self.found >= THERE * self.kept
+        """Whether the GPUs had what the call needs of the graph, as far as they keep it."""
+        return self.found >= THERE * self.needed
 
 
 def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:

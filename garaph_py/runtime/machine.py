@@ -15,9 +15,10 @@ from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu import peers
 from ..executor.gpu.compiler import is_compiled
-from ..executor.gpu.device_graph import DeviceGraph
+from ..executor.gpu.device_graph import DeviceGraph, kind_of_run
 from ..executor.gpu.memory_plan import FREE_SHARE
 from ..graph import Graph
+from ..graph.arrays import GraphArrays
 from ..native.threads import available_cores
 from ..program import BoundProgram
 from ..system.memory import total_memory
@@ -117,14 +118,44 @@ def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevic
         return OnDevice(
             is_compiled=architecture is not None and is_compiled(bound, architecture), room=options.gpu_bytes
         )
-    kept = DeviceGraph.existing(arrays, found)
-    last = None if kept is None else kept.last
-    if last is not None and last.with_values is not bound.reads_edge_values:  # they lie in another layout
-        last = None
+    nbytes, needed, edge_bytes = kept_of(bound, device_graphs(arrays))
     return OnDevice(
         has_context=True,
         is_compiled=is_compiled(bound, found.architecture),
-        nbytes=kept.memory.used if kept is not None and last is not None else 0,
+        nbytes=nbytes,
+        needed=needed,
         room=int(FREE_SHARE * found.memory) if options.gpu_bytes is None else options.gpu_bytes,
-        edge_bytes=None if last is None else last.width,
+        edge_bytes=edge_bytes,
     )
+
+
+def device_graphs(arrays: GraphArrays) -> list[DeviceGraph]:
+    """The graph's memory on the GPUs, from the first one on."""
+    found = list[DeviceGraph]()
+    while (device := gpu_device.found(len(found))) is not None:
+        if (kept := DeviceGraph.existing(arrays, device)) is None:
+            break
+        found.append(kept)
+    return found
+
+
+def kept_of(bound: BoundProgram, graphs: list[DeviceGraph]) -> tuple[int, int | None, float | None]:
+    """`OnDevice.nbytes`, `needed` and `edge_bytes` of a program over a graph that has this memory on the GPUs.
+
+    They are those of the program's last run: on the number of GPUs that have most of what they need, a GPU's share. If
+    there was no run, what a run of another program needs, which reads edge values if this one does, is there for both.
+    """
+    runs = list[tuple[int, int, float]]()
+    for count in range(1, len(graphs) + 1):
+        each = [kept.needs.get(kind_of_run(bound, count)) for kept in graphs[:count]]
+        needs = [needed for needed in each if needed is not None]
+        if len(needs) == count:
+            there = sum(kept.bytes_there(needed) for kept, needed in zip(graphs, needs, strict=False))
+            runs.append((there // count, sum(needed.nbytes for needed in needs) // count, needs[0].edge_bytes))
+    if runs:
+        return min(runs, key=lambda run: run[1] - run[0])
+    for kept in graphs[:1]:
+        for kind, needed in reversed(list(kept.needs.items())):
+            if kind.with_values is bound.reads_edge_values and kind.gpus == 1:
+                return kept.bytes_there(needed), None, needed.edge_bytes
+    return 0, None, None

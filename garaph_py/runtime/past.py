@@ -27,13 +27,10 @@ class Took:
         Seconds of all iterations.
     beyond : float or None
         Seconds of the rest of a call that finds what earlier ones have made; None if there was no such call.
-    kept : int
-        Bytes of the graph that the GPUs kept after the last call.
     """
 
     iterating: float
     beyond: float | None = None
-    kept: int = 0
 
     def is_shorter_than(self, other: Took) -> bool:
         """Whether such calls took less time: whole calls, if both are known, otherwise all iterations."""

@@ -244,11 +244,13 @@ class OnDevice:
     is_compiled : bool
         The program's code is in the cache on disk.
     nbytes : int
-        Bytes of the graph in the GPU's memory, in the layout that the call needs.
+        Bytes in the GPU's memory of what the call needs of the graph.
     room : int or None
         Bytes of the GPU's memory that the call may use; None if not known.
     edge_bytes : float or None
         Mean bytes of an edge, with its value, as the last call kept edges, raw or packed; None if not known.
+    needed : int or None
+        Bytes of the graph that the call needs, as far as they stay in the GPU's memory; None if not known.
     """
 
     has_context: bool = False
@@ -256,6 +258,7 @@ class OnDevice:
     nbytes: int = 0
     room: int | None = None
     edge_bytes: float | None = None
+    needed: int | None = None
 
     def staying(self, call: Call) -> float:
         """Bytes of the graph that stay in the GPU's memory once they are there."""
@@ -274,10 +277,8 @@ class OnDevice:
         return self.room is not None and call.whole_bytes <= self.room_for_edges(call)
 
     def missing(self, call: Call) -> float:
-        """Bytes of the graph that the call would copy to the GPU to stay there: all that the last call kept there, or
-        that are expected to stay, if most of them are not there."""
-        took = call.past.on_gpus(1)
-        staying = took.kept if took is not None and took.kept else self.staying(call)
+        """Bytes of the graph that the call would copy to the GPU to stay there, if most are not there."""
+        staying = self.staying(call) if self.needed is None else self.needed
         return 0.0 if self.nbytes >= THERE * staying else staying - self.nbytes
 
     def streamed(self, call: Call) -> float:

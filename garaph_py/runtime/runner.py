@@ -20,6 +20,7 @@ from ..errors import DeviceError, DeviceMemoryError, GraphError, PolicyError, Pr
 from ..executor.cpu import CpuExecutor
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.device import Device
+from ..executor.gpu.device_graph import KeptBytes
 from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.memory_plan import shortage
 from ..executor.gpu.multi_gpu import MultiGpuExecutor
@@ -113,10 +114,9 @@ class OnGpu:
         return f"{len(names)} x {names[0]}" if len(names) > 1 == len(set(names)) else ", ".join(names)
 
     @property
-    def kept_bytes(self) -> tuple[int, int]:
-        """Bytes of the graph that the GPUs keep, and bytes that were found there (`GpuExecutor.kept_bytes`)."""
-        kept, found = (sum(gpu.kept_bytes[k] for gpu in self.gpus) for k in range(2))
-        return kept, found
+    def kept_bytes(self) -> KeptBytes:
+        """Bytes of the graph that the GPUs keep, once their executors are closed."""
+        return KeptBytes(*map(sum, zip(*(gpu.kept_bytes for gpu in self.gpus), strict=True)))
 
     def left(self) -> tuple[int, ...]:
         """After a failure, the numbers of the GPUs that still work."""
@@ -139,9 +139,14 @@ class Runner:
 
     Attributes
     ----------
+    kept_bytes : KeptBytes
+        Bytes of the graph that GPUs keep after the run.
     note : str or None
         Why the GPU was not used, why it failed, or that its memory was short.
     """
+
+    kept_bytes: KeptBytes
+    note: str | None
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, finite: FiniteCheck,
@@ -162,12 +167,11 @@ class Runner:
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
         self._converged, self._seconds, self._device, self._gpus = False, 0.0, CPU, plan.gpus
-        self._on_device = 0, 0  # bytes of the graph that a GPU's memory keeps, and that the run found there
         self._placing: dict[str, float] = {}
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
         self._copies: SafetyCopies | None = None  # while the run is on a GPU
-        self.note: str | None = None
+        self.kept_bytes, self.note = KeptBytes(), None
 
     @property
     def _on_page(self) -> OnPage | None:
@@ -181,8 +185,8 @@ class Runner:
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
-            loop.before, compile_seconds() - self._compiled_before, self._plan.why, *self._on_device,
-            self._placing,
+            loop.before, compile_seconds() - self._compiled_before, self._plan.why,
+            self.kept_bytes.kept, self.kept_bytes.found, self._placing,
         )  # fmt: skip
 
     @property
@@ -206,7 +210,7 @@ class Runner:
                 if begun is None:
                     break
                 if values is not None:
-                    self._on_device, self._placing = begun.kept_bytes, begun.gpus[0].placing
+                    self.kept_bytes, self._placing = begun.kept_bytes, begun.gpus[0].placing
                     return values
             return self._run_on_cpu()
         finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs

@@ -18,18 +18,15 @@ from .plan import Chosen, RunPlan
 from .reckoning import cpu_seconds
 from .watching import may_chain
 
-REPEATS = 16
-"""Calls that repeat a choice before it is made anew. Choosing takes 0.2 to 0.3 ms, where the shortest calls on a GPU
-take 2.6 (docs/decisions/hybrid.md), so in 16 calls it is less than 1 %. Other numbers were not measured."""
-FEW_REPEATS = 4
-"""Calls that repeat a choice if the CPU is expected to take `LEAST_MARGIN` to `MARGIN` times as long as the call. For
-calls of 6 ms, choosing then takes less than 2 % of the time. Other numbers were not measured."""
-MARGIN = 2.0
-"""How many times as long as the call a call on the CPU must be expected to take. It is not measured, but chosen well
-above the error of estimates that `lessons.TOLERANCE` allows."""
-LEAST_MARGIN = 1.25
-"""How many times as long the CPU must at least be expected to take for `FEW_REPEATS`; below that, each call chooses. It
-was not measured."""
+CHOOSING = 4e-4
+"""Time (s) to choose, and to learn from the call: 0.3 to 0.5 ms on a host with two H200s (docs/decisions/hybrid.md)."""
+SHARE = 0.01
+"""The share of the time of calls that choosing may take. So calls that take longer repeat a choice less often."""
+MOST_REPEATS = 16
+"""Calls that repeat a choice at most, however short they are; the shortest take 2.6 ms. It was not measured."""
+MARGIN = 1.25
+"""How many times as long as the call a call on the CPU must be expected to take: the error of an estimate that
+`lessons.TOLERANCE` allows. Below that, each call chooses."""
 SETTLED = "choices of a processor"
 """Name of a graph's `Settled` among its derived arrays."""
 
@@ -56,14 +53,15 @@ class Settled:
         return kept if found_out == self._history.found_out else None
 
     def keep(self, bound: BoundProgram, options: RunOptions, chosen: RunPlan, measured: Measured) -> None:
-        """After a call: keep its choice if GPUs worked alone, had the graph, and took less time than is expected of the
-        CPU."""
+        """After a call: keep its choice if GPUs worked alone, and took less time than is expected of the CPU, even if
+        they had to get the graph first."""
         verdict, on_cpu = chosen.verdict, math.inf
         if verdict is not None:
             on_cpu = cpu_seconds(verdict.call, verdict.rates)
-        repeats = REPEATS if on_cpu >= MARGIN * measured.seconds else FEW_REPEATS
+        least = CHOOSING / (SHARE * MOST_REPEATS)
+        repeats = int(CHOOSING / (SHARE * max(measured.seconds, least)))
         left = repeats if chosen.left is None else min(chosen.left - 1, repeats)
-        if chosen.executor == GPU and left and measured.found_all and on_cpu >= LEAST_MARGIN * measured.seconds:
+        if chosen.executor == GPU and left > 0 and on_cpu >= MARGIN * measured.seconds:
             gpus, key = (chosen.gpus, chosen.why_gpus), asked(bound, options)
             self._kept[key] = Chosen(GPU, verdict, chosen.why_alone, gpus, left), self._history.found_out
             learned.forget_oldest(self._kept)

@@ -12,6 +12,7 @@ import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.gpu.device_graph import KeptBytes
 from garaph_py.executor.modes import PULL
 from garaph_py.executor.protocol import Capabilities
 from garaph_py.graph.vertex_set import WORD
@@ -73,7 +74,7 @@ class HalfDone:
     name, modes, shares_pages = "gpu", (PULL,), True
     capabilities = Capabilities("gpu", (PULL,))
     at = 0
-    kept_bytes = 0, 0
+    kept_bytes = KeptBytes()
     placing: dict = {}  # noqa: RUF012 - never written
 
     def __init__(self, bound, graph, found, settings, host, listener):

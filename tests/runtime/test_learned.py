@@ -267,9 +267,11 @@ def test_the_median_of_the_last_calls_counts():
         added(history, Measured(False, seconds + 0.1, seconds, 8))
     for seconds in 0.02, 0.03:
         assert history.past("PageRank").on_gpus(1) is None
-        added(history, Measured(True, seconds + 0.01, seconds, 7, few=3, pulls=2, pushed=0.5, kept=9, found=9), ON_GPU)
+        added(
+            history, Measured(True, seconds + 0.01, seconds, 7, few=3, pulls=2, pushed=0.5, needed=9, found=9), ON_GPU
+        )
     past = history.past("PageRank")
-    assert past.took == {ON_CPU: Took(0.5, pytest.approx(0.1)), ON_GPU: Took(0.02, pytest.approx(0.01), 9)}
+    assert past.took == {ON_CPU: Took(0.5, pytest.approx(0.1)), ON_GPU: Took(0.02, pytest.approx(0.01))}
     assert replace(past, took={}) == Past(7, reached=0.0, few=3, pulls=2, pushed=0.5)
     assert history.past("BFS") == Past()
 
@@ -296,10 +298,10 @@ def test_of_a_call_that_brings_the_graph_only_the_iterations_count():
     added(history, Measured(False, 0.4, 0.3, 8))
     history.lose(reckoned(), Measured(False, 0.4, 0.3, 8))
     assert history.lost > 0.3
-    for kept, found in (100, 0), (100, 89), (100, 90):
-        assert history.past("PageRank").on_gpus(1) == (Took(0.1, None, 100) if found == 90 else None)
-        added(history, Measured(True, 0.5, 0.1, 8, kept=kept, found=found), ON_GPU)
-    assert history.past("PageRank").on_gpus(1) == Took(0.1, 0.4, 100)
+    for found in 0, 89, 90:
+        assert history.past("PageRank").on_gpus(1) == (Took(0.1, None) if found == 90 else None)
+        added(history, Measured(True, 0.5, 0.1, 8, needed=100, found=found), ON_GPU)
+    assert history.past("PageRank").on_gpus(1) == Took(0.1, 0.4)
     assert history.lost == 0.0
 
 

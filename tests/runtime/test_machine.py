@@ -1,11 +1,13 @@
 """The facts about this machine: what is done already of preparing a call on the GPU."""
 
+from dataclasses import replace
+
 import pytest
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device, peers
 from garaph_py.executor.gpu.compiler import cubin_key
-from garaph_py.executor.gpu.device_graph import DeviceGraph, LastEdges
+from garaph_py.executor.gpu.device_graph import DeviceGraph, Kind, Needs, kind_of_run
 from garaph_py.native import cache
 from garaph_py.program import bind
 from garaph_py.runtime import learned
@@ -14,6 +16,10 @@ from garaph_py.runtime.machine import Machine, on_device
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
 from tests.support.numpy_gpu import GRAPH, HUB, MEMORY, Hops
+
+
+class Other(Hops):
+    """Another program, which needs the same."""
 
 
 @pytest.fixture
@@ -44,14 +50,40 @@ def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
     there = on_device(bound, graph, RunOptions())
     assert there.nbytes > 4 * graph.m
     assert there.edge_bytes == 4
+    assert there.needed == there.nbytes
     kept = DeviceGraph.of(graph._arrays, device.find())
-    kept.last = LastEdges(with_values=True, width=8.0)  # which lie beside the sources
-    assert on_device(bound, graph, RunOptions()).nbytes == 0
-    assert on_device(bound, graph, RunOptions()).edge_bytes is None
+    kept.needs[Kind("another", True)] = kept.needs[Kind("another", False, 2)] = Needs(8.0, {})
+    assert on_device(bound, graph, RunOptions()) == there
+    assert on_device(bind(Other(HUB), graph), graph, RunOptions()) == replace(there, needed=None)
+    del kept.needs[next(iter(kept.needs))]
+    assert on_device(bound, graph, RunOptions()) == replace(there, nbytes=0, needed=None, edge_bytes=None)
     graph.release()
     assert on_device(bound, graph, RunOptions()).nbytes == 0
     monkeypatch.setattr(device, "_broken", {0: "lost"})
     assert not on_device(bound, graph, RunOptions()).has_context
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_on_several_gpus_leaves_to_one_what_it_needs(graph_of, devices_for, monkeypatch):
+    """Each finds all that it needs as long as there is room for both."""
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    devices_for(program, graph, 2)
+    monkeypatch.setattr(device, "_found", {number: device.find(number) for number in range(2)})
+    monkeypatch.setattr("garaph_py.runtime.carry_out.LEAST_GPU_EDGES", 1)
+    bound, options = bind(program, graph), RunOptions()
+    for gpus in 2, 1, 2, 1:
+        gp.run(program, graph, device="gpu", gpus=gpus)
+        there = on_device(bound, graph, options)
+        assert there.nbytes == there.needed > 0
+    took = learned.History.of(graph._arrays).past(learned.kind(bound, options, 2), learned.placed(options)).took
+    assert all(took["gpu", gpus].beyond is not None for gpus in (1, 2))
+    kept = [DeviceGraph.of(graph._arrays, device.find(number)) for number in range(2)]
+    alone, part = kept[0].needs[kind_of_run(bound, 1)].nbytes, kept[1].needs[kind_of_run(bound, 2)].nbytes
+    assert 0 < part < alone
+    kept[1].clear()
+    assert on_device(bound, graph, options).needed == alone
+    kept[0].retain({})
+    assert on_device(bound, graph, options).nbytes == 0
 
 
 def test_each_plan_looks_for_gpus_anew_and_once(monkeypatch):

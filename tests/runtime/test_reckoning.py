@@ -8,7 +8,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.past import Past, Took
+from garaph_py.runtime.past import Past
 from garaph_py.runtime.reckoning import (
     ALL,
     CPU_STEP,
@@ -133,12 +133,11 @@ def test_edges_are_as_wide_as_the_last_run_kept_them():
     assert gpu_seconds(packed, small, H200) < gpu_seconds(raw, small, H200)
 
 
-def test_what_the_last_call_kept_on_the_gpu_is_what_a_call_needs_there():
+def test_what_the_last_call_needed_on_the_gpu_is_what_a_call_needs_there():
     there = replace(FOUND, nbytes=90)
     assert there.missing(pagerank()) > 90
-    assert there.missing(pagerank(past=Past(took={("gpu", 1): Took(0.1, None, 100)}))) == 0
-    assert there.missing(pagerank(past=Past(took={("gpu", 1): Took(0.1, None, 101)}))) == 11
-    assert there.missing(pagerank(past=Past(took={("gpu", 2): Took(0.1, None, 100)}))) > 90
+    assert replace(there, needed=100).missing(pagerank()) == 0
+    assert replace(there, needed=101).missing(pagerank()) == 11
 
 
 def test_several_gpus_count_if_they_are_faster():

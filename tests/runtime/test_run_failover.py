@@ -11,6 +11,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, ProgramError
 from garaph_py.events import Span
 from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.gpu.device_graph import KeptBytes
 from garaph_py.executor.gpu.residency import Residency
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from garaph_py.executor.protocol import Capabilities
@@ -40,7 +41,7 @@ class FailingGpu(StepByParts):
     name, modes = "gpu", (PULL, NOTIFY_PULL)
     at: object = 0
     is_short = False
-    kept_bytes = 0, 0
+    kept_bytes = KeptBytes()
     placing: dict = {}  # noqa: RUF012 - never written
 
     def __init__(self, bound, graph, found, settings, host, listener):

@@ -14,15 +14,15 @@ from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.plan import Chosen, plan
 from garaph_py.runtime.reckoning import Call, OnDevice, Rates, Verdict, cpu_seconds
-from garaph_py.runtime.settled import FEW_REPEATS, LEAST_MARGIN, MARGIN, REPEATS, Settled
+from garaph_py.runtime.settled import CHOOSING, MARGIN, MOST_REPEATS, SHARE, Settled
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 SMALL = gp.from_edges([0, 1, 1], [1, 2, 0])
 ASKED, FREE = bind(Hops(0), SMALL), RunOptions()
-VERDICT = Verdict(True, "why", Call("frontier", 1 << 20, 1 << 24), OnDevice(), Rates())
+VERDICT = Verdict(True, "why", Call("frontier", 1 << 15, 1 << 19), OnDevice(), Rates())
 SLOW_CPU = Rates(cpu_all=1.0, start=0.0)
 ON_CPU = cpu_seconds(VERDICT.call, VERDICT.rates)
-SHORT = Measured(True, ON_CPU / (2 * MARGIN), 0.0, 5, kept=100, found=100)
+SHORT = Measured(True, CHOOSING / SHARE / MOST_REPEATS, 0.0, 5, needed=100, found=100)
 
 
 def plan_of(executor="gpu", verdict=VERDICT, left=None):
@@ -39,7 +39,7 @@ def kept(measured=SHORT, options=FREE, **how):
 
 def test_a_choice_is_repeated_so_often():
     choices, left = Settled(learned.History()), None
-    for _ in range(REPEATS):
+    for _ in range(MOST_REPEATS):
         choices.keep(ASKED, FREE, plan_of(left=left), SHORT)
         *again, left = choices.take(ASKED, FREE)
         assert again == ["gpu", VERDICT, "alone", ((0,), None)]
@@ -52,11 +52,21 @@ def test_a_choice_is_kept_after_calls_that_went_well():
     assert kept(options=RunOptions(device="hybrid"), verdict=None) is not None
     assert kept(executor="cpu") is None
     assert kept(executor="hybrid") is None
-    assert kept().left == kept(replace(SHORT, seconds=ON_CPU / MARGIN)).left == REPEATS
-    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01)).left == FEW_REPEATS
-    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01), left=REPEATS).left == FEW_REPEATS
-    assert kept(replace(SHORT, seconds=ON_CPU / LEAST_MARGIN * 1.01)) is None
-    assert kept(replace(SHORT, found=0)) is None
+    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 0.99)) is not None
+    assert kept(replace(SHORT, seconds=ON_CPU / MARGIN * 1.01)) is None
+    assert kept(replace(SHORT, found=0)) is not None
+
+
+def test_long_calls_repeat_a_choice_less_often():
+    """Choosing then takes no more than `SHARE` of the time."""
+    for calls in 1, 3, MOST_REPEATS, 2 * MOST_REPEATS:
+        seconds = CHOOSING / SHARE / calls * 0.99
+        repeats = min(calls, MOST_REPEATS)
+        assert kept(replace(SHORT, seconds=seconds), verdict=None, left=MOST_REPEATS + 1).left == repeats, calls
+        assert kept(replace(SHORT, seconds=seconds), verdict=None).left == repeats
+    assert kept(replace(SHORT, seconds=0.0)).left == MOST_REPEATS
+    assert kept(replace(SHORT, seconds=CHOOSING / SHARE * 1.01), verdict=None) is None
+    assert kept(replace(SHORT, seconds=CHOOSING / SHARE * 1.01), verdict=None, left=9) is None
 
 
 def test_a_call_that_does_not_end_well_leaves_no_choice():
@@ -102,13 +112,13 @@ def test_runs_repeat_a_choice_and_learn_nothing_from_it(monkeypatch, device_for,
         monkeypatch.setattr(module, "LEAST_GPU_EDGES", 1)
     monkeypatch.setattr(learned, "rates", lambda: asked.append("rates") or SLOW_CPU)
     monkeypatch.setattr(learned, "teach", lambda *_: asked.append("lesson"))
-    monkeypatch.setattr(settled, "REPEATS", 2)
+    monkeypatch.setattr(settled, "MOST_REPEATS", 2)
+    monkeypatch.setattr(settled, "CHOOSING", 10.0)
     for _ in range(8):
         asked.append("call")
         result = gp.run(program, graph, device=device)
         assert result.stats.device == "NumPy"
     calls = [set(text.split()) for text in " ".join(asked).split("call")[1:]]
-    first = calls.index(set())  # the call before has found the graph on the GPU
-    assert calls[first : first + 4] == [set(), set(), calls[first - 1], set()]
-    assert "rates" in calls[first - 1]
-    assert ("lesson" in calls[first - 1]) is (device == "auto")
+    chosen = {"rates", "lesson"} if device == "auto" else {"rates"}
+    assert calls[2:] == [chosen, set(), set(), chosen, set(), set()]
+    assert ("rates" in calls[0], calls[1]) == (True, set())  # after the second, it is known how long they take

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...graph.adjacency import Adjacency
 from ...graph.arrays import GraphArrays
+from ...program import BoundProgram
 from .device import Device, failing
 from .handles import Handles
 from .kept_lists import KeptLists
@@ -40,6 +41,11 @@ Array = npt.NDArray[Any]
 
 NAME = "memory of GPU"
 """Name of a `DeviceGraph` among a graph's derived arrays; the identity of its `Device` follows."""
+
+MISSING = object()
+"""The contents of an allocation that holds nothing of use."""
+MOST_KINDS = 64
+"""Kinds of runs whose needs a graph remembers; the oldest is forgotten first."""
 
 _lock = threading.Lock()
 _recent: list[weakref.ref[Kept]] = []  # those that may be found again, the least recently used first
@@ -72,19 +78,60 @@ class Kept(Protocol):
         """Free the memory, unless a run has just begun to use it. The device's context must be current."""
 
 
-class LastEdges(NamedTuple):
-    """How edges lay in a device's memory in a graph's last run.
+class Kind(NamedTuple):
+    """What determines what a run needs of a graph, if its options are the usual ones.
 
     Attributes
     ----------
+    program : str
+        The name of the program's class.
     with_values : bool
-        The run read edge values, which lie beside the sources.
-    width : float
-        Mean bytes of an edge, with its value.
+        It reads edge values.
+    gpus : int
+        GPUs that share the graph.
     """
 
+    program: str
     with_values: bool
-    width: float
+    gpus: int = 1
+
+
+class Needs(NamedTuple):
+    """What a run needs of a graph in a device's memory.
+
+    Attributes
+    ----------
+    edge_bytes : float
+        Mean bytes of an edge, with its value if the run reads it.
+    contents : dict of str to (object, int)
+        What allocations hold, and their bytes, by their names: as far as the run has got.
+    """
+
+    edge_bytes: float
+    contents: dict[str, tuple[Hashable, int]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return sum(nbytes for _, nbytes in list(self.contents.values()))  # another thread may be in the run
+
+
+class KeptBytes(NamedTuple):
+    """Bytes of a graph in a device's memory at the end of a run.
+
+    Attributes
+    ----------
+    kept : int
+        Those that stay for later runs.
+    needed : int
+        Those of them that the run needs. The others are of runs that need something else.
+    found : int
+        Those that the run needs and has found there.
+    """
+
+    kept: int = 0
+    needed: int = 0
+    found: int = 0
 
 
 class DeviceGraph:
@@ -104,8 +151,8 @@ class DeviceGraph:
         Bytes that the run has found, of what it needs.
     lists : KeptLists
         Edge lists of runs that only push.
-    last : LastEdges or None
-        The edges of the last run; None before the first.
+    needs : dict of Kind to Needs
+        What the last run of each kind needs; the latest one is last.
     far_runs : int
         Runs whose pushes read raw out-edges in host memory, while all in-edges were in the device's.
     ordering : Ordering
@@ -122,7 +169,8 @@ class DeviceGraph:
         self._mapped: dict[tuple[str, str, bool], MappedEdges | None] = {}
         self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
-        self.last: LastEdges | None = None
+        self.needs: dict[Kind, Needs] = {}
+        self._needed: dict[str, tuple[Hashable, int]] = {}
         self.far_runs = 0
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
         weakref.finalize(self, free, device, self.memory, self.pinned, self.lists, self.handles).atexit = False
@@ -150,17 +198,25 @@ class DeviceGraph:
         remember(found)
         return found
 
-    def give_back(self, is_whole: bool) -> tuple[int, int]:
+    def begin(self, kind: Kind, edge_bytes: float) -> None:
+        """Note that a run begins, or begins again, to place and to find what it needs."""
+        self._needed = {}
+        self.needs.pop(kind, None)
+        self.needs[kind] = Needs(edge_bytes, self._needed)
+        for oldest in list(self.needs)[:-MOST_KINDS]:
+            del self.needs[oldest]
+
+    def give_back(self, is_whole: bool) -> KeptBytes:
         """End the run's use: free what it has made for itself, or everything unless the graph's part `is_whole`.
 
-        Returns the bytes that stay, and those that the run found. The device's context must be current.
+        The device's context must be current.
         """
         try:
             if is_whole and self._is_found:
                 self.memory.retain(self._contents)
             else:
                 self.clear()
-            return self.memory.used, self.found_bytes
+            return KeptBytes(self.memory.used, Needs(0.0, self._needed).nbytes, self.found_bytes)
         finally:
             self._in_use.release()
 
@@ -187,6 +243,7 @@ class DeviceGraph:
         self._contents.clear()
         self._mapped.clear()
         self.lists.close()
+        self.needs, self._needed = {}, {}
         self._measured, self._ranks, self.found_bytes, self._too_little = None, None, 0, -1
         self.ordering = Ordering()
         self.handles.close()
@@ -272,17 +329,30 @@ class DeviceGraph:
         """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
         if self.holds(name, what) and self.memory.size(name) == max(nbytes, 16):
             self.found_bytes += self.memory.size(name)
+            self._needed[name] = what, self.memory.size(name)
             return self.memory.at(name), True
         self._contents.pop(name, None)
         return self.memory.allocate(name, nbytes), False
 
     def holds(self, name: str, what: Hashable) -> bool:
         """Whether the allocation `name` holds `what`."""
-        return name in self._contents and self._contents[name] == what
+        return self._contents.get(name, MISSING) == what
 
     def keep(self, name: str, what: Hashable) -> None:
         """Note that the allocation `name` holds `what`, and keep it for later runs."""
         self._contents[name] = what
+        self._needed[name] = what, self.memory.size(name)
+
+    def bytes_there(self, needs: Needs) -> int:
+        """How many of the bytes that a run needs the memory has."""
+        every = list(needs.contents.items())  # another thread may be in the run
+        return sum(nbytes for name, (what, nbytes) in every if self.holds(name, what))
+
+
+def kind_of_run(bound: BoundProgram, gpus: int) -> Kind:
+    """The kind of the program's runs on so many GPUs, which share the graph."""
+    program = type(bound.program)
+    return Kind(f"{program.__module__}.{program.__qualname__}", bound.reads_edge_values, gpus)
 
 
 def name_on(device: Device) -> str:

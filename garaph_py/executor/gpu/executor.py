@@ -33,7 +33,7 @@ from .chain import Chain
 from .choice import Choice
 from .components import Components
 from .device import Device, failing
-from .device_graph import DeviceGraph, LastEdges, budget_of, make_room
+from .device_graph import DeviceGraph, KeptBytes, budget_of, kind_of_run, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
@@ -94,8 +94,8 @@ class GpuExecutor(StepByParts):
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
         The name of the device's memory in `State.holders`.
-    kept_bytes : tuple of int
-        Bytes of the graph that the device keeps after `close`, and bytes that were found there.
+    kept_bytes : KeptBytes
+        Bytes of the graph that the device keeps after `close`.
     placing : dict of str to float
         Seconds that it took to have edge lists where they are pushed from, by what was done (`EdgeLists`).
     on_page : callable or None
@@ -112,7 +112,7 @@ class GpuExecutor(StepByParts):
     state: DeviceState
     spans: list[events.Span] | None = None
     memory_name: str = "gpu 0"
-    kept_bytes: tuple[int, int] = 0, 0
+    kept_bytes: KeptBytes = KeptBytes()
     placing: dict[str, float]
     on_page: OnPage | None = None
     peers: Peers | None = None
@@ -231,7 +231,7 @@ class GpuExecutor(StepByParts):
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
             self._kept.make_room(self._placed.contents(self._hub), self.residency.used, budget)
-            self._kept.last = LastEdges(bound.reads_edge_values, self.edges.arrays.width)
+            self._kept.begin(kind_of_run(bound, self.settings.gpus), self.edges.arrays.width)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
