@@ -44,10 +44,10 @@ from .buffers import Buffer
 from .components import Components
 from .device import failing
 from .device_state import StateCopy
+from .division import divided
 from .exchange import Exchange, push
 from .executor import GpuExecutor
 from .parents import Parents
-from .parts import divide, divide_pages
 from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
@@ -149,12 +149,8 @@ class MultiGpuExecutor(StepByParts):
 
     def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
         """Divide the graph, and initialize every GPU; the state is that of the first."""
-        offsets, given = self._graph._arrays.in_edges.offsets, [gpu.settings for gpu in self.gpus]
-        rates = speeds.of([gpu.device for gpu in self.gpus])
-        if given[0].deterministic:  # the totals of pages are added in their order, so they are the pages of one GPU
-            parts = divide_pages(self._pages_of_one(synchronous, sources), rates)
-        else:
-            parts = divide(offsets, rates)
+        given = [gpu.settings for gpu in self.gpus]
+        parts = divided(self.gpus, self._graph._arrays.in_edges.offsets, synchronous, sources)
         link([gpu.device for gpu in self.gpus])
         for gpu, part, settings in zip(self.gpus, parts, given, strict=True):
             gpu.use(settings.of_part(part, len(self.gpus)))
@@ -186,11 +182,6 @@ class MultiGpuExecutor(StepByParts):
         for gpu, room in zip(self.gpus, rooms, strict=True):
             with gpu.device, failing(gpu.device.driver):
                 self._exchanges.append(Exchange(gpu.launches, room._replace(most=most)))
-
-    def _pages_of_one(self, synchronous: bool, sources: SourceFactory) -> list[Page]:
-        """The pages that the first GPU would cut if it were alone."""
-        first = self.gpus[0]
-        return first.placer.place(sources, synchronous, first.budget()).residency.pages
 
     def _each(self) -> Iterable[tuple[GpuExecutor, int]]:
         """Every GPU, and the number of pages that those before it have."""

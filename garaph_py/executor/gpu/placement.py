@@ -50,6 +50,7 @@ from .out_edges import OutEdges
 from .packing import STAGING_BYTES
 from .page_uses import PageUses
 from .placed import Placement, resident_contents
+from .ranks import RUN
 from .reorder import HubEdges
 from .residency import VERTICES, Residency, pages_if_resident, plan_to_copy
 from .settings import BY_PRIORITY, MANAGED, SHARED, ListPush, Settings
@@ -114,6 +115,14 @@ class Placer:
                 return found
         found = self._by_lists(sources, synchronous, budget)
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
+
+    def room(self, synchronous: bool, budget: int) -> int:
+        """Edges for which a budget has room, beside what the run needs for vertices. They begin and end within a run,
+        of which the device has all. If the run may push over a directed graph, an edge takes twice its bytes."""
+        bound, graph = self._bound, self._graph
+        width = as_given(graph._arrays, bound.edge_value_bytes > 0).arrays.width
+        width *= 1 + (graph.directed and self._settings.pushes and has_lists(bound, graph))
+        return max(int((budget - self._memory(self._given, synchronous, budget).fixed) / width) - 2 * RUN, 0)
 
     def _part(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         """The placement of one part of a graph; without trees of components if GPUs cannot exchange these."""
