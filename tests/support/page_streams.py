@@ -128,7 +128,7 @@ class Work:
     def __init__(self, see=lambda page, buffer: None):
         self.launch, self.brought, self.streams, self.copied = see, [], [], {}
 
-    copies_back = True
+    name, copies_to = "work", "copy to host"
 
     def copy_back(self, page, stream):
         self.brought.append(page)

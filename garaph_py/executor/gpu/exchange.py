@@ -8,6 +8,7 @@ and the same frontier: sums of relaxations are idempotent, and do not depend on 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from .device import Device, failing
 from .launches import Launches
 from .memory_plan import ExchangePlan
 from .push import list_frontier, push_along, result_of
+from .timeline import TO_GPUS
 
 Array = npt.NDArray[Any]
 OnAll = Callable[[Callable[[int], Any]], list[Any]]
@@ -66,14 +68,19 @@ class Exchange:
 
         Returns how the edges reach the GPU, and the bytes that went over the link for them.
         """
-        way, moved = push_along(self._launches, state, "push_queue")
+        began, (way, moved) = time.perf_counter_ns(), push_along(self._launches, state, "push_queue")
         self._launches.driver.memset_d8(self._tally, 0, self._count.nbytes)  # after the kernels on other streams
         task = self._launches.tasks.of_all()
         context, task["page"]["tally"] = task["context"], self._tally
         context["next_values"] = self._values()
         context["frontier"], context["next_frontier"] = context["next_frontier"].copy(), context["frontier"].copy()
         list_frontier(self._launches, self._stream, task)
+        self._mark("push", began)
         return way, moved
+
+    def _mark(self, name: str, began: int, track: str | None = None) -> None:
+        """Mark the end of what this GPU has begun to do since `began`, for a trace."""
+        self._launches.streams.mark(name, began, self._stream, track)
 
     def _values(self) -> int:
         """Where the values of the vertices that are sent are."""
@@ -86,13 +93,14 @@ class Exchange:
 
     def send(self, first: int, last: int, others: Sequence[tuple[Exchange, int]]) -> None:
         """Start to send a part of the list to each of the `others`, which takes it at this slot."""
-        arrays, size = self._launches.arrays, self._room.value_bytes
+        arrays, size, began = self._launches.arrays, self._room.value_bytes, time.perf_counter_ns()
         for other, slot in others:
             for to, source, each in (
                 (other._received, arrays.address("queue"), 4), (other._received_values, self._values(), size)
             ):  # fmt: skip
                 place = to + slot * self._room.most * each
                 peers.copy(other.device, place, self.device, source + first * each, (last - first) * each, self._stream)
+        self._mark("changed values", began, TO_GPUS)
 
     def wait(self) -> None:
         """Wait for the copies and kernels that have been started."""
@@ -100,11 +108,13 @@ class Exchange:
 
     def relax(self, counts: Sequence[int]) -> None:
         """Start to relax the vertices that have been received: so many at each slot."""
+        began = time.perf_counter_ns()
         for slot, count in enumerate(counts):
             task, first = self._launches.tasks.of_all(), slot * self._room.most
             task["context"]["queue"], task["page"]["collected"] = self._received, self._received_values
             task["page"]["first_place"], task["page"]["last_place"] = first, first + count
             self._launches.launcher.on_threads("relax_received", count, self._stream, task)
+        self._mark("relax received", began)
 
     @property
     def most(self) -> int:

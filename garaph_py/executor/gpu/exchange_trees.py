@@ -8,6 +8,7 @@ list; if both GPUs have left it out, both ends were in this tree by then. At the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from ..results import PageResult
 from . import peers
 from .components import Components
 from .exchange import OnAll
+from .timeline import TO_GPUS
 
 
 def find(every: Sequence[Components], on_all: OnAll) -> list[list[PageResult]]:
@@ -69,10 +71,11 @@ def find_largest(every: Sequence[Components]) -> None:
 
 def copy(one: Components, name: str, other: Components, place: str, nbytes: int) -> None:
     """Start to copy an array of `one` to an array of the `other`. The context of `one` must be current."""
-    of, to = one.launches, other.launches
+    of, to, began = one.launches, other.launches, time.perf_counter_ns()
     devices = to.launcher.device, of.launcher.device
     address, source = to.arrays.address(place), of.arrays.address(name)
     peers.copy(devices[0], address, devices[1], source, nbytes, of.streams.compute[0])
+    of.streams.mark(name, began, of.streams.compute[0], TO_GPUS)
 
 
 def wait(every: Sequence[Components], on_all: OnAll) -> None:

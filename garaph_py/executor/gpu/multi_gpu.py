@@ -52,6 +52,7 @@ from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
+from .timeline import TO_GPUS
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 
@@ -309,12 +310,15 @@ class MultiGpuExecutor(StepByParts):
         began, seconds = time.perf_counter(), [math.inf] * len(self.gpus)
 
         def end(k: int) -> None:
-            gpu, seconds[k] = self.gpus[k], time.perf_counter() - began
+            gpu, seconds[k], starts = self.gpus[k], time.perf_counter() - began, time.perf_counter_ns()
             assert gpu.peers is not None
             with gpu.device, failing(gpu.device.driver):
                 if state.synchronous:
                     gpu.peers.send_values(works[k].done, gpu.streams.back)
                 gpu.peers.send_frontier(gpu.streams.back)
+                gpu.streams.mark(
+                    "values and frontier" if state.synchronous else "frontier", starts, gpu.streams.back, TO_GPUS
+                )
 
         take([
             Turns(gpu.streams, queue, gpu.source, work)

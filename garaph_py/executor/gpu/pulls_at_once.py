@@ -7,6 +7,7 @@ the GPU before it are launched.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from ..results import PageResult
 from ..state import State
 from .buffers import Buffer
 from .exchange import OnAll
+from .timeline import TO_GPUS
 
 if TYPE_CHECKING:
     from .executor import GpuExecutor
@@ -64,7 +66,9 @@ class PullsAtOnce:
             gpu, (_, ended), peers = gpus[k], self._events[k], gpus[k].peers
             gpu.streams.launch(pieces[k][1:], works[k])
             assert peers is not None
+            began = time.perf_counter_ns()
             peers.send_frontier(gpu.streams.back_early)
+            gpu.streams.mark("frontier", began, gpu.streams.back_early, TO_GPUS)
             ended.record(gpu.streams.back_early)
 
         def collect(k: int) -> tuple[list[PageResult], float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ..results import PageResult
 from ..state import State
 from .launches import Launches
@@ -12,7 +14,10 @@ from .push_from_lists import push_from_lists
 
 def push(launches: Launches, state: State) -> list[PageResult]:
     """Push from the frontier in one superstep. New values replace the old ones. The context must be current."""
-    placed = launches.placed
+    placed, streams, began = launches.placed, launches.streams, time.perf_counter_ns()
     if placed.lists:
-        return push_from_lists(launches, state)
-    return [(push_deltas if placed.keeps_sums else push_values)(launches, state)]
+        found = push_from_lists(launches, state)
+    else:
+        found = [(push_deltas if placed.keeps_sums else push_values)(launches, state)]
+    streams.mark("push", began, streams.compute[0])
+    return found

@@ -30,7 +30,7 @@ from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
 from .residency import Residency
 from .thread_time import ThreadTime
-from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
+from .timeline import MANY, TO_DEVICE, Timeline
 from .transfer import TRANSFERS, HostPages, Transfer, byte_count, copies
 
 COMPUTE_STREAMS = 3
@@ -49,14 +49,18 @@ class Work(Protocol):
     """What an iteration does with each page."""
 
     @property
-    def copies_back(self) -> bool:
-        """Whether `copy_back` copies anything."""
+    def name(self) -> str:
+        """What the kernels do, as the spans of a trace name it."""
+
+    @property
+    def copies_to(self) -> str | None:
+        """The track of the copies that `copy_back` makes; None if it makes none."""
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         """Launch the kernels of a page on the stream of `buffer`, which holds its edges when they run."""
 
     def copy_back(self, page: Page, stream: Any) -> None:
-        """Start to copy the page's new values to the host, on `stream`."""
+        """Start to copy the page's new values to the host, or to other GPUs, on `stream`."""
 
     def on_complete(self, page: Page, copied: int) -> None:
         """Called when the page's new values are on the host; `copied` bytes of its edges were copied to the device."""
@@ -163,8 +167,7 @@ class Streams:
         began, self.thread.doing = time.perf_counter_ns(), ("copying pages", first.number, "to", last.number)
         wanted = self.buffers.wanted(whole, buffer)
         transfer.send(host_arrays(source.edges(whole)), wanted, self._prefetch)
-        if self.timeline is not None:
-            self.timeline.mark_end(TO_DEVICE, "copy", whole, began, self._prefetch)
+        self.mark("copy", began, self._prefetch, TO_DEVICE, whole)
         for page, buffer in missing:
             buffer.page, buffer.copied_bytes = page, byte_count(copies(host_arrays(source.edges(page)), wanted))
             buffer.copied.record(self._prefetch)
@@ -320,8 +323,7 @@ class Streams:
         """
         began, stream = time.perf_counter_ns(), buffer.stream if on is None else on
         copied = self._transfer.send(self._host.arrays(page, source), self.buffers.wanted(page, buffer), stream)
-        if self.timeline is not None:
-            self.timeline.mark_end(TO_DEVICE, "copy", page, began, stream)
+        self.mark("copy", began, stream, TO_DEVICE, page)
         buffer.page, buffer.copied_bytes = page, copied
         buffer.copied.record(stream)
 
@@ -333,16 +335,20 @@ class Streams:
 
     def _launch(self, page: Page, buffer: Buffer, work: Work, back: Any) -> None:
         """Launch the kernels of a page on its buffer's stream, and then the copies to the host on the stream `back`."""
-        timeline, began, self.thread.doing = self.timeline, time.perf_counter_ns(), ("launching page", page.number)
+        began, self.thread.doing = time.perf_counter_ns(), ("launching page", page.number)
         work.launch(page, buffer)
-        if timeline is not None:
-            timeline.mark_end(timeline.track_of(buffer.stream), "gather and apply", page, began, buffer.stream)
-        if not work.copies_back:
+        self.mark(work.name, began, buffer.stream, page=page)
+        if work.copies_to is None:
             buffer.idle.record(buffer.stream)
             return
         buffer.computed.record(buffer.stream)
         back.wait_for_event(buffer.computed)
         work.copy_back(page, back)
-        if timeline is not None:
-            timeline.mark_end(TO_HOST, "copy", page, began, back)
+        self.mark("copy", began, back, work.copies_to, page)
         buffer.idle.record(back)
+
+    def mark(self, name: str, began: int, stream: Any, track: str | None = None, page: Page | None = None) -> None:
+        """Mark the end of the work that was put on `stream` since `began`, if spans are wanted: for a page, or for all
+        edges that it needed. The track is by default that of a stream that computes."""
+        if self.timeline is not None:
+            self.timeline.mark_end(track or self.timeline.track_of(stream), name, page, began, stream)

@@ -8,7 +8,8 @@ from typing import Any
 from ...events import Span
 from ...pages.layout import Page
 
-TO_DEVICE, TO_HOST = "copy to device", "copy to host"
+TO_DEVICE, TO_HOST, TO_GPUS = "copy to device", "copy to host", "copy to other GPUs"
+"""The tracks of copies."""
 MANY = 1 << 14
 """Marks after which spans are written before the run ends. Fewer marks are kept until the end, because reading an
 event's time takes as long as recording the event."""
@@ -33,11 +34,12 @@ class Timeline:
         self._driver, self._spans = driver, spans
         self._behind = f" of GPU {gpu}" if gpu else ""
         self._tracks = {id(stream): f"stream {k}" for k, stream in enumerate(streams)}
-        self._marks: list[tuple[str, str, Page, int, Any]] = []
+        self._marks: list[tuple[str, str, Page | None, int, Any]] = []
         self._spare: list[Any] = []  # events whose spans are written
 
-    def mark_end(self, track: str, name: str, page: Page, began: int, stream: Any) -> None:
-        """Mark the end of the work that was put on `stream` for a page since `began`, in ``time.perf_counter_ns``."""
+    def mark_end(self, track: str, name: str, page: Page | None, began: int, stream: Any) -> None:
+        """Mark the end of the work that was put on `stream` since `began`, in ``time.perf_counter_ns``: for a page, or
+        for all edges that it needed."""
         self._marks.append((track, name, page, began, self._record(stream)))
 
     def track_of(self, stream: Any) -> str:
@@ -70,8 +72,10 @@ class Timeline:
             (passed if mark[-1].query() else self._marks).append(mark)
         ends = [host - round(float(event.time_till(now)) * 1e6) for *_, event in passed]
         self._spare += [*(event for *_, event in passed), now]
-        last: dict[str | Page, int] = {}
+        last: dict[str | Page | None, int] = {}
         for end, (track, name, page, began, _) in sorted(zip(ends, passed, strict=True), key=lambda each: each[0]):
-            start = min(max(began, last.get(track, began), last.get(page, began)), end)
+            before = began if page is None else last.get(page, began)
+            start = min(max(began, last.get(track, began), before), end)
             last[track] = last[page] = end
-            self._spans.append(Span(track + self._behind, name, start, end, {"page": page.number, "edges": page.edges}))
+            details = {} if page is None else {"page": page.number, "edges": page.edges}
+            self._spans.append(Span(track + self._behind, name, start, end, details))

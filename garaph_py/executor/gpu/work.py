@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,14 @@ from ..step import tell
 from .buffers import Buffer
 from .gather import Gather
 from .peers import Peers
+from .timeline import TO_GPUS, TO_HOST
 
 Array = npt.NDArray[Any]
 
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 """The result of a page that the GPU did not process."""
+PULLING = "gather and apply"
+"""What the kernels of a pull do."""
 Launch = Callable[[Page, Any, Array], None]
 """``launch(page, stream, task)`` launches a kernel over a page."""
 
@@ -44,8 +47,13 @@ class KernelWork:
             self.kernel(page, buffer.stream, self.task_of(page, buffer))
 
     @property
-    def copies_back(self) -> bool:
-        return False
+    def name(self) -> str:
+        function: Any = getattr(self.kernel, "func", self.kernel)  # of a partial one
+        return str(function.__name__).strip("_").replace("_", " ")
+
+    @property
+    def copies_to(self) -> str | None:
+        return None
 
     def copy_back(self, page: Page, stream: Any) -> None:
         """Copy nothing."""
@@ -88,13 +96,14 @@ class PageWork:
     peers: Peers | None = None
     done: dict[Page, int] = field(default_factory=dict)
     ways: dict[str, list[int]] = field(default_factory=dict)
+    name: ClassVar[str] = PULLING
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
     @property
-    def copies_back(self) -> bool:
-        return self.peers is not None
+    def copies_to(self) -> str | None:
+        return None if self.peers is None else TO_GPUS
 
     def copy_back(self, page: Page, stream: Any) -> None:
         """Copy nothing to the host."""
@@ -161,9 +170,11 @@ class SharedWork:
         """As of `alone`."""
         return self.alone.done
 
+    name: ClassVar[str] = PULLING
+
     @property
-    def copies_back(self) -> bool:
-        return True
+    def copies_to(self) -> str | None:
+        return TO_HOST
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.alone.launch(page, buffer)

@@ -17,6 +17,7 @@ from garaph_py.executor.gpu.placement import Placer
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.modes import PUSH, RESIDENT, ZERO_COPY
 from garaph_py.native.threads import ThreadPool
+from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.cases import mostly_full
 from tests.support.late_gpu import arm_when_initialized
@@ -46,6 +47,16 @@ WEIGHTED = twins.skewed(3, 9000, 60000, "int32")
 """`GRAPH` with lengths."""
 EVEN = twins.regular(3, 1200, 150).weighted(np.random.default_rng(3).integers(1, 50, 180_000).astype(np.int32))
 """A graph whose vertices have about as many edges each."""
+
+
+def test_a_trace_has_what_gpus_send(devices_for, graph, tmp_path):
+    program = Quiet(HUB)
+    devices_for(program, graph, 2)
+    run_with(program, graph, device="gpu", gpus=2, trace=tmp_path / "trace.json")
+    spans = read_recording(tmp_path / "trace.json").spans
+    for behind in "", " of GPU 1":
+        assert {"changed values"} == {span.name for span in spans if span.track == f"copy to other GPUs{behind}"}
+        assert {"push", "relax received"} <= {span.name for span in spans if span.track == f"stream 0{behind}"}
 
 
 def modes(result):

@@ -216,16 +216,25 @@ def test_notified_vertices_only(devices_for, graph_of, sync):
     assert any(row.pages_skipped for row in result.stats.iterations)
 
 
-def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path):
-    """Of its streams and of copies from host memory."""
+@ways
+def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path, sync):
+    """Of its streams, of copies from host memory, and of copies to the other GPUs."""
     program, graph = Hops(HUB), graph_of(GRAPH, weighted=False)
     devices_for(program, graph, 2)
-    run_with(
+    result = run_with(
         program, graph, device="gpu", gpus=2, gather="segmented", page_edges=PAGE_EDGES, streams=2, threads=2,
-        gpu_memory=memory(program, graph, 3), trace=tmp_path / "trace.json",
+        gpu_memory=memory(program, graph, 3), sync=sync, trace=tmp_path / "trace.json",
     )  # fmt: skip
-    tracks = {span.track for span in read_recording(tmp_path / "trace.json").spans}
-    assert {"copy to device", "copy to device of GPU 1", "stream 0", "stream 0 of GPU 1"} <= tracks
+    spans = read_recording(tmp_path / "trace.json").spans
+    names = ["copy to device", "copy to other GPUs", "stream 0"]
+    assert {*names, *(f"{name} of GPU 1" for name in names)} <= {span.track for span in spans}
+    assert "copy to host" not in {span.track for span in spans}
+    sent = [span.name for span in spans if span.track.startswith("copy to other GPUs")]
+    iterations = len(result.stats.iterations)
+    if sync:
+        assert sent == ["values and frontier"] * 2 * iterations
+    else:
+        assert sent.count("frontier") == 2 * iterations < sent.count("copy")
 
 
 @pytest.fixture
