@@ -1,6 +1,7 @@
 """What does a second GPU save? Times calls on one GPU and on several, in turns, in one process.
 
     python scripts/bench_gpus.py rmat:24:16:symmetric [--programs PageRank SSSP ...] [--memory all 0.05] [--packed]
+        [--apart]
 
 A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. ``--memory`` is the
 share of the edges for which each GPU has room; with less than all it streams the others. PageRank (float32) has ten
@@ -27,6 +28,7 @@ from graphs import hub, load
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu import peers
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.output.stats import Stats
@@ -116,8 +118,11 @@ def main() -> None:
     parser.add_argument("--memory", nargs="+", default=["all"])
     parser.add_argument("--packed", action="store_true", help="Pack the edges on the CPU first.")
     parser.add_argument("--hybrid", action="store_true", help="Also time hybrid runs.")
+    parser.add_argument("--apart", action="store_true", help="What GPUs send each other goes by way of the host.")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
+    if options.apart:
+        peers.can_reach = lambda number, other: False  # type: ignore[assignment]
     count = devices.count()
     ways = {f"{k} GPU{'s' * (k > 1)}": {"device": "gpu", "gpus": k} for k in sorted({1, 2, count}) if k <= count}
     ways["auto"] = {"device": "auto"}
