@@ -306,6 +306,22 @@ def test_how_a_processor_may_go_on(what: dict[str, Any], edges: int, expected: A
     assert policies.ahead_of(Observation(100, edges, 10, 10, **what)) == expected
 
 
+ALL = {"updates_all_vertices": True}
+
+
+@pytest.mark.parametrize(("what", "engine", "mode", "repeats"), [
+    (ALL, "auto", PULL, True), (ALL | {"device": "gpu"}, "auto", PULL, True),
+    (ALL | {"tiles": True}, "auto", PULL_TILED, True), (ALL | {"forced_mode": PULL}, "auto", PULL, True),
+    (ALL | {"forced_mode": PULL, "device": "gpu"}, "auto", PULL, False),
+    (ALL | {"forced_mode": NOTIFY_PULL}, "auto", NOTIFY_PULL, False), (ALL | {"ratio": 1e3}, "auto", PULL, False),
+    (ALL | {"ratio": 1e-3}, "auto", PULL, False), ({}, "auto", PULL, False), (ALL, "garaph", PULL, False),
+])  # fmt: skip
+def test_iterations_repeat_where_all_do_the_same(what: dict[str, Any], engine: str, mode: str, repeats: bool) -> None:
+    decision = decide(seen(900, engine, **what))
+    assert decision.mode == mode
+    assert decision.ahead == (Ahead(0, pulls=True, repeats=True) if repeats else None)
+
+
 @pytest.mark.parametrize("compacts", [True, False])
 @pytest.mark.parametrize("what", [GPU_ALONE, {"device": "gpu", "deltas": True, "has_sums": True}])
 def test_a_push_along_an_edge_list_says_so(what: dict[str, Any], compacts: bool) -> None:
