@@ -277,7 +277,7 @@ def play_again(
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 
-    recorded = read_trace(trace)
+    recorded = read_trace(trace, engine)
     room = None if memory is None else memory - recorded.workload.fixed
     again = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations)
     done, policy = again.simulated, again.options.policy
