@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import algorithms, apps, errors, events
     from .dispatch.engines import Emogi, EtaGraph, Grus, HyTGraph
     from .dispatch.observation import Observation
-    from .dispatch.policy import Policy
+    from .dispatch.policy import AutoPolicy, GaraphPolicy, Policy
     from .errors import GaraphError
     from .executor.decision import Decision, PageDecision
     from .graph import Graph, from_edges, from_networkx, from_scipy
@@ -65,8 +65,8 @@ _HOME = {
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",
     "HyTGraph": "dispatch.engines",
-    "Policy": "dispatch.policy", "Observation": "dispatch.observation", "Decision": "executor.decision",
-    "PageDecision": "executor.decision",
+    "Policy": "dispatch.policy", "AutoPolicy": "dispatch.policy", "GaraphPolicy": "dispatch.policy",
+    "Observation": "dispatch.observation", "Decision": "executor.decision", "PageDecision": "executor.decision",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -79,7 +79,8 @@ __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
     "run", "run_many", "plan", "Options", "Emogi", "EtaGraph", "Grus", "HyTGraph",
-    "Policy", "Observation", "Decision", "PageDecision", "on_device", "check", "Result", "ResultTable", "Progress",
+    "Policy", "AutoPolicy", "GaraphPolicy", "Observation", "Decision", "PageDecision",
+    "on_device", "check", "Result", "ResultTable", "Progress",
     "apps", "VertexProgram", "UpdateProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "algorithms", "GaraphError", "errors", "events",

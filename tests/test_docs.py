@@ -16,6 +16,7 @@ import typer
 import garaph_py as gp
 from garaph_py.cli.commands import app
 from garaph_py.dispatch.policy import POLICIES
+from tests.support.command import garaph
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -44,6 +45,25 @@ def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_
     with mock.patch.dict(POLICIES):  # one page registers its own
         for block in CODE.findall(page.read_text()):
             exec(compile(block, page.name, "exec", dont_inherit=True), namespace)
+
+
+@pytest.mark.slow
+def test_the_tutorial_s_policy_is_replayed_as_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """All columns but those of times."""
+    text = (DOCS / "scheduling.md").read_text()
+    policy, run = (next(one for one in CODE.findall(text) if name in one) for name in ("class Patient", "run.json"))
+    (tmp_path / "mine.py").write_text(f"import garaph_py as gp\n\n\n{policy}")
+    monkeypatch.chdir(tmp_path)
+    with mock.patch.dict(POLICIES):
+        exec(f"import garaph_py as gp\n\n{policy}\n{run}", {"__name__": "__main__"})
+        capsys.readouterr()
+        assert garaph(monkeypatch, "simulate", "--trace", "run.json", "--engine", "mine.py:Patient") == 0
+    row = re.compile(r"^ *(\d+)  (?:(\w+) +(\S+) +(\S+) +(\S+) +1|(cpu \w+) +\S+  (cpu \w+)) ", re.MULTILINE)
+    shown = row.findall(text)
+    assert row.findall(capsys.readouterr().out) == shown
+    assert len(shown) == 2 * 7
 
 
 @pytest.mark.parametrize("library", ["igraph", "networkit"])

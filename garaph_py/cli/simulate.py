@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ..simulation.spec import SpecRun
 
 Option = typer.Option
+WIDTHS = {"graph": 16, "program": 22, "engine": 16}
+"""Width, in characters, of each of the columns that name a run in a table; chosen for the names of usual runs."""
+HEADER = "".join(f"{name:<{width}}" for name, width in WIDTHS.items())
+"""The header of these columns."""
 
 
 # wide: typer derives the command's options from its signature.
@@ -45,7 +49,7 @@ def simulate(
         str | None,
         Option(
             help="auto, garaph, hytgraph, emogi, or file.py:ClassName for a policy of your own; by default as the spec "
-            "or trace says."
+            "or the trace says."
         ),
     ] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
@@ -87,22 +91,22 @@ def simulate(
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress, engine, device)
     runs = [(run, one) for run in chosen.runs for one in chosen.devices]
-    simulated = with_all_programs(other or chosen.machine, runs, chosen.engine)
+    machines = with_all_programs(other or chosen.machine, runs)
     if chosen.parts is not None:
-        in_parts = partial(play_parts, machine=simulated, engine=chosen.engine, memory=memory, parts=chosen.parts)
+        in_parts = partial(play_parts, machines=machines, memory=memory, parts=chosen.parts)
         show_divided(runs, chosen.parts.counts, in_parts, show_parts, as_json)
     elif chosen.gpus is not None:
-        on_gpus = partial(play_gpus, machine=simulated, engine=chosen.engine, memory=memory, gpus=chosen.gpus)
+        on_gpus = partial(play_gpus, machines=machines, memory=memory, gpus=chosen.gpus)
         show_divided(runs, chosen.gpus.counts, on_gpus, show_gpus, as_json)
     else:
-        show_each(runs, simulated, chosen.engine, memory, as_json, quiet)
+        show_each(runs, machines, memory, as_json, quiet)
 
 
 def show_each(
-    runs: Sequence[tuple[SpecRun, str]], machine: Machine, engine: str, memory: int | None, as_json: bool, quiet: bool
+    runs: Sequence[tuple[SpecRun, str]], machines: Mapping[str, Machine], memory: int | None, as_json: bool, quiet: bool
 ) -> None:
     """Simulate the runs of a spec, and print one with its iterations, or a table of several."""
-    played = (play(run, device, machine, engine, memory) for run, device in runs)
+    played = (play(run, device, machines, memory) for run, device in runs)
     if as_json:
         print_json({"runs": [run | {"iterations": with_ways(run["iterations"])} for run in played]})
     elif len(runs) > 1:
@@ -117,30 +121,33 @@ def check_choice(option: str, value: str | None, allowed: Collection[str]) -> No
         raise ParameterError(f"--{option} {value}: choose from {', '.join(allowed)}")
 
 
-def with_all_programs(machine: Machine, runs: Iterable[tuple[SpecRun, str]], engine: str) -> Machine:
-    """`machine`, with costs of all programs that use the CPU: those that it lacks are compared with what it has."""
+def with_all_programs(machine: Machine, runs: Iterable[tuple[SpecRun, str]]) -> dict[str, Machine]:
+    """`machine` by engine, with costs of all programs that use the CPU: those that it lacks are compared with what it
+    has, under that engine."""
     from ..executor.modes import GPU
     from ..simulation.compare import compared
 
+    machines: dict[str, Machine] = {}
     for run, device in runs:
+        known = machines.setdefault(run.engine, machine)
         if device != GPU:
-            machine = compared(machine, run.program, run.workload.traits, engine)
-    return machine
+            machines[run.engine] = compared(known, run.program, run.workload.traits, run.engine)
+    return machines
 
 
-def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None) -> dict[str, Any]:
-    """Simulate a run on a device; what there is to know of it, as JSON has it."""
+def play(run: SpecRun, device: str, machines: Mapping[str, Machine], memory: int | None) -> dict[str, Any]:
+    """Simulate a run on a device, with the machine for its engine; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
     from ..simulation.assess import extrapolations
 
     room = None if memory is None else memory - run.workload.fixed
-    options = RunOptions(device=device, engine=engine)
+    options, machine = RunOptions(device=device, engine=run.engine), machines[run.engine]
     done = simulate(run.workload, machine, options, room)
     known = run.published.get(device)
     return {
-        "graph": run.graph, "program": run.workload.traits.name, "device": device, "seconds": done.seconds,
-        "published_seconds": known, "ratio": known and done.seconds / known,
+        "graph": run.graph, "program": run.workload.traits.name, "engine": run.engine, "device": device,
+        "seconds": done.seconds, "published_seconds": known, "ratio": known and done.seconds / known,
         "extrapolated": extrapolations(machine, run.workload, done, options.policy),
         "iterations": done.iterations,
     }  # fmt: skip
@@ -159,48 +166,55 @@ def show_divided(
 
 
 def play_parts(
-    run: SpecRun, device: str, count: int, machine: Machine, engine: str, memory: int | None, parts: Parts
+    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, parts: Parts
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run over a graph in `count` parts; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation.parts import simulate_parts
 
-    options, mirrors = RunOptions(device=device, engine=engine), parts.mirrors(run.workload, count)
+    options, mirrors = RunOptions(device=device, engine=run.engine), parts.mirrors(run.workload, count)
+    machine = machines[run.engine]
     done = simulate_parts(run.workload, machine, options, parts.network, count, mirrors, memory)
     return {
-        "graph": run.graph, "program": run.workload.traits.name, "device": device, "parts": count,
-        "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine),
+        "graph": run.graph, "program": run.workload.traits.name, "engine": run.engine, "device": device,
+        "parts": count, "mirrors": done.mirrors, "part_bytes": done.part_bytes, "fits": done.fits(machine),
         "seconds": done.seconds, "waits_for": done.waits_for, "extrapolated": done.extrapolated,
         "supersteps": [vars(one) for one in done.supersteps],
     }  # fmt: skip
 
 
 def play_gpus(
-    run: SpecRun, device: str, count: int, machine: Machine, engine: str, memory: int | None, gpus: Peers
+    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, gpus: Peers
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run on `count` GPUs of a host; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation.gpus import simulate_gpus
 
-    done = simulate_gpus(run.workload, machine, RunOptions(device=device, engine=engine), gpus, count, memory)
+    options = RunOptions(device=device, engine=run.engine)
+    done = simulate_gpus(run.workload, machines[run.engine], options, gpus, count, memory)
     return {
-        "graph": run.graph, "program": run.workload.traits.name, "device": device, "gpus": count,
-        "seconds": done.seconds, "waits_for": done.waits_for, "iterations": done.iterations,
+        "graph": run.graph, "program": run.workload.traits.name, "engine": run.engine, "device": device,
+        "gpus": count, "seconds": done.seconds, "waits_for": done.waits_for, "iterations": done.iterations,
         "waits": [vars(one) for one in done.waits],
     }  # fmt: skip
+
+
+def names(run: Mapping[str, Any]) -> str:
+    """The columns that name a run in a table."""
+    return "".join(f"{run[name]:<{width}}" for name, width in WIDTHS.items())
 
 
 def show_parts(runs: list[dict[str, Any]]) -> None:
     """Print a table with a line for each run and number of parts."""
     say(
-        f"{'graph':<16}{'program':<22}{'device':<8}{'parts':>6}{'mirrors':>9}{'memory':>10}{'iterations':>11}"
+        f"{HEADER}{'device':<8}{'parts':>6}{'mirrors':>9}{'memory':>10}{'iterations':>11}"
         f"{'s each':>11}{'seconds':>11}  waits for"
     )
     for run in runs:
         count = len(run["supersteps"])
         each = run["seconds"] / max(count, 1)
         say(
-            f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}{run['parts']:>6}"
+            f"{names(run)}{run['device']:<8}{run['parts']:>6}"
             f"{show_number(run['mirrors'] / 1e6) + ' M':>9}{show_bytes(run['part_bytes']):>10}{count:>11}"
             f"{each:>11.4g}{run['seconds']:>11.4g}  {run['waits_for']}{' *' * (not run['fits'])}"
         )
@@ -211,12 +225,12 @@ def show_parts(runs: list[dict[str, Any]]) -> None:
 
 def show_gpus(runs: list[dict[str, Any]]) -> None:
     """Print a table with a line for each run and number of GPUs."""
-    say(f"{'graph':<16}{'program':<22}{'GPUs':>5}{'iterations':>11}{'s each':>11}{'seconds':>11}  waits for  modes")
+    say(f"{HEADER}{'GPUs':>5}{'iterations':>11}{'s each':>11}{'seconds':>11}  waits for  modes")
     for run in runs:
         modes = [one.mode for one in run["iterations"]]
         told = ", ".join(f"{one} x {modes.count(one)}" for one in dict.fromkeys(modes))
         say(
-            f"{run['graph']:<16}{run['program']:<22}{run['gpus']:>5}{len(modes):>11}"
+            f"{names(run)}{run['gpus']:>5}{len(modes):>11}"
             f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
         )
 
@@ -256,13 +270,13 @@ def show_extrapolated(beyond: Iterable[str]) -> None:
 
 def show_runs(runs: Iterable[dict[str, Any]]) -> None:
     """Print a table with a line for each run."""
-    say(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
+    say(f"{HEADER}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
     beyond: list[str] = []
     for run in runs:
         beyond += run["extrapolated"]
         known = run["published_seconds"]
         published, ratio = ("-", "-") if known is None else (f"{known:g}", show_number(run["ratio"]))
-        name = f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}"
+        name = f"{names(run)}{run['device']:<8}"
         say(f"{name}{published:>13}{run['seconds']:>14.4g}{ratio:>7}{' *' * bool(run['extrapolated'])}")
     for one in dict.fromkeys(beyond):
         say(f"* extrapolated: {one}")
@@ -277,7 +291,7 @@ def play_again(
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 
-    recorded = read_trace(trace)
+    recorded = read_trace(trace, engine)
     room = None if memory is None else memory - recorded.workload.fixed
     again = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations)
     done, policy = again.simulated, again.options.policy

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -379,6 +380,17 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
             raise ParameterError(f"engine={text!r}: {key} is given twice; leave one out")
         given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
     return replace(engine, **given)  # type: ignore[type-var]
+
+
+def is_in_file(text: str) -> bool:
+    """Whether the text that names an engine is that of a class in a file."""
+    return f"{SUFFIX}:" in text
+
+
+def class_of(text: str) -> str:
+    """The name of a policy's class, from the text that names the policy; by default, a policy has this name."""
+    before, _, after = text.partition(f"{SUFFIX}:")
+    return re.split("[:#]", after or before)[0]
 
 
 def made(kind: type[Policy], name: str) -> Policy:

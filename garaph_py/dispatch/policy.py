@@ -228,7 +228,7 @@ def saving(alpha: float) -> float:
 
 @dataclass(frozen=True)
 class GaraphPolicy(_Rules):
-    """Garaph's rules (sections 2.1 to 5.2). Each technique has a switch; docs/garaph.md compares them with the paper.
+    """Garaph's rules (sections 2.1 to 5.2). Each technique has a switch.
 
     Parameters
     ----------
@@ -297,7 +297,11 @@ class GaraphPolicy(_Rules):
 
 @dataclass(frozen=True)
 class AutoPolicy(_Rules):
-    """The rules that were fastest in measurements: the paper's two modes, push, tiles, and pages divided by cost."""
+    """The rules that were fastest in measurements: the paper's two modes, push, tiles, and pages divided by cost.
+
+    Its method `decide` chooses the processors, and asks `alone` what one that works alone does. To change one rule,
+    derive a policy from this one.
+    """
 
     name: ClassVar[str] = "auto"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import logging
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from ..apps import registry as programs
 from ..codec.arrays import PACKED
+from ..dispatch.engines import class_of, engine_name, is_in_file
 from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
 from ..executor.gpu.gather import REPLICATED, SEGMENTED
@@ -292,22 +294,37 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     )  # fmt: skip
 
 
-def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
+def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> RecordedRun:
     """Read the run in a trace that ``garaph run --trace`` has written.
+
+    Parameters
+    ----------
+    path : path
+    engine : str, optional
+        The engine that the user names. A policy of a user's own that the trace names is not looked for in a file: this
+        engine takes its place if the two classes have the same name, and otherwise ``"auto"`` does.
 
     Raises
     ------
     FormatError
         If the file is missing or is not a trace.
+    ParameterError
+        If the run was under such a policy, and the user names no engine.
     """
     try:
         document = json.loads(Path(path).read_bytes())
         facts, events = document["otherData"], document["traceEvents"]
-        run = traced(facts, [event for event in events if event["ph"] in ("X", "M")])
+        own = engine_in(facts["engine"], engine)
+        run = traced(facts, [event for event in events if event["ph"] in ("X", "M")], own or ANY)
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, no_such_file(path, WRITE_ONE)) from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
+    if own is None and engine is None:
+        raise ParameterError(
+            f"{path}: its run was under the policy {facts['engine']!r}, which is code that a trace alone cannot have "
+            "run; if you trust its file, name it: --engine FILE.py:CLASS"
+        )
     if "workers" in facts:
         raise FormatError(path, "its run was on a cluster; record one on a single machine")
     if not in_supersteps(run.rows):
@@ -320,6 +337,15 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     return run
 
 
+def engine_in(recorded: str, named: str | None) -> str | None:
+    """The engine to take for that of a run: the `recorded` one, if no file has to be run for it, or else the one that
+    the user has `named`, if its class has the same name; None if neither is."""
+    if not is_in_file(recorded):
+        with contextlib.suppress(ParameterError):
+            return engine_name(recorded)
+    return named if named is not None and class_of(named) == class_of(recorded) else None
+
+
 def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
     """The shape of the graph's lists, in a row of a table or in a trace's facts; None if none of it was recorded.
 
@@ -330,8 +356,8 @@ def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
     return replace(Shape.expected(vertices, edges), **known) if known else None
 
 
-def traced(facts: Record, events: list[Record]) -> RecordedRun:
-    """A run from the facts and the events of its trace."""
+def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
+    """A run under `engine` from the facts and the events of its trace."""
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     spans = [event for event in events if event["ph"] == "X"]
     rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
@@ -356,7 +382,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     device = device_of(facts["device"], rows)
     memory = facts["gpu_memory"]
     return RecordedRun(
-        facts["program"], workload, RunOptions(device=device, engine=facts["engine"], mode=facts["mode"], trace=TRACED),
+        facts["program"], workload, RunOptions(device=device, engine=engine, mode=facts["mode"], trace=TRACED),
         facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
         copied * width / seconds_of(copies) if copied else None,
         seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,

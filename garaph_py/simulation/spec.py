@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +62,7 @@ class SpecRun:
     ----------
     graph : str
     program : VertexProgram
+    engine : str
     workload : Workload
     published : dict of str to float
         Seconds that were measured elsewhere, by device.
@@ -70,6 +70,7 @@ class SpecRun:
 
     graph: str
     program: VertexProgram
+    engine: str
     workload: Workload
     published: dict[str, float]
 
@@ -81,9 +82,9 @@ class Spec:
     Attributes
     ----------
     machine : Machine
-    engine : str
     devices : tuple of str
     runs : tuple of SpecRun
+        Each of the file's, under each engine.
     parts : Parts or None
         None if each run has one machine.
     gpus : Peers or None
@@ -91,7 +92,6 @@ class Spec:
     """
 
     machine: Machine
-    engine: str
     devices: tuple[str, ...]
     runs: tuple[SpecRun, ...]
     parts: Parts | None = None
@@ -102,8 +102,8 @@ def read_spec(
     path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore,
     engine: str | None = None, device: str | None = None,
 ) -> Spec:  # fmt: skip
-    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run, for its engine and devices
-    or others.
+    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run, for its engines and
+    devices or others.
 
     Raises
     ------
@@ -128,22 +128,23 @@ def spec_of(
         raise ParameterError('machine is missing; add machine = "machine.toml", a file that `garaph calibrate` writes')
     machine = read_machine(folder / toml.string(document, "machine"))
     runs = toml.tables(document, "runs")
-    if not runs or not devices:
-        raise ParameterError("nothing to simulate; write [[runs]], and at least one device")
+    engines = [toml.string({"engine": one}, "engine") for one in toml.listed(document.get("engine", ANY))]
+    if not runs or not devices or not engines:
+        raise ParameterError("nothing to simulate; write [[runs]], and at least one device and one engine")
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
-    engine = toml.string(document, "engine") if "engine" in document else ANY
-    check = partial(check_simulated, engine, folder)  # the file of a program may register the engine
     specified = tuple(
-        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations, check)
+        run_of(given, f"runs {number}: ", engine, sizes, layout, folder, iterations)
         for number, given in enumerate(runs, 1)
+        for engine in engines
     )
-    check()
+    for engine in engines:  # the file of a program may have registered it
+        check_simulated(engine, folder)
     parts, gpus = parts_of(document), peers_of(document)
     if parts is not None and gpus is not None:
         raise ParameterError("parts are those of machines with one GPU at most; leave [parts] or [gpus] out")
     if gpus is not None:
         check_devices(devices)
-    return Spec(machine, engine, devices, specified, parts, gpus)
+    return Spec(machine, devices, specified, parts, gpus)
 
 
 def check_simulated(engine: str, folder: Path | None = None) -> ListPush | None:
@@ -176,10 +177,10 @@ def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> 
 
 
 def run_of(
-    given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | Sizes, bool]], layout: dict[str, Any],
-    folder: Path, iterations: int | None, lists: Callable[[], ListPush | None] = lambda: None,
+    given: dict[str, Any], where: str, engine: str, graphs: dict[str, tuple[Graph | Sizes, bool]],
+    layout: dict[str, Any], folder: Path, iterations: int | None,
 ) -> SpecRun:  # fmt: skip
-    """The run in one ``[[runs]]`` entry; error messages begin with `where`."""
+    """The run in one ``[[runs]]`` entry, under an engine; error messages begin with `where`."""
     toml.known(given, RUN_KEYS, where)
     name = toml.one_of(given, "graph", tuple(graphs), where)
     if "program" not in given:
@@ -193,7 +194,7 @@ def run_of(
         if not isinstance(graph, Graph):
             raise ParameterError(f'{where}active = "{RUN}" needs a graph with a source; give shares, or a source')
         bound = bind(program, graph)
-        found = activities(bound, graph, lists())
+        found = activities(bound, graph, check_simulated(engine, folder))
         count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
         active = found[: count if iterations is None else min(count, iterations)]
     else:
@@ -209,9 +210,8 @@ def run_of(
     workload = workload_of(bound, of, active, synchronous=True, directed=directed, layout=layout_of(layout, edges))
     if sizes.lists is not None:
         workload = replace(workload, known_shape=replace(workload.shape, lists=sizes.lists))
-    return SpecRun(
-        name, program, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published}
-    )
+    known = {key: toml.positive(published, key, f"{where}published: ") for key in published}
+    return SpecRun(name, program, engine, workload, known)
 
 
 def check_shares(given: dict[str, Any], bound: BoundProgram, where: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.engines import are_same, engine_of, made, switches_of, text_of
+from garaph_py.dispatch.engines import are_same, class_of, engine_of, is_in_file, made, switches_of, text_of
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.errors import ParameterError
@@ -275,3 +275,11 @@ def test_every_superstep_pushes_until_the_gpu_fails():
     for engine in gp.Emogi(), gp.EtaGraph(), gp.Grus():
         assert engine.decide(Observation(**seen, device="gpu")).mode == PUSH
         assert engine.decide(Observation(**seen, device="cpu")).mode == PULL
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("Mine", ("Mine", False)), ("Mine#2", ("Mine", False)), ("Mine:most=0.5", ("Mine", False)),
+    ("some/mine.py:Mine", ("Mine", True)), ("mine.py:Mine:most=0.5", ("Mine", True)),
+])  # fmt: skip
+def test_the_class_in_the_text_of_a_policy(text, found):
+    assert (class_of(text), is_in_file(text)) == found

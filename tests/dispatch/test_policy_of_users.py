@@ -223,6 +223,27 @@ def test_a_simulation_of_a_recorded_run(shell, tmp_path):
     assert "cannot be simulated" in said
 
 
+def test_a_simulation_of_a_run_under_a_policy_of_a_user(shell, tmp_path, monkeypatch):
+    """From another folder, too; what a trace has no code of, the user names."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "edges.tsv").write_text("".join(f"{k}\t{k + 1}\n" for k in range(9)))
+    (tmp_path / "mine.py").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
+    run = ["run", "BFS", "edges.tsv", "--source", 0, "--engine", "mine.py:Mine", "--trace", "run.json", "--quiet"]
+    assert shell(*run)[0] == 0
+    monkeypatch.chdir(tmp_path / "other")
+    found = {}
+    for engine in "auto", "garaph", "../mine.py:Mine":
+        status, out, said = shell("simulate", "--trace", "../run.json", "--engine", engine, "--json")
+        assert status == 0, said
+        found[engine] = {row["mode"] for row in json.loads(out)["iterations"]}
+    assert found == {"auto": {"push"}, "garaph": {"notify-pull"}, "../mine.py:Mine": {"push"}}
+    status, _, said = shell("simulate", "--trace", "../run.json")
+    assert status == 1
+    assert "its run was under the policy 'mine.py:Mine'" in said
+    assert said.endswith("name it: --engine FILE.py:CLASS\n")
+
+
 def test_a_mistake_after_an_iteration_counts_the_iteration(graph, tmp_path):
     class Late(gp.Policy):
         def decide(self, seen):

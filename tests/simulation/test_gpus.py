@@ -296,7 +296,7 @@ def test_the_command_prints_a_line_for_each_number_of_gpus(tmp_path, monkeypatch
     path = written(tmp_path)
     assert garaph(monkeypatch, "simulate", path) == 0
     shown = capsys.readouterr().out
-    assert [line.split()[2] for line in shown.splitlines()[1:3]] == ["1", "2"]
+    assert [line.split()[3] for line in shown.splitlines()[1:3]] == ["1", "2"]
     assert garaph(monkeypatch, "simulate", path, "--device", "gpu", "--json") == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
     assert [run["gpus"] for run in runs[:2]] == [1, 2]

@@ -114,7 +114,7 @@ def test_the_command_prints_a_line_for_each_number_of_parts(tmp_path, monkeypatc
     path.write_text(SPEC.replace("[graphs.small]", PARTS + "[graphs.small]"))
     assert garaph(monkeypatch, "simulate", path, "--device", "cpu") == 0
     shown = capsys.readouterr().out
-    assert [line.split()[3] for line in shown.splitlines()[1:3]] == ["1", "4"]
+    assert [line.split()[4] for line in shown.splitlines()[1:3]] == ["1", "4"]
     assert garaph(monkeypatch, "simulate", path, "--device", "cpu", "--json") == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
     assert [run["parts"] for run in runs[:2]] == [1, 4]

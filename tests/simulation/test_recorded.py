@@ -1,9 +1,13 @@
 """Runs as tables have them."""
 
+import json
+from unittest import mock
+
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import FormatError
+from garaph_py.dispatch.policy import POLICIES
+from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.shape import Shape
 from garaph_py.simulation.recorded import read_trace, recorded_of, recorded_runs
 
@@ -65,6 +69,49 @@ def test_a_trace_of_a_run_that_may_push_deltas_is_refused(tmp_path, engine):
     else:
         with pytest.raises(FormatError, match="no costs of; record one with --engine garaph"):
             read_trace(path)
+
+
+@pytest.fixture
+def policies(tmp_path, monkeypatch):
+    """The folder of two policies in a file, where code runs; when it runs, it makes a folder."""
+    (tmp_path / "mine.py").write_text(
+        "import os\nimport garaph_py as gp\nos.makedirs('ran', exist_ok=True)\n"
+        "class Mine(gp.GaraphPolicy): pass\nclass Other(gp.GaraphPolicy): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with mock.patch.dict(POLICIES):
+        yield tmp_path
+
+
+def traced_under(engine, folder):
+    """The path of a trace that names this engine."""
+    path = folder / "trace.json"
+    gp.run(gp.apps.BFS(0), gp.from_edges(range(3), range(1, 4)), device="cpu", options=gp.Options(trace=path))
+    document = json.loads(path.read_text())
+    document["otherData"]["engine"] = engine
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("engine", ["Mine", "mine.py:Mine", "mine.py:Mine:dual=no"])
+def test_a_trace_cannot_have_code_run(policies, engine):
+    path = traced_under(engine, policies)
+    with pytest.raises(ParameterError, match=rf"trace\.json: its run was under the policy '{engine}', which is code"):
+        read_trace(path)
+    assert read_trace(path, "auto").options.engine == "auto"
+    assert not (policies / "ran").exists()
+
+
+@pytest.mark.parametrize("recorded", ["Mine", "Mine#2", "Mine:dual=no", "gone.py:Mine", "gone.py:Mine:dual=no"])
+def test_the_user_names_the_policy_of_a_trace(policies, recorded):
+    """A policy that is another one than the recorded one, though a user's own, says nothing of the recorded run."""
+    path = traced_under(recorded, policies)
+    assert read_trace(path, "mine.py:Mine").options.engine == "mine.py:Mine"
+    assert read_trace(path, "mine.py:Other").options.engine == "auto"
+
+
+def test_an_engine_that_is_known_here_stays_that_of_the_run(policies):
+    assert read_trace(traced_under("garaph:dual=no", policies), "auto").options.engine == "garaph:dual=no"
 
 
 def test_the_memory_that_a_run_used_counts(result):

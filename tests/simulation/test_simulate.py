@@ -438,7 +438,7 @@ def test_the_paper_is_met_where_it_was_calibrated():
     spec = read_spec(SPECS / "table2.toml")
     ratios = {
         (run.graph, run.workload.traits.name, device):
-            simulate(run.workload, spec.machine, how(device, spec.engine)).seconds / run.published[device]
+            simulate(run.workload, spec.machine, how(device, run.engine)).seconds / run.published[device]
         for run in spec.runs for device in spec.devices
     }  # fmt: skip
     for graph, device in (("uk-2007@1M", CPU), ("twitter-2010", CPU), ("twitter-2010", GPU)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from unittest import mock
 
@@ -10,9 +11,14 @@ import pytest
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.simulation.spec import read_spec
-from tests.support.command import garaph
+from tests.support.command import Shell, garaph
 from tests.support.programs import WITH_POLICY
 from tests.support.simulated import MACHINE, SPEC
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(("before", "after", "said"), [
@@ -107,3 +113,36 @@ def test_a_programs_file_may_register_an_engine(tmp_path, monkeypatch, capsys, i
         spec.write_text(spec.read_text().replace("ConnectedComponents", "mine.py:Reach"))
         assert garaph(monkeypatch, *chosen) == 0
     assert "notify-pull" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("[]", "at least one device and one engine"), ("3", "engine=3"), ('["auto", "best"]', "engine='best'"),
+    ('["auto", "grus"]', "engine='grus' cannot be simulated"),
+])  # fmt: skip
+def test_a_wrong_engine_of_a_list_is_named(tmp_path: Path, given: str, said: str) -> None:
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    (tmp_path / "spec.toml").write_text(f"engine = {given}\n{SPEC}")
+    with pytest.raises(ParameterError) as error:
+        read_spec(tmp_path / "spec.toml")
+    assert said in str(error.value)
+
+
+def test_each_run_is_simulated_under_each_engine(tmp_path: Path, shell: Shell) -> None:
+    """As under that engine alone; --engine takes the place of all."""
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    spec, found = tmp_path / "spec.toml", {}
+    for engine in '"auto"', '"garaph"', '["auto", "garaph"]':
+        spec.write_text(f"engine = {engine}\n{SPEC}")
+        found[engine] = json.loads(shell("simulate", spec, "--json")[1])["runs"]
+    alone, together = [*found['"auto"'], *found['"garaph"']], found['["auto", "garaph"]']
+    assert together == alone
+    assert [(run["engine"], run["device"]) for run in together] == [
+        ("auto", "cpu"), ("auto", "gpu"), ("garaph", "cpu"), ("garaph", "gpu")
+    ]  # fmt: skip
+    assert alone[0]["seconds"] != alone[2]["seconds"]
+    lines = shell("simulate", spec)[1].splitlines()
+    assert [line.split()[:4] for line in lines[:3]] == [
+        ["graph", "program", "engine", "device"], ["small", "ConnectedComponents", "auto", "cpu"],
+        ["small", "ConnectedComponents", "auto", "gpu"],
+    ]  # fmt: skip
+    assert {run.engine for run in read_spec(spec, engine="garaph").runs} == {"garaph"}
