@@ -190,7 +190,7 @@ def measured(folder: Path, text: str, engines: dict[str, str]) -> list[RecordedR
             experiment.run(experiment.read(spec), folder, on_event=progress)
     found = [
         replace(run, options=replace(run.options, engine=KEEPS)) if run.options.engine == "garaph" else run
-        for run in read_results(folder)
+        for run in read_results(folder, engines.values())
     ]
     if others := {run.options.engine for run in found}.difference(engines.values()):
         raise SystemExit(

@@ -326,6 +326,9 @@ def calibrate(
         list[str] | None,
         Option(metavar="FILE.py:NAME", help="A program of the experiment that is code in a file; may be repeated."),
     ] = None,
+    engine: Annotated[
+        list[str] | None, Option(metavar="FILE.py:NAME", help="A policy of your own in it; may be repeated.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model of a machine to an experiment.
@@ -344,7 +347,7 @@ def calibrate(
     from ..simulation.recorded import read_results, typical
 
     check_place(out, "--out")
-    runs = typical(read_results(results, program or ()))
+    runs = typical(read_results(results, [*(program or ()), *(engine or ())]))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
     fit = assess(runs, machine)

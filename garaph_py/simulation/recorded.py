@@ -127,14 +127,15 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     ----------
     folder : path
     trusted : collection of str
-        The programs in files, as ``file.py:ClassName``, that may be run; a table alone cannot have code run.
+        The programs and engines in files, as ``file.py:ClassName``, that may be run; a table alone cannot have code
+        run. Engines are as the tables name them, with their switches.
 
     Raises
     ------
     FormatError
         If a table is missing or damaged, or the experiment did not measure runs.
     ParameterError
-        If all runs are left out, or a program is in a file that is not `trusted`.
+        If all runs are left out, or a program or an engine is in a file that is not `trusted`.
     """
     results, iterations = (read_rows(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
     missing = [name for name in COLUMNS if results and name not in results[0]]
@@ -142,11 +143,11 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
     if (machines := len({row.get("machine") for row in results})) > 1:
         raise ParameterError(f"{folder}: its runs are of {machines} machines; calibrate with the folder of one")
-    for program in {str(row["program"]) for row in results}:
-        if ":" in program and program not in trusted:
+    for kind, name in {(kind, str(row[kind])) for row in results for kind in ("program", "engine")}:
+        if (is_in_file(name) if kind == "engine" else ":" in name) and name not in trusted:
             raise ParameterError(
-                f"{folder}: its runs are of {program}, which is code in a file; if you trust that file, name the "
-                f"program: --program {program}"
+                f"{folder}: a table names the {kind} {name}, which is code in a file; if you trust that file, name it, "
+                f"too: --{kind} {name}"
             )
     machine = Path(folder) / "machine.json"
     copy_rate, speeds = copy_rate_of(machine), speeds_of(machine)

@@ -10,6 +10,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import garaph_py as gp
+from garaph_py.dispatch.engines import is_in_file
+from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
@@ -294,18 +296,21 @@ engine = ["auto", "garaph"]
 
 
 @pytest.mark.full
-def test_a_table_has_no_file_run(tmp_path, monkeypatch, capsys):
-    """A program in a file runs only if the user names it, whatever the experiment's tables say."""
+@pytest.mark.parametrize("kind", ["program", "engine"])
+def test_a_table_has_no_file_run(tmp_path, monkeypatch, capsys, kind):
+    """A program or a policy in a file runs only if the user names it, whatever the experiment's tables say."""
     (tmp_path / "mine.py").write_text(
         "import pathlib\nimport garaph_py as gp\n"
         f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
         "class Hops(gp.apps.BFS):\n    pass\n"
+        "class Pulls(gp.Policy):\n    def decide(self, seen):\n        return gp.Decision('pull', '', seen.device)\n"
     )
-    program = f"{tmp_path / 'mine.py'}:Hops"
+    name = f"{tmp_path / 'mine.py'}:{'Hops' if kind == 'program' else 'Pulls'}"
     experiment = f"""
 kind = "run"
 [sweep]
-program = {{ name = "{program}", source = 5 }}
+program = {{ name = "{name if kind == "program" else "BFS"}", source = 5 }}
+engine = "{name if kind == "engine" else "auto"}"
 graph = "rmat:8:8:symmetric"
 device = "cpu"
 """
@@ -313,9 +318,11 @@ device = "cpu"
     folder, machine = tmp_path / "measured", tmp_path / "machine.toml"
     assert garaph(monkeypatch, "experiment", tmp_path / "spec.toml", "--out", folder, "-q") == 0
     (tmp_path / "ran").unlink()
+    for known in [name for name in POLICIES if is_in_file(name)]:
+        monkeypatch.delitem(POLICIES, known)  # as in a new process
     assert garaph(monkeypatch, "calibrate", folder, "--out", machine) == 1
-    assert f"if you trust that file, name the program: --program {program}" in capsys.readouterr().err
+    assert f"if you trust that file, name it, too: --{kind} {name}" in capsys.readouterr().err
     assert not (tmp_path / "ran").exists()
     assert not machine.exists()
-    assert garaph(monkeypatch, "calibrate", folder, "--out", machine, "--program", program) == 0
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine, f"--{kind}", name) == 0
     assert (tmp_path / "ran").exists()
