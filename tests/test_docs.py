@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import sys
+from dataclasses import fields
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +16,7 @@ import typer
 
 import garaph_py as gp
 from garaph_py.cli.commands import app
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from tests.support.command import garaph
 
 ROOT = Path(__file__).parent.parent
@@ -152,19 +153,23 @@ def test_gallery_is_short_and_has_real_data() -> None:
 
 
 def test_the_paper_s_statements_name_what_exists() -> None:
-    """A module without a folder is beside the one before it, a test without a folder in tests/executor/gpu."""
+    """A file without a folder is in the folder of the file before it. Each switch of the engine is an option."""
     text = (DOCS / "garaph.md").read_text()
-    rows = re.findall(r"^\| [\d.]+(?:, [\d.]+)? \|.*\| ([^|]*); ([^|]*) \|$", text, re.MULTILINE)
-    assert len(rows) == 26
-    for modules, tests in rows:
-        folder = ROOT
-        for name in re.findall(r"`([^`]+)`", modules):
-            package = ROOT if name.startswith("kernels/") else ROOT / "garaph_py"
-            folder = (package / name).parent if "/" in name else folder
-            assert (folder / Path(name).name).exists(), name
-        for name in re.findall(r"`([^`]+)`", tests):
-            assert (ROOT / (name if "/" in name else f"tests/executor/gpu/{name}")).exists(), name
-    switches = dict(re.findall(r"`garaph:(\w+)=(\w+)`", text))
-    assert len(switches) == 8
+    rows = re.findall(r"^\| [\d.]+(?:, [\d.]+)? \|.*\|$", text, re.MULTILINE)
+    assert len(rows) == 28
+    options = ""
+    for row in rows:
+        _, section, statement, modules, how, option, tests, _ = (cell.strip() for cell in row.split("|"))
+        assert all((section, statement, modules, how, tests))
+        options += option
+        for cell, root in (modules, ROOT / "garaph_py"), (tests, ROOT / "tests"):
+            folder = root
+            for name in re.findall(r"`([^`]+)`", cell):
+                place = ROOT if name.startswith("kernels/") else root
+                folder = (place / name).parent if "/" in name else folder
+                assert (folder / Path(name).name).is_file(), name
+    switches = dict(re.findall(r"`garaph:(\w+)=(\w+)`", options))
+    assert switches.keys() == {field.name for field in fields(GaraphPolicy)}
     for name, value in switches.items():
         assert getattr(gp.Options(engine=f"garaph:{name}={value}").policy, name) is (value == "yes")
+        assert getattr(GaraphPolicy(), name) is (value == "no")

@@ -62,7 +62,10 @@ class Policy:
     chooses_asynchrony : bool
         A run to convergence is asynchronous if its answer does not depend on that and the user leaves `sync` open.
     one_partition_per_thread : bool
-        The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
+        The CPU cuts a page into one run of edges per thread (Garaph section 4.1).
+    every_edge : bool
+        A vertex that is updated gathers along all its in-edges, also from inactive vertices, and where `done` would end
+        the gather.
     gather : str
         How a GPU sums if the user does not choose a gather.
     all_vertices : bool
@@ -118,6 +121,7 @@ class Policy:
     zero_copy: ClassVar[bool] = True
     sees_pages: ClassVar[bool] = False
     hardware: bool = False
+    every_edge: bool = False
     all_vertices: bool = False
     work_items: bool = True
     keep: bool = True
@@ -239,6 +243,10 @@ class GaraphPolicy(_Rules):
         edges per second.
     dual : bool
         The CPU notifies beside the GPU, too, if f is small (section 5.1). If False, it pulls.
+    every_edge : bool
+        A vertex that is updated gathers along all its in-edges (sections 2.1 and 4.1). If False, a gather on the CPU,
+        or over packed edges on the GPU, may end where `done` says so, and the CPU may pass over inactive vertices if
+        their contributions are in the values already.
     all_vertices : bool
         Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). If False, only
         those with in-edges, because only these need a sum.
@@ -259,6 +267,7 @@ class GaraphPolicy(_Rules):
     hardware: bool = True
     page_times: bool = True
     dual: bool = True
+    every_edge: bool = True
     all_vertices: bool = True
     work_items: bool = True
     keep: bool = False

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import events
+from ..dispatch.policy import GaraphPolicy
 from ..errors import ParameterError
 from ..executor.cpu.nearby import has_nearby_sources
 from ..executor.gpu import device as gpu_device
@@ -313,7 +314,9 @@ def measure_pages(combination: Combination, prepared: Orders, folder: Path) -> t
     """Time each page of a graph once."""
     settings = combination.settings
     graph = prepared.of(settings["order"])
-    return page_times.measure(graph, settings["replication"], settings["pages"], settings["work_items"])
+    return page_times.measure(
+        graph, settings["replication"], settings["pages"], settings["all_vertices"], settings["work_items"]
+    )
 
 
 def prepare_graph(name: GraphName, folder: Path, on_event: events.Listener) -> Graph:
@@ -364,7 +367,8 @@ KINDS = {
     "pages": Kind(
         GRAPH
         | {"order": OF_READ["order"], "replication": OF_RUN["replication"]}
-        | {"pages": Parameter((int,), PAGES), "work_items": Parameter((bool,), True)},
+        | {"pages": Parameter((int,), PAGES)}
+        | {name: Parameter((bool,), getattr(GaraphPolicy, name)) for name in ("all_vertices", "work_items")},
         {
             "seconds": float, "slowest_page_over_fastest": float, "mean_factor": float, "factors": str,
             "pages_made": int, "vertices": int, "graph_edges": int, "error": str,

@@ -24,16 +24,22 @@ FIXED = "fixed"
 Row = dict[str, Any]
 
 
-def measure(graph: Graph, replication: int | str, pages: int, work_items: bool) -> tuple[Row, list[Row]]:
+def measure(
+    graph: Graph, replication: int | str, pages: int, all_vertices: bool, work_items: bool
+) -> tuple[Row, list[Row]]:
     """Process each of `pages` pages of PageRank on the GPU, all of them in its memory, with these replication factors.
 
-    With `work_items`, shards of many edges are divided among blocks, which the paper does not do.
+    With `all_vertices`, those of a shard without in-edges count too, as in the paper. With `work_items`, shards of many
+    edges are divided among blocks, which the paper does not do.
     Returns a row for all pages, whose seconds are the sum of theirs, and a row for each.
     """
     bound = bind(PageRank(dtype=np.float32, stop="never", weighted=False), graph)
     page_edges = graph.m // pages + graph.m // SLACK * (pages > 1)
     device = devices.find()
-    settings = Settings(gather=REPLICATED, replication=replication, page_edges=page_edges, work_items=work_items)
+    settings = Settings(
+        gather=REPLICATED, replication=replication, all_vertices=all_vertices, work_items=work_items,
+        page_edges=page_edges,
+    )  # fmt: skip
     executor = GpuExecutor(bound, graph, device, settings)
     try:
         state = executor.initialize(True)

@@ -187,6 +187,7 @@ def mark_changes(axes: Any, places: list[Any], points: list[Point], label: str) 
     words = [point.marks.most_common(1)[0][0] if point.marks else "" for point in points]
     if set(words) <= {"", label}:
         return  # it is what the line's name says all along
+    sides = {places[-1]: "right", places[0]: "left"}  # of a value at an end of the line, so that it stays in the plot
     for place, point, word, before in zip(places, points, words, ["", *words], strict=False):
         if word == before:
             continue
@@ -194,7 +195,8 @@ def mark_changes(axes: Any, places: list[Any], points: list[Point], label: str) 
         if before:
             axes.plot(*at, marker="o", markersize=13, markerfacecolor="none", markeredgecolor="black", zorder=3)
         box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-        axes.annotate(word, at, (0, -11), textcoords="offset points", fontsize=8, ha="center", va="top", bbox=box)
+        how = {"fontsize": 8, "ha": sides.get(place, "center"), "va": "top", "bbox": box}
+        axes.annotate(word, at, (0, -11), textcoords="offset points", **how)
 
 
 def bars(axes: Any, series: Series) -> None:

@@ -22,6 +22,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         streams=options.streams,
         gather=gather_of(bound, encoding, options),
         replication=options.replication_factor,
+        every_edge=policy.every_edge,
         all_vertices=policy.all_vertices,
         work_items=policy.work_items,
         page_edges=options.page_edges,

@@ -159,8 +159,9 @@ class Runner:
         self._watch()
         self._compiled_before, self._compiling_since = compile_seconds(), 0
         check_types(bound, self._heard)
-        alone = plan.schedule.policy.one_partition_per_thread
-        self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
+        policy = plan.schedule.policy
+        how = policy.one_partition_per_thread, policy.every_edge
+        self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, *how)
         if parts.saver is not None:
             parts.saver.guard, parts.saver.allows = finite.end, finite.allows
             self._cpu.on_page = self._on_page

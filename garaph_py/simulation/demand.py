@@ -165,7 +165,7 @@ def of_pull(workload: Workload, activity: Activity, mode: str, policy: Policy, c
     """A pull, by tiles or not. Of a relaxation, few active sources or the end of a gather make it visit less."""
     traits, shape, edges, lists = workload.traits, workload.shape, workload.edges, workload.shape.lists
     active = 0
-    if traits.is_relaxation and not policy.one_partition_per_thread:
+    if traits.is_relaxation and not policy.every_edge:
         active = activity.active_edges
         one_may_end = traits.ends_early and not traits.ends_late
         if mode == PULL and (one_may_end or active * PULL_ACTIVE_RATIO < edges):

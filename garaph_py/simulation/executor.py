@@ -11,6 +11,7 @@ from ..dispatch.policy import Policy
 from ..errors import ParameterError
 from ..events import PageGroup
 from ..executor.decision import Decision, Sharing
+from ..executor.gpu.gather import AUTO
 from ..executor.gpu.parts import Part
 from ..executor.gpu.pulls_ahead import at_once
 from ..executor.gpu.residency import Residency, too_little
@@ -367,8 +368,8 @@ class SimulatedGpu:
     def ends_early(self) -> bool:
         """Whether pulls end early, as those of undirected edges in its memory do; if the machine has their costs."""
         traits, policy = self.workload.traits, self.cpu.policy
-        visits_all = traits.ends_late or policy.one_partition_per_thread or self.workload.directed
-        visits_all = visits_all or bool(self.residency.elsewhere)
+        visits_all = traits.ends_late or policy.every_edge or policy.gather != AUTO
+        visits_all = visits_all or self.workload.directed or bool(self.residency.elsewhere)
         known = self.machine.has_costs(GPU, traits.name, PULL_ACTIVE)
         return known and traits.ends_early and not visits_all
 

@@ -196,7 +196,7 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     if device == GPU:
         return gpu
     traits = workload.traits
-    reads_any_value = traits.is_relaxation and not options.policy.one_partition_per_thread  # as in `CpuExecutor`
+    reads_any_value = traits.is_relaxation and not options.policy.every_edge  # as in `CpuExecutor`
     return SimulatedHybrid(cpu, gpu, in_place=traits.synchronous or reads_any_value)
 
 

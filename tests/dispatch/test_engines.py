@@ -40,7 +40,7 @@ from garaph_py.executor.partitions import PartitionCounts
         gp.HyTGraph(transfers="zero-copy", partition_bytes=4096, combine=False, overlap=False),
         POLICIES["auto"],
         POLICIES["garaph"],
-        GaraphPolicy(hardware=False, dual=False),
+        GaraphPolicy(hardware=False, dual=False, every_edge=False),
         GaraphPolicy(all_vertices=False, two_threads=True),
         GaraphPolicy(work_items=False, keep=True, offsets=True),
     ],
@@ -56,7 +56,7 @@ def test_an_engine_is_named_by_its_text(engine):
         ("emogy", "choose from auto, garaph, emogi, etagraph, grus"),
         ("emogi:aline=no", "has the switches merge, align.*not 'aline'"),
         ("auto:align=no", "has no switches"),
-        ("garaph:align=no", "has the switches hardware, page_times, dual.*not 'align'"),
+        ("garaph:align=no", "has the switches hardware, page_times, dual, every_edge.*not 'align'"),
         ("garaph:dual=perhaps", "give yes or no"),
         ("garaph:offsets=16", "give yes or no"),
         ("emogi:align=perhaps", "give yes or no"),
@@ -172,7 +172,8 @@ def test_the_text_has_what_differs():
 def test_switches_are_as_in_the_papers_by_default():
     """Of those beyond the papers, only splits of long lists are on, and work items of Garaph's."""
     assert not POLICIES["auto"].all_vertices
-    assert GaraphPolicy() == GaraphPolicy(True, True, True, True, True, False, False, False)
+    assert not POLICIES["auto"].every_edge
+    assert GaraphPolicy() == GaraphPolicy(True, True, True, True, True, True, False, False, False)
     assert gp.Emogi() == gp.Emogi(True, True, 4, False, True, False, False)
     assert gp.EtaGraph() == gp.EtaGraph(10, True, True, True)
     assert gp.Grus() == gp.Grus("grus", None, True, True)

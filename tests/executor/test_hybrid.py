@@ -199,7 +199,7 @@ def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeyp
 
 @pytest.mark.slow
 @pytest.mark.spread
-@pytest.mark.parametrize("engine", ["auto", "garaph"])
+@pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:every_edge=no"])
 @pytest.mark.parametrize("share", [0.2, 2])
 def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):
     graph, program = graph_of(GRAPH), Quiet(HUB)
@@ -211,7 +211,7 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
         result = run(program, graph, engine=engine, sync=True, gpu_memory=memory)
         np.testing.assert_array_equal(result.values, expected.values)
         devices = {row.device for row in result.stats.iterations}
-        assert devices == {"cpu"} if ratio < 1 else ("both" if engine == "garaph" else "gpu") in devices
+        assert devices == {"cpu"} if ratio < 1 else ("gpu" if engine == "auto" else "both") in devices
 
 
 DENSE = twins.skewed(3, 3000, 60000)

@@ -1,7 +1,8 @@
-"""What plots say of their medians, and of what was not measured."""
+"""What plots say of their medians, and of what was not measured, and where their words are."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,17 @@ def test_a_long_legend_is_beside_the_plot(spec_of: Any, count: int, inside: bool
     assert legend.x1 <= whole.x1
     assert whole.y0 <= legend.y0
     assert plot.width > whole.width / 2  # the legend takes its room from outside
+
+
+def test_values_that_are_marked_are_inside_the_plot(spec_of: Any) -> None:
+    """Also at both ends of the line."""
+    pytest.importorskip("matplotlib")
+    iterations = spec_of(SPEC).plots[-1]
+    modes = ["notify-pull", "pull", "pull", "notify-pull"]
+    points = {k: Point({0: [1.0, 2.0]}, marks=Counter([mode])) for k, mode in enumerate(modes)}
+    drawn = plot_of(iterations, {"": {"auto": points}}, ["caption"])
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    assert [text.get_text() for text in axes.texts] == ["notify-pull", "pull", "notify-pull"]
+    boxes, plot = [text.get_window_extent() for text in axes.texts], axes.get_window_extent()
+    assert [plot.x0 <= box.x0 <= box.x1 <= plot.x1 for box in boxes] == [True] * 3

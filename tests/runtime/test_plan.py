@@ -370,6 +370,13 @@ def test_whether_edges_stay_on_the_gpu(reckoned, graph, engine, keeps):
     assert there == (known if keeps else OnDevice(True, True, 0, 0))
 
 
+@pytest.mark.parametrize(("engine", "every"), [
+    ("auto", False), ("garaph", True), ("garaph:every_edge=no", False),
+])  # fmt: skip
+def test_whether_gathers_go_over_every_edge(graph, engine, every):
+    assert planned(gp.apps.BFS(0), graph, engine=engine).gpu.every_edge == every
+
+
 @pytest.mark.parametrize(("engine", "counted"), [
     ("auto", False), ("garaph", True), ("garaph:all_vertices=no", False),
 ])  # fmt: skip

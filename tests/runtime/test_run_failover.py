@@ -46,7 +46,7 @@ class FailingGpu(StepByParts):
 
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
-        self._cpu = CpuExecutor(bound, graph, self._pool, listener, one_partition_per_thread=bound.is_relaxation)
+        self._cpu = CpuExecutor(bound, graph, self._pool, listener, every_edge=True)
         pages = layout(graph._arrays.in_edges.offsets, 5000)
         self.residency = Residency(pages, 0, 2, 0, 0, self.is_short)
         self.source = MemoryPageSource(graph._arrays.in_edges, pages=pages)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.policy import POLICIES
+from garaph_py.dispatch.policy import POLICIES, GaraphPolicy
 from garaph_py.executor.cpu.chain import MOST_SUPERSTEPS
 from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.graph.shape import Shape
@@ -46,6 +46,7 @@ def test_a_pull_by_hand() -> None:
     assert demand_of(work_of(), few, PULL, AUTO, 2).mode == PULL_ACTIVE  # fewer than one edge in 32 is active
     by_all = demand_of(work_of(), few, PULL, GARAPH, 2)
     assert (by_all.mode, by_all.active) == (PULL, 0)
+    assert demand_of(work_of(), few, PULL, GaraphPolicy(every_edge=False), 2).mode == PULL_ACTIVE
     assert (by_all.vertex, by_all.turn, by_all.graph) == (45_000, 22_500, 60_000)  # of the partition with more lists
 
 

@@ -269,11 +269,15 @@ def test_handing_a_page_to_the_cpu_takes_time():
 
 
 @pinned
-@pytest.mark.parametrize(("synchronous", "seconds"), [(True, 4.0), (False, 6.5)])
-def test_values_land_by_hand(synchronous, seconds):
+@pytest.mark.parametrize(("traits", "engine", "synchronous", "seconds"), [
+    (SUMS, "garaph", True, 4.0), (SUMS, "garaph", False, 6.5),
+    (LABELS, "garaph", False, 6.5), (LABELS, "garaph:every_edge=no", False, 4.0),
+])  # fmt: skip
+def test_values_land_by_hand(traits, engine, synchronous, seconds):
+    """In place in a synchronous run, and where a relaxation may read any value of a vertex."""
     machine = replace(SMALL, host_copy=128.0)  # 2 s a page
-    work = workload(replace(SUMS, synchronous=synchronous))
-    done = simulate(work, machine, how("hybrid", "garaph"), room=2048)
+    work = workload(replace(traits, synchronous=synchronous))
+    done = simulate(work, machine, how("hybrid", engine), room=2048)
     # asynchronous values of 0 are back at 2.5 and land until 4.5; those of 1 are back at 3.5, and land after that
     assert by_number(done.owners[0]) == {0: GPU, 1: GPU, 2: CPU, 3: CPU}
     assert done.seconds == seconds

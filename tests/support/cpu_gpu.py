@@ -37,7 +37,7 @@ class CpuGpu:
 
     def __init__(self, bound, graph, page_edges):
         self._pool, self.processed = ThreadPool(1), set()
-        self._cpu = CpuExecutor(bound, graph, self._pool, events.ignore, one_partition_per_thread=True)
+        self._cpu = CpuExecutor(bound, graph, self._pool, events.ignore, every_edge=True)
         self._split = partial(cut, graph._arrays.in_edges.offsets, multiple=WORD)
         self.source = MemoryPageSource(
             graph._arrays.in_edges, pages=layout(graph._arrays.in_edges.offsets, page_edges, WORD)

@@ -66,9 +66,11 @@ class CpuExecutor(StepByParts):
     listener : callable
         Receives the progress of compilation.
     one_partition_per_thread : bool
-        If True, a page is cut into one run of edges per thread, and every vertex gathers from every in-neighbour, as in
-        the paper. If False, a page is cut into the same runs for any number of threads, idle threads take the next run,
-        and if the program is a relaxation, only active vertices contribute.
+        If True, a page is cut into one run of edges per thread, as in the paper. If False, a page is cut into the same
+        runs for any number of threads, and idle threads take the next run.
+    every_edge : bool
+        If True, every vertex gathers from every in-neighbour, as in the paper. If False, a gather may end where `done`
+        says so, and if the program is a relaxation, only active vertices contribute.
 
     Attributes
     ----------
@@ -99,9 +101,10 @@ class CpuExecutor(StepByParts):
         pool: ThreadPool,
         listener: events.Listener,
         one_partition_per_thread: bool = False,
+        every_edge: bool = False,
     ) -> None:
         self.bound, self.graph, self.pool = bound, graph, pool
-        self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
+        self.is_relaxation = bound.is_relaxation and not every_edge
         self._arrays = arrays = graph._arrays
         if bound.reads_edge_values and not arrays.has_valued_out_edges:
             self.modes = (PULL, NOTIFY_PULL)
@@ -116,7 +119,7 @@ class CpuExecutor(StepByParts):
         self._notify = Notify(lists, arrays.out_edges)
         of_reader = partial(kernels, bound)
         self._list_edges = ListEdges(launch, runs, out_edges, of_reader)
-        self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
+        self._pull = Pull(launch, runs, arrays, reader, self._kernels, every_edge)
         self._pull_few = PullFew(launch, reader, self._kernels, self._pull)
         self._push = Push(launch, runs, arrays, out_edges, of_reader)
         self._chain, self._chains = Chain(launch, arrays, out_edges, of_reader), False

@@ -328,8 +328,8 @@ class Pull:
         Reads the in-edges.
     kernels : Kernels
         The program's kernels for these edges.
-    only_active_contribute : bool
-        The program is a relaxation: contributions of inactive vertices are already in the values.
+    every_edge : bool
+        Every vertex gathers from every in-neighbour.
 
     Attributes
     ----------
@@ -347,10 +347,12 @@ class Pull:
         arrays: GraphArrays,
         reader: Reader,
         kernels: Any,
-        only_active_contribute: bool,
+        every_edge: bool,
     ) -> None:
         self._launch, self._runs, self._arrays, self._reader, self._kernels = launcher, runs, arrays, reader, kernels
-        self._only_active_contribute = only_active_contribute
+        self._every_edge = every_edge
+        # Of a relaxation: contributions of inactive vertices are already in the values.
+        self._only_active_contribute = launcher.bound.is_relaxation and not every_edge
         self.sums: Array | None = None
         self.one_value, self._shared = False, VARIOUS
 
@@ -396,9 +398,8 @@ class Pull:
         self._shared = state.frontier.first() if is_one else VARIOUS
 
     def ends_early(self, state: State) -> bool:
-        """Whether a gather ends where `done` says so: in a synchronous run, but not with one run per thread, as in the
-        paper."""
-        return state.synchronous and not self._runs.one_per_thread
+        """Whether a gather ends where `done` says so."""
+        return state.synchronous and not self._every_edge
 
     def task(self, page: Page, state: State, mode: str) -> Task | None:
         """How to pull a page; None if no vertex of the page was notified."""

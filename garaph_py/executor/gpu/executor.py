@@ -241,7 +241,7 @@ class GpuExecutor(StepByParts):
             )  # fmt: skip
             self._tallies = self._pool.empty(max(len(pages), 1), self.launcher.layouts.tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            kind = SEGMENTED if hub else kind_of(bound, self.settings.gather, layout.encoding, synchronous)
+            kind = SEGMENTED if hub else kind_of(bound, self.settings, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not self._placed.lists and not all(map(self.has, pages)):

@@ -295,13 +295,14 @@ class Gather:
                 memory.free(name)
 
 
-def kind_of(bound: BoundProgram, asked: str, encoding: str, synchronous: bool) -> str:
-    """The kind of gather for edges in this encoding, if the user or the plan has `asked` for one.
+def kind_of(bound: BoundProgram, settings: Settings, encoding: str, synchronous: bool) -> str:
+    """The kind of gather for edges in this encoding, if the user or the plan has asked for the one in `settings`.
 
-    A synchronous run ends the gather of a vertex early where `done` says so. In a directed graph many vertices may stay
-    unreached for many iterations: one warp would go through all edges of each again and again.
+    Unless `settings` want every edge, a synchronous run ends the gather of a vertex where `done` says so. In a directed
+    graph many vertices may stay unreached for many iterations: one warp would go through all edges of each again and
+    again.
     """
-    ends_early = synchronous and bound.undirected and gathers_until_done(bound)
+    ends_early = synchronous and not settings.every_edge and bound.undirected and gathers_until_done(bound)
     if encoding == PACKED:
         return UNTIL_DONE if ends_early else PACKED
-    return UNTIL_DONE if asked == AUTO and ends_early else asked
+    return UNTIL_DONE if settings.gather == AUTO and ends_early else settings.gather

@@ -201,7 +201,7 @@ class Placer:
         """
         bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
         edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
-        ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
+        ends_early = kind_of(bound, settings, edges.arrays.encoding, synchronous) == UNTIL_DONE
         if not self._may_read_in_place or not (ends_early or settings.components):
             return None
         memory = self._memory(given, synchronous, budget, by_runs=settings.components)

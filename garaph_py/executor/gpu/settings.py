@@ -124,6 +124,8 @@ class Settings:
     replication : {"custom", "calibrated"} or int
         How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
         ``"calibrated"`` by a measurement. An int is the number itself.
+    every_edge : bool
+        A vertex gathers along all its in-edges, also where `done` would end the gather.
     all_vertices : bool
         For this number, and the vertices of a shard, those without in-edges count too. They never do in
         ``"calibrated"``.
@@ -174,6 +176,7 @@ class Settings:
     streams: int = STREAMS
     gather: str = "auto"
     replication: str | int = "custom"
+    every_edge: bool = False
     all_vertices: bool = False
     work_items: bool = True
     page_edges: int | None = None

@@ -88,12 +88,13 @@ def test_floats_settle_on_a_solution(graph_of, case, mode, sync):
 
 @pytest.mark.slow
 @by_name
-def test_the_papers_engine_gives_the_same_answers(example, case):
+@pytest.mark.parametrize("engine", mostly_full(["garaph", "garaph:every_edge=no"], "garaph"))
+def test_the_papers_engine_gives_the_same_answers(example, case, engine):
     edges, graph = example(case)
     if case in EXACT:
-        assert_exact(run_with(case.program(edges), graph, engine="garaph", threads=2), case.twin(edges))
+        assert_exact(run_with(case.program(edges), graph, engine=engine, threads=2), case.twin(edges))
     else:
-        run = run_with(case.program(edges), graph, engine="garaph", threads=2, iterations=ITERATIONS)
+        run = run_with(case.program(edges), graph, engine=engine, threads=2, iterations=ITERATIONS)
         assert_close(run, case.twin(edges, ITERATIONS))
 
 

@@ -13,6 +13,7 @@ from ...support.runs import run_with
 pytestmark = pytest.mark.gpu
 
 ENGINES = {
+    "every_edge=no": GaraphPolicy(every_edge=False),
     "all_vertices=no": GaraphPolicy(all_vertices=False),
     "work_items=no": GaraphPolicy(work_items=False),
     "keep=yes": GaraphPolicy(keep=True),

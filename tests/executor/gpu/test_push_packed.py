@@ -57,14 +57,19 @@ def test_the_answer_is_the_cpus(device_for, graph, program, device, sync):
     assert held_after(driver, given) == 0
 
 
-def test_pulls_end_early(device_for, graph):
+@pytest.mark.parametrize(("engine", "kernels"), [
+    ("auto", {"gather_until_done_packed"}), ("garaph:every_edge=no", {"gather_until_done_packed"}),
+    ("garaph", {"gather_packed"}),
+])  # fmt: skip
+def test_pulls_end_early_unless_they_go_over_every_edge(device_for, graph, engine, kernels):
     program = Eager(PATH + int(EDGES.sources[0]))
     driver = device_for(program, graph)
     expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
-    found = run_with(program, graph.packed(), device="gpu", mode=PULL, sync=True, page_edges=3000)
+    how = {"device": "gpu", "mode": PULL, "sync": True, "page_edges": 3000}
+    found = run_with(program, graph.packed(), engine=engine, **how)
     assert found.stats.device == "NumPy"
     np.testing.assert_array_equal(found.values, expected.values)
-    assert {"gather_until_done_packed"} == {name for name in kernels_of(driver) if name.startswith(("gather", "push"))}
+    assert kernels == {name for name in kernels_of(driver) if name.startswith(("gather", "push"))}
 
 
 @pytest.mark.spread
