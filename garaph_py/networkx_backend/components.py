@@ -28,15 +28,15 @@ def labels(G: BackendGraph) -> Array:
 
 
 @uncollected()
-def parts(G: BackendGraph, order: Array, starts: Array) -> Iterator[set[Any]]:
+def parts(G: BackendGraph, order: Array, starts: Array) -> list[set[Any]]:
     """The nodes of consecutive vertices in this order; each set of nodes starts at one of the places."""
     names = G.named(order)
     if not names:
-        return iter(())
-    return iter([set(names[first:last]) for first, last in pairwise([*starts.tolist(), len(names)])])
+        return []
+    return [set(names[first:last]) for first, last in pairwise([*starts.tolist(), len(names)])]
 
 
-def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:
+def sets(G: BackendGraph, label: Array) -> list[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
     order = np.argsort(label, kind="stable")
     return parts(G, order, np.append(0, np.flatnonzero(np.diff(label[order])) + 1))
@@ -57,7 +57,7 @@ def is_one(G: BackendGraph) -> bool:
 @implements()
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
-    return sets(G, labels(G))
+    yield from sets(G, labels(G))
 
 
 @implements()
@@ -86,7 +86,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
 @implements()
 def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each weakly connected component, in the order of the first nodes."""
-    return sets(G, labels(G))
+    yield from sets(G, labels(G))
 
 
 @implements()
@@ -107,7 +107,7 @@ def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
 
     The order is NetworkX's.
     """
-    return parts(G, *components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours)))
+    yield from parts(G, *components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours)))
 
 
 @implements()

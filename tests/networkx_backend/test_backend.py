@@ -2,6 +2,8 @@
 
 import inspect
 import logging
+from collections.abc import Iterator
+from itertools import chain
 
 import networkx as nx
 import pytest
@@ -18,6 +20,8 @@ CONNECTED = ("average_shortest_path_length", "center", "diameter", "eccentricity
 """Functions that raise an exception for a graph that is not connected."""
 UNDIRECTED = ("average_clustering", "clustering", "transitivity")
 """Functions that NetworkX has for directed graphs too, and the backend has not."""
+DIRECTED = ("in_degree", "out_degree", "strongly", "topological", "weakly")
+"""What the names of functions for directed graphs have in them."""
 IN_MEMORY = (
     "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "core_number",
     "global_efficiency", "harmonic_centrality", "is_directed_acyclic_graph", "is_strongly_connected",
@@ -89,6 +93,27 @@ def test_answers_are_networkx_s(name, kind):
         assert mine[0] is NotImplementedError
     else:
         assert same(name, mine, theirs), (mine, theirs)
+
+
+def kinds_of(answer):
+    """The types of an answer and of its parts."""
+    if isinstance(answer, (dict, list, set, tuple, Iterator)):
+        parts = chain.from_iterable(answer.items()) if isinstance(answer, dict) else answer
+        return type(answer), frozenset(map(kinds_of, parts))
+    return type(answer)
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - set(SUBGRAPHS)))
+def test_answers_have_networkx_s_types(name):
+    """A generator is no other iterator: it can be closed, for example."""
+    graph = random_graph(nx.Graph, connected=name in CONNECTED)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    if any(word in name for word in DIRECTED):
+        graph = nx.gn_graph(12, seed=1)
+    mine, theirs = (
+        kinds_of(public(name)(graph, **arguments(graph, name), backend=each)) for each in ("garaph", "networkx")
+    )
+    assert mine == theirs
 
 
 @pytest.mark.parametrize("kind", MOST_KINDS, ids=lambda kind: kind.__name__)
