@@ -20,6 +20,7 @@ def both(name, *args, **given):
     return [listed(outcome(getattr(nx, name), *args, **given, backend=each)) for each in ("garaph", "networkx")]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100])
 def test_by_numbers_of_edges(kind, cutoff):
@@ -35,6 +36,7 @@ def test_by_numbers_of_edges(kind, cutoff):
             assert found == expected
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])
 @pytest.mark.parametrize("weight", ["weight", None, "absent"])
@@ -51,7 +53,7 @@ def test_a_cutoff_is_left_to_networkx():
         nx.dijkstra_predecessor_and_distance(nx.path_graph(3), 0, cutoff=1, backend="garaph")
 
 
-@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("on_disk", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_of_a_graph_of_garaph(on_disk, tmp_path):
     graph = gp.rmat(5, 4, weights=(1, 3))
     theirs = nx.MultiDiGraph()

@@ -35,6 +35,7 @@ def test_a_list_is_no_node(name):
 TREES = ("bfs_edges", "bfs_predecessors", "bfs_successors")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("depth_limit", [None, -1, 0, 1, 1.5, 2, 100])
 def test_trees(kind, depth_limit):

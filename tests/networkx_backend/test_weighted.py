@@ -23,6 +23,7 @@ def test_distances_and_paths(kind, whole, cutoff):
         assert list(map(type, found.values())) == list(map(type, expected.values()))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("weight", ["weight", None, "absent"])
 @pytest.mark.parametrize("cutoff", [None, 2])
