@@ -31,16 +31,21 @@ import garaph_py as gp
 from garaph_py.networkx_backend.convert import convert_from_nx
 
 EDGES_PER_VERTEX = 16
-STARTS = "source", "sources"
-"""Parameters that take the node with the most edges; the first is taken alone, the second as a list of one."""
-ARGUMENTS: dict[str, dict[str, Any]] = {"katz_centrality": {"alpha": 1e-4}, "eigenvector_centrality": {"tol": 1e-10}}
-"""Arguments by which a function converges on these graphs, and to comparable digits."""
+STARTS = "source", "sources", "target", "n"
+"""Parameters that take the node with the most edges; `sources` as a list of one."""
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "katz_centrality": {"alpha": 1e-4}, "eigenvector_centrality": {"tol": 1e-10},
+    "descendants_at_distance": {"distance": 2},
+}  # fmt: skip
+"""Arguments by which a function converges on these graphs, and to comparable digits; and those that it needs."""
 
 
-def graph_of(scale: int, directed: bool, named: bool) -> tuple[Any, Any]:
+def graph_of(scale: int, directed: bool, named: bool, acyclic: bool = False) -> tuple[Any, Any]:
     """A graph of NetworkX with edge weights from 1 to 9, and the node with the most out-edges."""
     edges = gp.rmat(scale, EDGES_PER_VERTEX, weights=(1, 9)).edges()
     sources, targets, weights = (edges[name].to_pylist() for name in ("source", "target", "weight"))
+    if acyclic:
+        sources, targets = list(map(min, sources, targets)), list(map(max, sources, targets))
     if named:
         sources, targets = ([f"n{vertex}" for vertex in ends] for ends in (sources, targets))
     graph = (nx.DiGraph if directed else nx.Graph)()
@@ -72,12 +77,12 @@ def named_calls(graph: Any, hub: Any, functions: list[str]) -> Iterator[tuple[st
         plain, _, length = name.partition(":")
         function = getattr(nx, plain) if hasattr(nx, plain) else getattr(nx.community, plain)
         starts = next((key for key in STARTS if key in inspect.signature(function.orig_func).parameters), None)
-        given = ARGUMENTS.get(plain, {}) | ({starts: hub if starts == "source" else [hub]} if starts else {})
+        given = ARGUMENTS.get(plain, {}) | ({starts: [hub] if starts == "sources" else hub} if starts else {})
         given |= {length: "weight"} if length else {}
 
         def call(backend: str, function: Any = function, given: dict[str, Any] = given) -> Any:
             answer = function(graph, backend=backend, **given)
-            return list(answer) if isinstance(answer, (Iterator, ValuesView)) else answer
+            return list(answer) if isinstance(answer, (Iterator, ValuesView, nx.Graph)) else answer
 
         yield name, call
 
@@ -163,6 +168,7 @@ def main() -> None:
     parser.add_argument("--scales", type=int, nargs="+", default=[9, 11, 13, 16])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--directed", action="store_true")
+    parser.add_argument("--acyclic", action="store_true", help="edges lead to larger numbers; with --directed")
     parser.add_argument("--named", action="store_true", help="nodes are strings")
     parser.add_argument("--diameter", action="store_true", help="the diameter of the largest component instead")
     parser.add_argument("--functions", type=lambda text: text.split(","), help="these instead, separated by commas")
@@ -172,7 +178,7 @@ def main() -> None:
     columns = "function", "edges", *times, *(f"/ {each}" for each in times[2:])
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     for scale in given.scales:
-        graph, hub = graph_of(scale, given.directed, given.named)
+        graph, hub = graph_of(scale, given.directed, given.named, given.acyclic)
         if given.diameter:
             graph = graph.subgraph(nx.node_connected_component(graph, hub)).copy()
         named = (diameters if given.diameter else calls)(graph, hub)

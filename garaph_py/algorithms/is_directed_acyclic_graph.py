@@ -25,7 +25,12 @@ def is_directed_acyclic_graph(graph: Graph, *, threads: int | None = None) -> bo
 
     Notes
     -----
-    It runs a kernel of its own in memory, on all cores; `topological_generations` says what that costs.
+    It runs a kernel of its own in memory, on all cores, which again and again removes the vertices that have no
+    in-edges left [1]_; `topological_generations` says what that costs.
+
+    References
+    ----------
+    .. [1] Kahn, A. B., "Topological sorting of large networks", Communications of the ACM 5, 1962.
 
     Examples
     --------

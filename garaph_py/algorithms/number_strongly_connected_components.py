@@ -26,7 +26,15 @@ def number_strongly_connected_components(graph: Graph, *, threads: int | None = 
 
     Notes
     -----
-    `strongly_connected_components`, which says what it costs.
+    It runs `strongly_connected_components` [1]_ [2]_ [3]_, which says what that costs.
+
+    References
+    ----------
+    .. [1] Fleischer, L. K., B. Hendrickson, A. Pinar, "On identifying strongly connected components in parallel",
+       IPDPS workshops 2000.
+    .. [2] Slota, G. M., S. Rajamanickam, K. Madduri, "BFS and coloring-based parallel algorithms for strongly connected
+       components and related problems", IPDPS 2014.
+    .. [3] Tarjan, R., "Depth-first search and linear graph algorithms", SIAM Journal on Computing 1, 1972.
 
     Examples
     --------

@@ -26,7 +26,12 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
 
     Notes
     -----
-    `weakly_connected_components`, which says what it costs.
+    It runs `weakly_connected_components` [1]_, which says what that costs.
+
+    References
+    ----------
+    .. [1] Sutton, M., T. Ben-Nun, A. Barak, "Optimizing parallel graph connectivity computation via subgraph sampling",
+       IPDPS 2018.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def shortest_path_tree(
         else:
             found = distances_from(graph, np.array([start]), bound, threads)
         distance = found.values
-        parent = parents_of(graph, distance, start)
+        parent = parents_of(graph, distance, [start])
     else:
         depth = None if bound is None else min(int(bound), graph.n)
         found = run(BFS(source), graph, iterations=depth, threads=threads)
@@ -95,14 +95,14 @@ def shortest_path_tree(
     return replace(found, values=values, program="shortest_path_tree", vertex_fields=("parent",))
 
 
-def parents_of(graph: Graph, distance: Array, source: int) -> Array:
-    """The parent of each vertex in a tree of shortest paths, -1 if it has none; int64.
+def parents_of(graph: Graph, distance: Array, sources: list[int]) -> Array:
+    """The parent of each vertex in trees of shortest paths from some sources, -1 if it has none; int64.
 
     An edge u -> v is *tight* if ``d_v == d_u + w_uv``. The parent is the first from which a tight edge comes and
     that is nearer. Tight edges of length 0 may form cycles; so they count only from vertices that have a parent.
     """
     reached, parent = has_distance(distance), np.full(graph.n, NONE, np.int64)
-    parent[source] = source
+    parent[sources] = sources
     waiting, first = reached & (parent == NONE), True
     while waiting.any():
         before = parent.copy()

@@ -92,9 +92,13 @@ def single_source_shortest_path(
 
     Notes
     -----
-    It makes a `shortest_path_tree`, which says what that costs. If there are `targets`, no lengths, and raw edges in
-    memory, a kernel of its own on one core first searches up to a million edges, or a sixteenth of all if these are
+    It makes a `shortest_path_tree` [1]_, which says what that costs. If there are `targets`, no lengths, and raw edges
+    in memory, a kernel of its own on one core first searches up to a million edges, or a sixteenth of all if these are
     more, which is enough for targets nearby.
+
+    References
+    ----------
+    .. [1] Dijkstra, E. W., "A note on two problems in connexion with graphs", Numerische Mathematik 1, 1959.
 
     Examples
     --------

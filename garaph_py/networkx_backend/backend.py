@@ -16,6 +16,7 @@ from .centrality import (
 from .cluster import average_clustering, clustering, transitivity, triangles
 from .communities import label_propagation_communities
 from .components import (
+    condensation,
     connected_components,
     is_connected,
     is_strongly_connected,
@@ -29,7 +30,7 @@ from .components import (
 )
 from .convert import convert_from_nx, convert_to_nx
 from .cores import core_number, k_core, k_corona, k_crust, k_shell, k_truss
-from .dag import is_directed_acyclic_graph, topological_generations
+from .dag import is_directed_acyclic_graph, topological_generations, topological_sort
 from .degrees import (
     degree_centrality,
     in_degree_centrality,
@@ -50,7 +51,17 @@ from .distance_measures import (
 from .generic import has_path, shortest_path, shortest_path_length
 from .independent_sets import maximal_independent_set
 from .pagerank import pagerank
-from .traversal import ancestors, bfs_layers, descendants, descendants_at_distance
+from .predecessors import dijkstra_predecessor_and_distance, predecessor
+from .traversal import (
+    ancestors,
+    bfs_edges,
+    bfs_layers,
+    bfs_predecessors,
+    bfs_successors,
+    bfs_tree,
+    descendants,
+    descendants_at_distance,
+)
 from .unweighted import (
     all_pairs_shortest_path,
     all_pairs_shortest_path_length,
@@ -70,6 +81,8 @@ from .weighted import (
     bellman_ford_path_length,
     dijkstra_path,
     dijkstra_path_length,
+    multi_source_dijkstra,
+    multi_source_dijkstra_path,
     multi_source_dijkstra_path_length,
     single_source_bellman_ford,
     single_source_bellman_ford_path,
@@ -94,12 +107,17 @@ __all__ = [
     "bellman_ford_path",
     "bellman_ford_path_length",
     "betweenness_centrality",
+    "bfs_edges",
     "bfs_layers",
+    "bfs_predecessors",
+    "bfs_successors",
+    "bfs_tree",
     "bidirectional_shortest_path",
     "can_run",
     "center",
     "closeness_centrality",
     "clustering",
+    "condensation",
     "connected_components",
     "convert_from_nx",
     "convert_to_nx",
@@ -110,6 +128,7 @@ __all__ = [
     "diameter",
     "dijkstra_path",
     "dijkstra_path_length",
+    "dijkstra_predecessor_and_distance",
     "eccentricity",
     "eigenvector_centrality",
     "global_efficiency",
@@ -131,6 +150,8 @@ __all__ = [
     "katz_centrality",
     "label_propagation_communities",
     "maximal_independent_set",
+    "multi_source_dijkstra",
+    "multi_source_dijkstra_path",
     "multi_source_dijkstra_path_length",
     "node_connected_component",
     "number_connected_components",
@@ -141,6 +162,7 @@ __all__ = [
     "out_degree_centrality",
     "pagerank",
     "periphery",
+    "predecessor",
     "radius",
     "shortest_path",
     "shortest_path_length",
@@ -157,6 +179,7 @@ __all__ = [
     "single_target_shortest_path_length",
     "strongly_connected_components",
     "topological_generations",
+    "topological_sort",
     "transitivity",
     "triangles",
     "weakly_connected_components",

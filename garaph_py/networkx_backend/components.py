@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import algorithms
+from ..algorithms.in_memory import check_in_memory
 from ..algorithms.strongly_connected_components import components_in_order
 from ..algorithms.weakly_connected_components import count_labels
 from ..system.garbage import uncollected
@@ -28,15 +29,15 @@ def labels(G: BackendGraph) -> Array:
 
 
 @uncollected()
-def parts(G: BackendGraph, order: Array, starts: Array) -> Iterator[set[Any]]:
+def parts(G: BackendGraph, order: Array, starts: Array) -> list[set[Any]]:
     """The nodes of consecutive vertices in this order; each set of nodes starts at one of the places."""
     names = G.named(order)
     if not names:
-        return iter(())
-    return iter([set(names[first:last]) for first, last in pairwise([*starts.tolist(), len(names)])])
+        return []
+    return [set(names[first:last]) for first, last in pairwise([*starts.tolist(), len(names)])]
 
 
-def sets(G: BackendGraph, label: Array) -> Iterator[set[Any]]:
+def sets(G: BackendGraph, label: Array) -> list[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
     order = np.argsort(label, kind="stable")
     return parts(G, order, np.append(0, np.flatnonzero(np.diff(label[order])) + 1))
@@ -57,7 +58,7 @@ def is_one(G: BackendGraph) -> bool:
 @implements()
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each component, in the order of the first nodes."""
-    return sets(G, labels(G))
+    yield from sets(G, labels(G))
 
 
 @implements()
@@ -86,7 +87,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
 @implements()
 def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """The nodes of each weakly connected component, in the order of the first nodes."""
-    return sets(G, labels(G))
+    yield from sets(G, labels(G))
 
 
 @implements()
@@ -101,13 +102,43 @@ def is_weakly_connected(G: BackendGraph) -> bool:
     return is_one(G)
 
 
+def strong_parts(G: BackendGraph) -> tuple[Array, Array]:
+    """The vertices in the order of strongly connected components, and the place where each component starts.
+
+    A component comes after those that it leads to. The order is NetworkX's.
+    """
+    return components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours))
+
+
 @implements()
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
-    """The nodes of each strongly connected component, a component after those that it leads to.
+    """The nodes of each strongly connected component, a component after those that it leads to."""
+    yield from parts(G, *strong_parts(G))
 
-    The order is NetworkX's.
-    """
-    return parts(G, *components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours)))
+
+def given_components(scc: Any) -> str | None:
+    return None if scc is None else "the components are given"
+
+
+@implements(given_components)
+@uncollected()
+def condensation(G: BackendGraph, scc: Any = None) -> Any:
+    """The graph of the strongly connected components, of NetworkX: an edge for those between two of them."""
+    check_in_memory(G.graph, "condensation")
+    order, starts = strong_parts(G)
+    count, label = len(starts), np.empty(len(order), np.int64)
+    label[order] = np.repeat(np.arange(count), np.diff(starts, append=len(order)))
+    members = parts(G, order, starts)
+    made = nx.DiGraph(mapping={node: k for k, nodes in enumerate(members) for node in nodes})
+    made.add_nodes_from((k, {"members": nodes}) for k, nodes in enumerate(members))
+    rows = G.own_rows
+    ends = np.repeat(label, np.diff(rows.offsets)), label[rows.neighbours]
+    pair = ends[0] * count + ends[1]
+    pair = pair[ends[0] != ends[1]]
+    _, first = np.unique(pair, return_index=True)
+    pair = pair[np.sort(first)]  # each once, in the order of edges
+    made.add_edges_from(zip((pair // count).tolist(), (pair % count).tolist(), strict=True))
+    return made
 
 
 @implements()

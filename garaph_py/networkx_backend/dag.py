@@ -37,3 +37,11 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
                 yield ids.tolist()
     if not whole:
         raise nx.NetworkXUnfeasible("Graph contains a cycle or graph changed during iteration")
+
+
+@implements()
+def topological_sort(G: BackendGraph) -> Iterator[Any]:
+    """The nodes, each after those from which edges lead to it."""
+    check_in_memory(G.graph, "topological_sort")
+    for generation in topological_generations(G):
+        yield from generation

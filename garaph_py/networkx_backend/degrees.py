@@ -59,7 +59,7 @@ def alone(G: BackendGraph) -> Array:
 @implements()
 def isolates(G: BackendGraph) -> Iterator[Any]:
     """The nodes without edges."""
-    return iter(G.named(np.flatnonzero(alone(G))))
+    yield from G.named(np.flatnonzero(alone(G)))
 
 
 @implements()

@@ -118,6 +118,12 @@ class BackendGraph:
         return self.rows.values.astype(np.int64 if self.graph.edge_dtype.kind != "f" else self.graph.edge_dtype)
 
     @property
+    def own_rows(self) -> Rows:
+        """`rows`, or, if they are not known, the lists of the graph, whose edges must be in memory."""
+        out = self.graph._arrays.out_edges
+        return Rows(out.offsets, out.neighbours) if self.rows is None else self.rows
+
+    @property
     def back_rows(self) -> Rows | None:
         """The edges that lead to each node, if `rows` are known. Of a directed graph, in the order of nodes."""
         if self.rows is None or not self.graph.directed:

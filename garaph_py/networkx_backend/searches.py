@@ -94,6 +94,23 @@ def claim(count, offsets, others, lengths, distances, groups, cursors, order, pa
 
 
 # wide: a compiled function takes its arrays one by one.
+def see(count, offsets, others, order, seen, queue):
+    """Queue the vertices to which edges lead from the first of `order`, then from the second, and so on.
+
+    The first of `order` is in the queue already.
+    """
+    stop = np.int64(1)
+    for place in range(count):
+        v = np.int64(order[place])
+        for e in range(offsets[v], offsets[v + 1]):
+            w = np.int64(others[e])
+            if not seen[w]:
+                seen[w], queue[stop] = 1, w
+                stop += 1
+    return 0
+
+
+# wide: a compiled function takes its arrays one by one.
 def remove(n, offsets, others, waiting, queue, bounds):
     """Queue the vertices without in-edges, those that only these lead to, and so on; return how many such levels.
 
@@ -122,6 +139,7 @@ def remove(n, offsets, others, waiting, queue, bounds):
 
 
 SEARCH = Kernel("i64* u32* u32* i64 i64 i32* i64*", search)
+SEE = Kernel("i64 i64* u32* u32* u8* u32*", see)
 REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
 TYPES: dict[np.dtype[Any], str] = {
     np.dtype(np.int64): "i64*",
@@ -189,3 +207,12 @@ def settled_in_order(
         len(places), rows.offsets, rows.neighbours, lengths, distance, groups, cursors, order, parents
     )  # fmt: skip
     return order, parents
+
+
+def first_seen(rows: Rows, order: Array) -> Array:
+    """The vertices of `order`, which has all that the first one reaches, in the order in which edges from these lead
+    to them."""
+    seen, queue = np.zeros(len(rows.offsets) - 1, np.uint8), np.empty(len(order), np.uint32)
+    queue[0], seen[order[0]] = order[0], 1
+    SEE(len(order), rows.offsets, rows.neighbours, order, seen, queue)
+    return queue

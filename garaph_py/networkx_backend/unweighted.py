@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms.bidirectional import path_between
+from ..algorithms.shortest_path_tree import path_to
 from ..apps import BFS
 from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph, vertex_of
 from .runs import run_on
-from .searches import Rows, Search, search_from
+from .searches import Search, search_from
 
 Array = npt.NDArray[Any]
 
@@ -37,10 +38,7 @@ def searched(G: BackendGraph, source: int, cutoff: float | None = None, backward
 
 def searched_from_each(G: BackendGraph, cutoff: float | None) -> Iterator[Search]:
     """A search from each vertex in turn, on one core if the edges are in memory: a run takes longer to begin."""
-    rows = G.rows
-    if rows is None and not G.graph.on_disk:
-        out = G.graph._arrays.out_edges
-        rows = Rows(out.offsets, out.neighbours)
+    rows = None if G.graph.on_disk else G.own_rows
     for vertex in range(len(G)):
         yield searched(G, vertex, cutoff) if rows is None else search_from(rows, [vertex], depth_of(G, cutoff))
 
@@ -115,12 +113,9 @@ def single_target_shortest_path(G: BackendGraph, target: Any, cutoff: float | No
     return paths_of(G, searched(G, vertex_of(G, target, "Target {} not in G"), cutoff, backwards=True), backwards=True)
 
 
-def walked(G: BackendGraph, parent: Array, source: int, target: int) -> list[Any]:
-    """The path from the source to the target along the parents of a search."""
-    path = [target]
-    while path[-1] != source:
-        path.append(int(parent[path[-1]]))
-    return G.named(np.array(path[::-1]))
+def walked(G: BackendGraph, parent: Array, target: int) -> list[Any]:
+    """The path to the target along the parents of a search, from the vertex that is its own parent."""
+    return G.named(np.array(path_to(parent, target)))
 
 
 @implements()
@@ -134,5 +129,5 @@ def bidirectional_shortest_path(G: BackendGraph, source: Any, target: Any) -> li
     else:
         found = searched(G, start)
         if found.level[end] >= 0:
-            return walked(G, found.parent, start, end)
+            return walked(G, found.parent, end)
     raise nx.NetworkXNoPath(f"No path between {source} and {target}.")

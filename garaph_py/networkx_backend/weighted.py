@@ -99,13 +99,13 @@ def distances_of(
 
 @uncollected()
 def paths_from(
-    G: BackendGraph, graph: Graph, distance: Array, source: int, cutoff: float | None = None
+    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
 ) -> dict[Any, list[Any]]:
-    """A shortest path from the source to each node within the cutoff, the nearest first."""
-    order, known_parents = ordered(G, graph, distance, [source], cutoff)
-    parents = (parents_of(graph, distance, source) if known_parents is None else known_parents).tolist()
+    """A shortest path from the nearest source to each node within the cutoff, the nearest first."""
+    order, known_parents = ordered(G, graph, distance, sources, cutoff)
+    parents = (parents_of(graph, distance, sources) if known_parents is None else known_parents).tolist()
     nodes, vertices = G.nodes, order.tolist()
-    paths: dict[int, list[Any]] = {source: [nodes[source]]}
+    paths: dict[int, list[Any]] = {source: [nodes[source]] for source in sources}
     for vertex in vertices:
         way = []  # from a vertex whose path is known
         while vertex not in paths:
@@ -117,16 +117,47 @@ def paths_from(
     return {nodes[vertex]: paths[vertex] for vertex in vertices}
 
 
+def starts_of(G: BackendGraph, sources: Any) -> list[int]:
+    """The vertices that some sources are, with NetworkX's exceptions."""
+    if not sources:
+        raise ValueError("sources must not be empty")
+    return list(dict.fromkeys(vertex_of(G, node, NOT_FOUND) for node in sources))
+
+
 @implements(callable_weight)
 def multi_source_dijkstra_path_length(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the nearest of the sources."""
-    if not sources:
-        raise ValueError("sources must not be empty")
-    starts = list(dict.fromkeys(vertex_of(G, node, NOT_FOUND) for node in sources))
-    graph = graph_of(G, weight)
+    starts, graph = starts_of(G, sources), graph_of(G, weight)
     return distances_of(G, graph, measured(graph, G, starts), starts, cutoff)
+
+
+@implements(callable_weight)
+def multi_source_dijkstra_path(
+    G: BackendGraph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, list[Any]]:
+    """A shortest path to each node from the nearest of the sources."""
+    starts, graph = starts_of(G, sources), graph_of(G, weight)
+    return paths_from(G, graph, measured(graph, G, starts), starts, cutoff)
+
+
+@implements(callable_weight)
+def multi_source_dijkstra(
+    G: BackendGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
+) -> tuple[Any, Any]:
+    """Distances and shortest paths from the nearest of the sources: of all nodes, or of the target."""
+    starts, graph = starts_of(G, sources), graph_of(G, weight)
+    if target in sources:
+        return 0, [target]
+    hash(target)
+    distance = measured(graph, G, starts)
+    if target is None:
+        return distances_of(G, graph, distance, starts, cutoff), paths_from(G, graph, distance, starts, cutoff)
+    end = G.find(target)
+    if end is None or not reached_by(distance, cutoff)[end]:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    return distance[end].item(), path_to(G, graph, distance, starts, end)
 
 
 @implements(callable_weight)
@@ -162,7 +193,7 @@ def single_source_dijkstra_path(
 ) -> dict[Any, list[Any]]:
     """A shortest path from the source to each node."""
     start, graph = start_of(G, source), graph_of(G, weight)
-    return paths_from(G, graph, measured(graph, G, [start]), start, cutoff)
+    return paths_from(G, graph, measured(graph, G, [start]), [start], cutoff)
 
 
 @implements(callable_weight)
@@ -170,23 +201,15 @@ def single_source_dijkstra(
     G: BackendGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the source: of all nodes, or of the target."""
-    start, graph = start_of(G, source), graph_of(G, weight)
-    if target == source:
-        return 0, [target]
-    hash(target)
-    distance = measured(graph, G, [start])
-    if target is None:
-        return distances_of(G, graph, distance, [start], cutoff), paths_from(G, graph, distance, start, cutoff)
-    end = G.find(target)
-    if end is None or not reached_by(distance, cutoff)[end]:
-        raise nx.NetworkXNoPath(f"No path to {target}.")
-    return distance[end].item(), path_to(G, graph, distance, start, end)
+    start_of(G, source)
+    found: tuple[Any, Any] = multi_source_dijkstra(G, [source], target, cutoff, weight)
+    return found
 
 
-def path_to(G: BackendGraph, graph: Graph, distance: Array, source: int, target: int) -> list[Any]:
-    """A shortest path from the source to the target."""
-    _, parents = ordered(G, graph, distance, [source], distance[target])
-    return walked(G, parents_of(graph, distance, source) if parents is None else parents, source, target)
+def path_to(G: BackendGraph, graph: Graph, distance: Array, sources: list[int], target: int) -> list[Any]:
+    """A shortest path from the nearest source to the target."""
+    _, parents = ordered(G, graph, distance, sources, distance[target])
+    return walked(G, parents_of(graph, distance, sources) if parents is None else parents, target)
 
 
 @implements(callable_weight)

@@ -32,11 +32,11 @@ SWEEPS = frozenset({
 """Functions that search from every node."""
 ITERATED = frozenset({
     "average_clustering", "bellman_ford_path", "bellman_ford_path_length", "clustering", "core_number",
-    "eigenvector_centrality", "hits", "katz_centrality", "label_propagation_communities", "maximal_independent_set",
-    "multi_source_dijkstra_path_length", "pagerank",
-    "single_source_bellman_ford", "single_source_bellman_ford_path", "single_source_bellman_ford_path_length",
-    "single_source_dijkstra", "single_source_dijkstra_path", "single_source_dijkstra_path_length", "transitivity",
-    "triangles",
+    "dijkstra_predecessor_and_distance", "eigenvector_centrality", "hits", "katz_centrality",
+    "label_propagation_communities", "maximal_independent_set", "multi_source_dijkstra", "multi_source_dijkstra_path",
+    "multi_source_dijkstra_path_length", "pagerank", "single_source_bellman_ford", "single_source_bellman_ford_path",
+    "single_source_bellman_ford_path_length", "single_source_dijkstra", "single_source_dijkstra_path",
+    "single_source_dijkstra_path_length", "transitivity", "triangles",
 })  # fmt: skip
 """Functions that take NetworkX longer than a conversion."""
 LOOKED_UP = frozenset({

@@ -34,8 +34,8 @@ class ResultTable:
         Translates internal ids to the user's ids.
     results : sequence of callables
         Each makes the result of a column.
-    rows : ndarray, shape (n, number of sources), or None
-        The values, if they were computed in one block, and are numbers of one type.
+    rows : sequence of ndarray
+        The values of each block of sources, with a row for each vertex, if every block has numbers of one type.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ResultTable:
     sources: list[Any]
     vertex_ids: VertexIds
     results: Sequence[Callable[[], Result]]
-    rows: Array | None = None
+    rows: Sequence[Array] = ()
 
     @property
     def ids(self) -> Array:
@@ -64,8 +64,8 @@ class ResultTable:
 
     def column(self, name: str | None = None) -> Array:
         """One reported field of all sources, by default the first; shape (n, number of sources)."""
-        if name is None and self.rows is not None:
-            return self.rows
+        if name is None and self.rows:
+            return self.rows[0] if len(self.rows) == 1 else np.concatenate(self.rows, axis=1)
         columns = [part for _, part in self._columns(name)]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.vertex_ids), 0))
 

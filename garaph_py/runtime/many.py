@@ -96,7 +96,8 @@ def run_many(
     chosen = replace(chosen, sync=True)
     done = list(in_blocks(programs, graph, chosen, on_event))
     results = [result for block in done for result in block.results]
-    return ResultTable(names, graph.ids, results, done[0].rows if len(done) == 1 else None)
+    rows = [block.rows for block in done if block.rows is not None]
+    return ResultTable(names, graph.ids, results, rows if len(rows) == len(done) else ())
 
 
 def check_options(options: RunOptions) -> None:

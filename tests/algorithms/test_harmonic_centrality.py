@@ -1,6 +1,7 @@
 """Harmonic centrality beside NetworkX's."""
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,6 +34,18 @@ def test_bad_arguments_are_refused(tmp_path):
         harmonic_centrality(on_disk(graph, tmp_path / "g"))
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
         harmonic_centrality(graph, sources=[99])
+
+
+@given(pairs(least=1))
+def test_what_a_vertex_gives_to_all_it_has_in_the_reversed_graph(both):
+    """And the sums over single sources add up to that over all."""
+    given = np.array([harmonic_centrality(both.ours, sources=[s]).values for s in both.ours.ids])
+    turned = both.ours.reversed() if both.ours.directed else both.ours
+    assert given.sum(1) == pytest.approx(harmonic_centrality(turned).values)
+    assert given.sum(0) == pytest.approx(harmonic_centrality(both.ours).values)
+    near = [[s != v and v in both.ours.neighbors(s) for v in both.ours.ids] for s in both.ours.ids]
+    assert ((given == 1) == near).all()
+    assert ((given >= 0) & (given <= 1)).all()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.algorithms import k_corona
+from garaph_py.algorithms import k_core, k_corona, k_shell
 from tests.support.networkx_graphs import assert_same_edges, on_disk, pairs, random_pair
 
 
@@ -16,6 +16,15 @@ def test_networkx_has_the_same(both, k):
     assert list(ours.ids) == sorted(theirs)
     assert_same_edges(ours, theirs)
     assert ours.directed == both.ours.directed
+
+
+@given(pairs(least=4))
+def test_a_vertex_of_the_shell_is_in_the_corona_if_it_has_k_neighbours_in_the_core(both):
+    for k in range(5):
+        shell, core = k_shell(both.ours, k=k), set(k_core(both.ours, k=k).ids)
+        near = {v: core & set(both.ours.neighbors(v)) - {v} for v in shell.ids}
+        assert list(k_corona(both.ours, k=k).ids) == [v for v in shell.ids if len(near[v]) == k]
+        assert both.ours.directed or all(len(found) >= k for found in near.values())
 
 
 def test_of_a_shell_that_is_not_there():

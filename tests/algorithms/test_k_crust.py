@@ -18,6 +18,13 @@ def test_networkx_has_the_same(both, k):
     assert ours.directed == both.ours.directed
 
 
+@given(pairs(least=1), st.integers(-1, 4))
+def test_a_crust_and_the_next_core_divide_the_vertices(both, k):
+    crust, core = k_crust(both.ours, k=k), gp.algorithms.k_core(both.ours, k=k + 1)
+    assert sorted([*crust.ids, *core.ids]) == list(both.ours.ids)
+    assert sorted([*k_crust(both.ours).ids, *gp.algorithms.k_core(both.ours).ids]) == list(both.ours.ids)
+
+
 def test_bad_arguments_are_refused(tmp_path):
     with pytest.raises(gp.errors.ParameterError, match="give a whole number"):
         k_crust(gp.from_edges([1], [2]), k=1.5)

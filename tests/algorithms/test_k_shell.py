@@ -1,5 +1,7 @@
 """k-shells beside NetworkX's."""
 
+from itertools import chain, pairwise
+
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -16,6 +18,16 @@ def test_networkx_has_the_same(both, k):
     assert list(ours.ids) == sorted(theirs)
     assert_same_edges(ours, theirs)
     assert ours.directed == both.ours.directed
+
+
+@given(pairs(least=1))
+def test_shells_are_what_a_core_has_beyond_the_next(both):
+    """Together they have each vertex once, and the last is the main core."""
+    cores = [set(gp.algorithms.k_core(both.ours, k=k).ids) for k in range(2 * both.ours.n + 1)]
+    shells = [set(k_shell(both.ours, k=k).ids) for k in range(2 * both.ours.n)]
+    assert shells == [core - following for core, following in pairwise(cores)]
+    assert sorted(chain.from_iterable(shells)) == list(both.ours.ids)
+    assert set(k_shell(both.ours).ids) == set(gp.algorithms.k_core(both.ours).ids)
 
 
 def test_bad_arguments_are_refused(tmp_path):

@@ -49,6 +49,26 @@ def test_strong_components_of_a_graph_of_garaph_come_after_those_that_they_lead_
     assert all(place[v] <= place[u] for u, v in zip(edges["source"], edges["target"], strict=True))
 
 
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", range(5))
+def test_condensations_are_networkx_s(kind, seed):
+    graph = random_graph(kind, n=40, m=60, seed=seed)
+    mine, theirs = (nx.condensation(graph, backend=each) for each in ("garaph", "networkx"))
+    assert list(mine.nodes.items()) == list(theirs.nodes.items())
+    assert list(mine.edges) == list(theirs.edges)
+    assert mine.graph == theirs.graph
+    with pytest.raises(NotImplementedError):
+        nx.condensation(graph, nx.strongly_connected_components(graph), backend="garaph")
+
+
+def test_the_condensation_of_a_graph_of_garaph():
+    graph = gp.from_edges([0, 1, 1, 2, 3, 0], [1, 0, 2, 3, 2, 3])
+    for each in (graph, graph.packed()):
+        found = nx.condensation(each)
+        assert dict(found.nodes("members")) == {0: {2, 3}, 1: {0, 1}}
+        assert list(found.edges) == [(1, 0)]
+
+
 def test_a_list_is_no_node():
     for backend in ("garaph", "networkx"):
         with pytest.raises(TypeError, match="unhashable"):

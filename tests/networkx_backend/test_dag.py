@@ -15,8 +15,9 @@ def test_generations(kind, cyclic):
         order = {node: k for k, node in enumerate(graph)}
         graph.remove_edges_from([edge for edge in list(graph.edges) if order[edge[0]] >= order[edge[1]]])
     assert nx.is_directed_acyclic_graph(graph, backend="garaph") == nx.is_directed_acyclic_graph(graph)
-    found, expected = (outcome(nx.topological_generations, graph, backend=b) for b in ("garaph", "networkx"))
-    assert found == expected
+    for function in (nx.topological_generations, nx.topological_sort):
+        found, expected = (outcome(function, graph, backend=each) for each in ("garaph", "networkx"))
+        assert found == expected
 
 
 def test_generations_before_a_cycle():
@@ -31,5 +32,6 @@ def test_generations_before_a_cycle():
 def test_generations_of_a_graph_of_garaph():
     graph = gp.from_edges(["a", "b", "a"], ["b", "c", "c"])
     assert list(nx.topological_generations(graph)) == [["a"], ["b"], ["c"]]
+    assert list(nx.topological_sort(graph)) == ["a", "b", "c"]
     with pytest.raises(nx.NetworkXUnfeasible):
         next(nx.topological_generations(gp.from_edges([0, 1], [1, 0])))

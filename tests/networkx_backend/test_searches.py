@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.networkx_backend.searches import CLAIM, REMOVE, SEARCH
+from garaph_py.networkx_backend.searches import CLAIM, REMOVE, SEARCH, SEE
 
 
 def lists_of(graph):
@@ -22,6 +22,18 @@ def test_compiled_search_does_what_its_python_does(depth):
         stop = call(*lists_of(graph), queue, 2, depth, level, parent)
         found.append([stop, queue.tolist(), level.tolist(), parent.tolist()])
     assert found[0] == found[1]
+
+
+def test_compiled_seeing_does_what_its_python_does():
+    graph, found = gp.rmat(5, 3), []
+    order = np.array([0, *np.random.default_rng(1).permutation(np.arange(1, graph.n))], np.uint32)
+    for call in (SEE, SEE.function):
+        seen, queue = np.zeros(graph.n, np.uint8), np.zeros(graph.n, np.uint32)
+        seen[0] = 1
+        call(graph.n, *lists_of(graph), order, seen, queue)
+        found.append([seen.tolist(), queue.tolist()])
+    assert found[0] == found[1]
+    assert sum(found[0][0]) == len(set(found[0][1])) > 9
 
 
 def test_compiled_removal_does_what_its_python_does():

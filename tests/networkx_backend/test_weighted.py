@@ -23,16 +23,33 @@ def test_distances_and_paths(kind, whole, cutoff):
         assert list(map(type, found.values())) == list(map(type, expected.values()))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("weight", ["weight", None, "absent"])
-def test_from_several_sources(kind, weight):
+@pytest.mark.parametrize("cutoff", [None, 2])
+def test_from_several_sources(kind, weight, cutoff):
     graph = random_graph(kind, n=20, m=25)
     sources = list(graph)[::4]
-    found, expected = (
-        nx.multi_source_dijkstra_path_length(graph, sources, weight=weight, backend=name)
-        for name in ("garaph", "networkx")
-    )
-    assert list(found.items()) == list(expected.items())
+    for name in ("multi_source_dijkstra_path_length", "multi_source_dijkstra_path"):
+        found, expected = (
+            getattr(nx, name)(graph, sources, cutoff=cutoff, weight=weight, backend=each)
+            for each in ("garaph", "networkx")
+        )
+        assert list(found.items()) == list(expected.items())
+    for target in [None, *graph, "nowhere", [1]]:
+        found, expected = (
+            outcome(nx.multi_source_dijkstra, graph, sources, target, cutoff, weight, backend=each)
+            for each in ("garaph", "networkx")
+        )
+        assert found == expected
+
+
+def test_from_several_sources_of_a_graph_of_garaph():
+    graph = gp.from_edges([0, 1, 2, 5], [1, 2, 3, 3], weights=[1, 1, 4, 2])
+    distances, paths = nx.multi_source_dijkstra(graph, [0, 5])
+    assert distances == {0: 0, 5: 0, 1: 1, 2: 2, 3: 2}
+    assert paths == {0: [0], 5: [5], 1: [0, 1], 2: [0, 1, 2], 3: [5, 3]}
+    assert nx.multi_source_dijkstra(graph, [0, 5], target=2) == (2, [0, 1, 2])
 
 
 @pytest.mark.full
@@ -105,9 +122,13 @@ def test_lengths_below_0_are_networkx_s():
         nx.shortest_path_length(gp.from_edges([0], [1], [-2]), 0, 1, weight="weight")
 
 
-def test_no_sources():
-    with pytest.raises(ValueError, match="sources must not be empty"):
-        nx.multi_source_dijkstra_path_length(nx.path_graph(2), [], backend="garaph")
+@pytest.mark.parametrize("sources", [[], [0, 9], [0, [1]]], ids=str)
+def test_sources_that_are_none(sources):
+    for name in ("multi_source_dijkstra", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length"):
+        found, expected = (
+            outcome(getattr(nx, name), nx.path_graph(2), sources, backend=each) for each in ("garaph", "networkx")
+        )
+        assert found == expected
 
 
 @pytest.mark.parametrize(

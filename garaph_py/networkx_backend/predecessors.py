@@ -1,0 +1,83 @@
+"""All predecessors of each node on the shortest paths from a source."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..apps.checks import edge_numbers
+from ..graph import Graph
+from ..pages.passes import listed
+from ..system.garbage import uncollected
+from .functions import implements
+from .graph import BackendGraph, vertex_of
+from .searches import first_seen
+from .unweighted import lengths_of, searched
+from .weighted import callable_weight, distances_of, graph_of, measured, ordered
+
+Array = npt.NDArray[Any]
+
+
+@uncollected()
+def predecessors(G: BackendGraph, graph: Graph, distance: Array, order: Array, keys: Array) -> dict[Any, list[Any]]:
+    """The nodes before each node on shortest paths: those u with ``d_v == d_u + w_uv``.
+
+    Parameters
+    ----------
+    G : BackendGraph
+    graph : Graph
+        Its graph, with lengths or without.
+    distance : ndarray, shape (n,)
+        The distance of each vertex from the source.
+    order : ndarray
+        The vertices that the source reaches, in the order in which predecessors are to be listed.
+    keys : ndarray
+        The same vertices in the order of the answer.
+    """
+    n, rank, slot = graph.n, np.full(graph.n, -1, np.int64), np.empty(graph.n, np.int64)
+    rank[order] = slot[keys] = np.arange(len(order))
+    pairs = [np.zeros(0, np.int64)]
+    for edges in listed(graph):
+        u, v = edges.sources, edges.targets
+        through = distance[u] + edge_numbers(edges).astype(distance.dtype)
+        tight = np.flatnonzero((rank[u] >= 0) & (rank[v] >= 0) & (through == distance[v]))
+        pairs.append(slot[v[tight]] * n + rank[u[tight]])
+    pair = np.sort(np.concatenate(pairs))
+    pair = pair[np.diff(pair, prepend=-1) > 0]  # parallel edges count once
+    names = G.named(order[pair % n])
+    starts = np.searchsorted(pair, np.arange(len(keys) + 1) * n).tolist()
+    lists = [names[first:last] for first, last in pairwise(starts)]
+    return dict(zip(G.named(keys), lists, strict=True))
+
+
+@implements()
+def predecessor(
+    G: BackendGraph, source: Any, target: Any = None, cutoff: float | None = None, return_seen: bool | None = None
+) -> Any:
+    """The nodes before each node on paths of the fewest edges, or before the target; with the numbers of edges too."""
+    start = vertex_of(G, source, "Source {} not in G")
+    found = searched(G, start, max(cutoff, 1) if cutoff else None)  # NetworkX takes one step at least
+    before: Any = predecessors(G, G.unweighted, found.level, found.order, found.order)
+    seen: Any = lengths_of(G, found)
+    if target is not None:
+        before, seen = before.get(target, []), seen.get(target, -1)
+    return (before, seen) if return_seen else before
+
+
+def no_cutoff(cutoff: float | None, weight: Any, **others: Any) -> str | None:
+    return callable_weight(weight) if cutoff is None else "a cutoff changes the order of the predecessors"
+
+
+@implements(no_cutoff)
+def dijkstra_predecessor_and_distance(
+    G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
+    """The nodes before each node on shortest paths, and the distances."""
+    start, graph = vertex_of(G, source, "Node {} is not found in the graph"), graph_of(G, weight)
+    distance = measured(graph, G, [start])
+    order, _ = ordered(G, graph, distance, [start])
+    keys = order if G.rows is None else first_seen(G.rows, order)
+    return predecessors(G, graph, distance, order, keys), distances_of(G, graph, distance, [start])
