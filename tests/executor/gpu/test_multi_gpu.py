@@ -301,3 +301,26 @@ def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
     for result in runs_with_a_failure(run_late, count, processor, sync):
         assert "failed" in result.stats.note
         assert result.stats.device in ("NumPy", f"{count - 1} x NumPy")
+
+
+@pytest.mark.parametrize("call", ["report", "start_copy"])
+@ways
+def test_the_others_go_on_when_the_first_fails_in_a_copy_to_the_host(devices_for, graph_of, monkeypatch, call, sync):
+    """Of the answer, or of what the run keeps in case that a GPU fails: the host copies both from the first GPU."""
+    program, graph, works = Quiet(HUB), graph_of(GRAPH, weighted=False), getattr(GpuExecutor, call)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    drivers = devices_for(program, graph, 2, late(random.Random(7)))
+
+    def fails(gpu, *how):
+        if gpu.device.number == 0:
+            gpu.device.driver.armed, gpu.device.driver.fails_at = True, 0
+        return works(gpu, *how)
+
+    monkeypatch.setattr(GpuExecutor, call, fails)
+    monkeypatch.setattr("garaph_py.runtime.runner.INTERVAL", 0)
+    monkeypatch.setattr("garaph_py.runtime.runner.SHARE", 1e9)
+    result = run_with(program, graph, device="gpu", gpus=2, sync=sync, page_edges=PAGE_EDGES)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert [driver.failed for driver in drivers] == [True, False]
+    assert "GPU 1 " in result.stats.note
+    assert result.stats.device == "NumPy"
