@@ -90,9 +90,14 @@ def runs_with_a_failure(run_late, count, processor, sync):
 
 
 @pytest.fixture
-def all_work(monkeypatch):
-    """In hybrid runs host and all GPUs work in every iteration."""
+def all_gpus(monkeypatch):
+    """A run uses as many GPUs as it may."""
     monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
+
+
+@pytest.fixture
+def all_work(all_gpus, monkeypatch):
+    """In hybrid runs host and all GPUs work in every iteration."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
 
