@@ -20,7 +20,7 @@ from tests.support.numpy_gpu import MEMORY, FakeDriver, FakePinned
 def devices_for(device_for, monkeypatch):
     """A function that makes so many devices on which a program on a graph runs, and returns their drivers.
 
-    ``made(number)`` makes a driver, of its layouts.
+    ``made(number)`` makes a driver, of its layouts. If the devices are not `linked`, copies go through the host.
     """
 
     def make(program, graph, count, made=lambda number: FakeDriver, linked=True):
@@ -40,6 +40,7 @@ def devices_for(device_for, monkeypatch):
         monkeypatch.setattr(device, "find", find)
         monkeypatch.setattr(device, "count", lambda: count)
         monkeypatch.setattr(peers, "can_reach", lambda number, other: linked)
+        monkeypatch.setattr(peers, "reaches", lambda device, other: linked)
         return [each.driver for each in found]
 
     return make
@@ -87,6 +88,18 @@ def runs_with_a_failure(run_late, count, processor, sync):
         drivers, result = run_late(rng, count, processor, sync, failing, rng.randrange(max(calls[failing], 1)))
         if drivers[failing].failed:
             yield result
+
+
+def each_failure(run_late, step, *how, **which):
+    """The results of runs on two GPUs, of which one fails: each GPU at every call whose number `step` divides, and at
+    0. ``run_late(rng, 2, *how, failing, fails_at, **which)`` runs, and gives the drivers and the result."""
+    name = f"{how} {which} failing"
+    drivers, _ = run_late(random.Random(name), 2, *how, **which)
+    for failing, calls in enumerate([driver.calls for driver in drivers]):
+        for fails_at in range(0, calls, step):
+            drivers, result = run_late(random.Random(name), 2, *how, failing, fails_at, **which)
+            if drivers[failing].failed:
+                yield result
 
 
 @pytest.fixture
