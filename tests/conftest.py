@@ -26,7 +26,7 @@ from tests.support.numpy_gpu import device_for, gpu_is_faster, pending_is_poison
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 from tests.support.real_gpu import three_of_one  # noqa: F401 - a fixture
 from tests.support.repeating import steps  # noqa: F401 - a fixture
-from tests.support.several_gpus import all_work, devices_for, map_for  # noqa: F401 - fixtures
+from tests.support.several_gpus import all_gpus, all_work, devices_for, map_for  # noqa: F401 - fixtures
 from tests.support.spread import mark_others
 from tests.support.tables import made  # noqa: F401 - a fixture
 from tests.support.turns import gpu_keeps_up  # noqa: F401 - a fixture

@@ -61,8 +61,10 @@ class HybridExecutor:
     ----------
     device : {"cpu", "gpu", "both"}
         The processors that work in the current iteration.
-    note : str or None
+    failure : str or None
         Why a device failed, if one did.
+    note : str or None
+        The same, and who goes on.
     heartbeat : Heartbeat
         What the calling thread is doing.
     on_page : callable or None
@@ -76,6 +78,7 @@ class HybridExecutor:
         self._graph, self._host = graph, host
         self._members = [Member(device, f"gpu {k}") for k, device in enumerate(devices)]
         self.device = CPU
+        self.failure: str | None = None
         self.note: str | None = None
         self.on_page: OnPage | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
@@ -367,7 +370,7 @@ class HybridExecutor:
         member.is_lost = True
         self.on_page = self._host.on_page = None
         rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
-        self.note = f"the GPU failed, {rest}: {error}"
+        self.failure, self.note = str(error), f"the GPU failed, {rest}: {error}"
         log.warning("%s", self.note)
 
     def _redo(self, pages: Iterable[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:

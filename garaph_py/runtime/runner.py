@@ -363,8 +363,8 @@ class Runner:
     def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
         """At the end of an iteration on an executor that has a GPU."""
         self._after(executor, state, iterations)
-        if len(self._gpus) > 1 and isinstance(executor, HybridExecutor) and executor.note is not None:
-            raise DeviceError(executor.note)  # one of several GPUs is lost: begin again with the others
+        if len(self._gpus) > 1 and isinstance(executor, HybridExecutor) and executor.failure is not None:
+            raise DeviceError(executor.failure)  # one of several GPUs is lost: begin again with the others
         copies.after(executor, state, iterations)
 
     def _watch(self, *more: Heartbeat) -> None:

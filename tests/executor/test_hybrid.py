@@ -4,6 +4,7 @@ import itertools
 import os
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,15 +26,20 @@ from ..support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
+counts = pytest.mark.parametrize("count", [1, 2, 5])
+
 SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "10"))
 """Of each program, synchronous and not: 250 make a thousand."""
 
 
 @pytest.fixture
-def always(monkeypatch, gpu_keeps_up):
-    """Both processors work in every iteration."""
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
-    monkeypatch.setattr(Rates, "cpu_helps", True)
+def always(all_work, gpu_keeps_up):
+    """Host and all GPUs work in every iteration."""
+
+
+def name_of(count):
+    """What a result calls so many GPUs."""
+    return "NumPy" if count == 1 else f"{count} x NumPy"
 
 
 def run(program, graph, **how):
@@ -46,7 +52,7 @@ def run(program, graph, **how):
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-@pytest.mark.parametrize("count", [1, 2, 5])
+@counts
 @pytest.mark.usefixtures("pending_is_poisoned", "all_work")
 def test_any_schedule_gives_the_same_answer(devices_for, graph_of, monkeypatch, count, program, sync, seed):  # wide
     """Chance decides which processors work in each iteration, and which of them takes which page."""
@@ -64,7 +70,7 @@ def test_any_schedule_gives_the_same_answer(devices_for, graph_of, monkeypatch, 
     np.testing.assert_array_equal(result.values, expected.values)
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
-    assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
+    assert result.stats.device == name_of(count)
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
@@ -89,7 +95,7 @@ def divided(monkeypatch):
 @pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-@pytest.mark.parametrize("count", [1, 2, 5])
+@counts
 @pytest.mark.usefixtures("pending_is_poisoned", "all_work")
 def test_notified_pages_are_divided(devices_for, graph_of, divided, count, program, sync):  # wide
     graph = graph_of(GRAPH)
@@ -99,7 +105,7 @@ def test_notified_pages_are_divided(devices_for, graph_of, divided, count, progr
     result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
     np.testing.assert_array_equal(result.values, expected.values)
     assert {(row.device, row.mode) for row in result.stats.iterations} == {("both", "notify-pull")}
-    assert result.stats.device == ("NumPy" if count == 1 else f"{count} x NumPy")
+    assert result.stats.device == name_of(count)
     assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
@@ -107,12 +113,14 @@ def test_notified_pages_are_divided(devices_for, graph_of, divided, count, progr
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 2, 9, 30])
 @pytest.mark.parametrize("sync", [True, False])
-def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pending_is_poisoned, monkeypatch, sync, at):
+@counts
+@pytest.mark.usefixtures("pending_is_poisoned", "all_work")
+def test_divided_pages_of_a_gpu_that_fails(devices_for, graph_of, divided, monkeypatch, count, sync, at):  # wide
     graph, program = graph_of(GRAPH), Quiet(HUB)
-    driver = device_for(program, graph)
+    *_, driver = devices_for(program, graph, count)
     memory = memory_for(program, graph, 0.3)
-    fail_after(at, driver, monkeypatch)
-    result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
+    fail_after(at // count, driver, monkeypatch)
+    result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "launch failure" in result.stats.note
 
@@ -122,16 +130,19 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("until", [21, 30])
-def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch, sync, helps, until):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_the_cpu_goes_on_where_the_gpu_stopped(devices_for, graph_of, monkeypatch, count, sync, helps, until):  # wide
     """One edge of a tree reaches each vertex: what the CPU kept of its last iteration must not be used."""
     n, children = 6000, np.arange(1, 6000)
     parents = np.maximum(children - np.random.default_rng(1).integers(1, 40, n - 1), 0)
     graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
-    device_for(program, graph)
-    monkeypatch.setattr("garaph_py.executor.gpu.executor.can_push", lambda *_: False)  # several iterations at once
+    devices_for(program, graph, count)
+    for module in "executor", "placement":  # several iterations at once
+        monkeypatch.setattr(f"garaph_py.executor.gpu.{module}.can_push", lambda *_: False)
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
-    result = run(program, graph, sync=sync, page_edges=1000, threads=2)
+    result = run(program, graph, gpus=count, sync=sync, page_edges=1000, threads=2)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     devices = [row.device for row in result.stats.iterations]
     assert devices == [
@@ -140,37 +151,38 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
 
 
 @pytest.mark.slow
-def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_of, monkeypatch):
+@counts
+@pytest.mark.usefixtures("all_work")
+def test_values_of_the_cpu_have_left_before_they_change_again(devices_for, graph_of, monkeypatch, count):
     """Copies to the GPU are as late as allowed: when a thread waits for them, or before the next kernel."""
-    rng, n, late = np.random.default_rng(3), 6000, []
+    rng, n = np.random.default_rng(3), 6000
     path = rng.permutation(n)
     graph, program = graph_of(twins.Edges(n, path[:-1], path[1:])), Quiet(int(path[0]))
-    driver = device_for(program, graph)
+    late = {driver: [] for driver in devices_for(program, graph, count)}
     monkeypatch.setattr(Rates, "share", lambda self, waiting: int(0.9 * waiting))
-    monkeypatch.setattr(Rates, "cpu_helps", True)
-    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     call = numpy_gpu.FakeFunction.prepared_async_call
 
-    def arrive():
-        while late:
-            driver.memcpy_htod(*late.pop(0))
+    def arrive(driver):
+        while late[driver]:
+            driver.memcpy_htod(*late[driver].pop(0))
 
     def receive(self, pages, state):
-        self.streams.forth.synchronize = arrive
+        driver = self.device.driver
+        self.streams.forth.synchronize = partial(arrive, driver)
         for page in pages:
             new = state.next_values[page.first_vertex : page.last_vertex]
-            late.append((self.address("next_values") + page.first_vertex * new.itemsize, new.view(np.uint8)))
+            late[driver].append((self.address("next_values") + page.first_vertex * new.itemsize, new.view(np.uint8)))
 
     def launch(self, *arguments, **options):
-        if late:
+        if late[self.driver]:
             time.sleep(0.03)  # by then the CPU is at work on the next superstep
-            arrive()
+            arrive(self.driver)
         call(self, *arguments, **options)
 
     monkeypatch.setattr(GpuExecutor, "receive", receive)
     monkeypatch.setattr(numpy_gpu.FakeFunction, "prepared_async_call", launch)
     how = {"sync": True, "iterations": 40}
-    result = run(program, graph, gpu_memory=memory_for(program, graph, 0.5), page_edges=1000, **how)
+    result = run(program, graph, gpus=count, gpu_memory=memory_for(program, graph, 0.5), page_edges=1000, **how)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", **how).values)
     assert {row.device for row in result.stats.iterations} == {"both"}
 
@@ -188,12 +200,14 @@ class InTurns(Quiet):
 @pytest.mark.spread
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeypatch, ratio, sync):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_a_program_with_a_priority_in_a_hybrid_run(devices_for, graph_of, monkeypatch, count, ratio, sync):
     graph, program = graph_of(GRAPH), InTurns(HUB)
-    device_for(program, graph)
+    devices_for(program, graph, count)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: ratio))
     expected = gp.run(program, graph, device="cpu")
-    result = run(program, graph, sync=sync, gpu_memory=memory_for(program, graph, 0.3))
+    result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory_for(program, graph, 0.3))
     np.testing.assert_array_equal(result.values, expected.values)
 
 
@@ -201,14 +215,16 @@ def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeyp
 @pytest.mark.spread
 @pytest.mark.parametrize("engine", ["auto", "garaph", "garaph:every_edge=no"])
 @pytest.mark.parametrize("share", [0.2, 2])
-def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_alpha_decides_who_works(devices_for, graph_of, monkeypatch, count, engine, share):
     graph, program = graph_of(GRAPH), Quiet(HUB)
-    device_for(program, graph)
+    devices_for(program, graph, count)
     memory = memory_for(program, graph, share)
     expected = run_with(program, graph, device="cpu", sync=True)
     for ratio in (1e-9, 3.0):
         monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
-        result = run(program, graph, engine=engine, sync=True, gpu_memory=memory)
+        result = run(program, graph, gpus=count, engine=engine, sync=True, gpu_memory=memory)
         np.testing.assert_array_equal(result.values, expected.values)
         devices = {row.device for row in result.stats.iterations}
         assert devices == {"cpu"} if ratio < 1 else ("gpu" if engine == "auto" else "both") in devices
@@ -229,14 +245,15 @@ DENSE = twins.skewed(3, 3000, 60000)
     ],
     ids=["notifies", "does not", "total"],
 )
-@pytest.mark.usefixtures("pending_is_poisoned")
-def test_beside_the_gpu_the_cpu_notifies(device_for, graph_of, always, dual, program, sync):
+@counts
+@pytest.mark.usefixtures("pending_is_poisoned", "always")
+def test_beside_the_gpu_the_cpu_notifies(devices_for, graph_of, count, dual, program, sync):
     """Of Garaph's engine, while f is small: the GPU pulls its pages, and the CPU gathers for whom it has notified."""
     graph, search = graph_of(DENSE), program(int(DENSE.out_degrees.argmax()))
-    driver = device_for(search, graph)
+    drivers = devices_for(search, graph, count)
     expected = run_with(search, graph, device="cpu", sync=True)
     engine, memory = f"garaph:dual={'yes' if dual else 'no'}", memory_for(search, graph, 0.3)
-    result = run(search, graph, engine=engine, sync=sync, gpu_memory=memory, page_edges=500)
+    result = run(search, graph, gpus=count, engine=engine, sync=sync, gpu_memory=memory, page_edges=500)
     np.testing.assert_array_equal(result.values, expected.values)
     rows = result.stats.iterations
     assert {row.device for row in rows} == {"both"}
@@ -248,33 +265,38 @@ def test_beside_the_gpu_the_cpu_notifies(device_for, graph_of, always, dual, pro
     if sync:
         assert {row.f <= 0.5 for row in rows} == {True, False}
         assert [row.active for row in rows] == [row.active for row in expected.stats.iterations]
-    assert held_after(driver, graph) == 0
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("sync", [True, False])
-def test_both_over_pages_none_of_which_stays(device_for, graph_of, always, sync):
+@counts
+@pytest.mark.usefixtures("always")
+def test_both_over_pages_none_of_which_stays(devices_for, graph_of, count, sync):
     graph, program = graph_of(GRAPH), Quiet(HUB)
-    driver = device_for(program, graph)
-    memory = memory_for(program, graph, 0.9)
+    drivers = devices_for(program, graph, count)
+    memory = memory_for(program, graph, 0.9 / count)
     expected = run_with(program, graph, device="cpu", sync=True)
-    result = run(program, graph, engine="garaph", sync=sync, gpu_memory=memory, page_edges=2000)
+    result = run(program, graph, gpus=count, engine="garaph", sync=sync, gpu_memory=memory, page_edges=2000)
     np.testing.assert_array_equal(result.values, expected.values)
     rows = result.stats.iterations
     copied = [sum(group.edges for group in row.groups if group.device == "gpu") for row in rows]
     assert [row.to_device for row in rows] == [4 * edges for edges in copied]
     assert sum(copied) > 0
-    assert held_after(driver, graph) == 0
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
 
 
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 3, 9])
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_gpu_that_fails_beside_a_cpu_that_notifies(device_for, graph_of, always, monkeypatch, sync, at):
+@counts
+@pytest.mark.usefixtures("always")
+def test_a_gpu_that_fails_beside_a_cpu_that_notifies(devices_for, graph_of, monkeypatch, count, sync, at):
     graph, program = graph_of(GRAPH), Quiet(HUB)
-    driver = device_for(program, graph)
+    *_, driver = devices_for(program, graph, count)
     memory = memory_for(program, graph, 0.1)
-    fail_after(at, driver, monkeypatch)
-    result = run(program, graph, engine="garaph", sync=sync, gpu_memory=memory, page_edges=500)
+    fail_after(at // count, driver, monkeypatch)
+    result = run(program, graph, gpus=count, engine="garaph", sync=sync, gpu_memory=memory, page_edges=500)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "launch failure" in result.stats.note
 
@@ -288,6 +310,7 @@ def test_a_gpu_that_fails_beside_a_cpu_that_notifies(device_for, graph_of, alway
     (True, {"mode": "push"}, {"cpu"}, False),
 ])  # fmt: skip
 def test_auto_takes_both_where_the_cpu_may_help(device_for, graph_of, monkeypatch, worth, how, expected, both):
+    """Of one GPU; how many a run takes is tested with `runtime.several`."""
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     auto_takes(monkeypatch, worth)
@@ -301,7 +324,8 @@ def test_auto_takes_both_where_the_cpu_may_help(device_for, graph_of, monkeypatc
 
 
 def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
-    """The GPU fails after so many copies of the given kind, counted from the start of the iterations."""
+    """The GPU fails after so many copies of the given kind, counted from the start of the iterations. Each of several
+    GPUs makes fewer than one."""
     copy, left = getattr(driver, name), itertools.count(copies, -1)
 
     def fails(*arguments):
@@ -315,40 +339,48 @@ def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
 @pytest.mark.spread
 @pytest.mark.parametrize("at", [0, 3, 8, 20])
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, always, monkeypatch, sync, at):
+@counts
+@pytest.mark.usefixtures("always")
+def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(devices_for, graph_of, monkeypatch, count, sync, at):
     graph, program = graph_of(GRAPH), Hops(HUB)
-    driver = device_for(program, graph)
-    memory = memory_for(program, graph, 0.3)
-    fail_after(at, driver, monkeypatch)
+    *_, driver = devices_for(program, graph, count)
+    memory = memory_for(program, graph, 0.15) - (0 if sync else 8 * graph.n)  # then there is one array of values
+    fail_after(at // count, driver, monkeypatch)
     expected = run_with(program, graph, device="cpu", sync=True)
-    result = run(program, graph, sync=sync, gpu_memory=memory)
+    result = run(program, graph, gpus=count, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
     assert "launch failure" in result.stats.note
-    assert result.stats.iterations[-1].device == "cpu"
+    assert result.stats.device == ("cpu" if count == 1 else name_of(count - 1))
+    assert ("the CPU goes on alone" in result.stats.note) == (count == 1)
+    assert count > 1 or result.stats.iterations[-1].device == "cpu"
 
 
 @pytest.mark.full
 @pytest.mark.spread
-@pytest.mark.parametrize("at", range(12))
+@pytest.mark.parametrize(("count", "at"), [*((1, at) for at in range(12)), (2, 0), (2, 1), (5, 1)])
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.usefixtures("pending_is_poisoned")
-def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, always, monkeypatch, sync, helps, at):
+@pytest.mark.usefixtures("pending_is_poisoned", "always")
+def test_a_gpu_fails_between_values_and_bits_of_a_page(  # wide
+    devices_for, graph_of, monkeypatch, count, at, sync, helps
+):
     """The GPU fails after a page's values were copied, and before its frontier was; one vertex is active at a time."""
     path = np.random.default_rng(3).permutation(600)
     graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
-    driver = device_for(program, graph)
+    driver, *_ = devices_for(program, graph, count)
     monkeypatch.setattr("garaph_py.executor.gpu.executor.can_push", lambda *_: False)  # it would copy at the end only
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     fail_after(at, driver, monkeypatch, "memcpy_dtoh_async" if helps else "memcpy_dtoh")
-    result = run(program, graph, sync=sync, page_edges=200)
+    result = run(program, graph, gpus=count, sync=sync, page_edges=200)
     np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "launch failure" in result.stats.note
 
 
-def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkeypatch):
+@counts
+@pytest.mark.usefixtures("always")
+def test_an_interrupt_leaves_nothing_behind(devices_for, graph_of, monkeypatch, count):
     graph, program = graph_of(GRAPH), Hops(HUB)
-    driver = device_for(program, graph)
+    drivers = devices_for(program, graph, count)
     memory = memory_for(program, graph, 0.3)
 
     def interrupted(self, shared, own, source, state, mode):
@@ -356,8 +388,8 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
 
     monkeypatch.setattr(together.HybridExecutor, "_take", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(program, graph, gpu_memory=memory)
-    assert held_after(driver, graph) == 0
+        run(program, graph, gpus=count, gpu_memory=memory)
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
@@ -374,13 +406,16 @@ def test_asynchronous_values_of_several_fields_are_in_one_array():
     assert state.next_values is state.values
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("may_push", [True, False])
-def test_the_host_pushes_only_if_the_plan_says_so(device_for, graph_of, monkeypatch, may_push):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_the_host_pushes_only_if_the_plan_says_so(devices_for, graph_of, monkeypatch, count, may_push):
     graph = graph_of(GRAPH)
-    driver = device_for(Quiet(HUB), graph)
+    drivers = devices_for(Quiet(HUB), graph, count)
     monkeypatch.setattr(plan, "may_push", lambda *_: may_push)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e-9))
-    result = run(Quiet(HUB), graph)
+    result = run(Quiet(HUB), graph, gpus=count)
     assert ("push" in [row.mode for row in result.stats.iterations]) == may_push
     np.testing.assert_array_equal(result.values, run_with(Quiet(HUB), graph, device="cpu", sync=True).values)
-    assert held_after(driver, graph) == 0
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count

@@ -1,4 +1,7 @@
-"""A GPU that fails in the middle of an iteration: runs continue from complete values, also asynchronous ones."""
+"""A GPU that fails in the middle of an iteration: runs continue from complete values, also asynchronous ones.
+
+`HalfDone` stands in for one GPU: it has no memory to which another GPU could send.
+"""
 
 import threading
 from dataclasses import replace
@@ -30,6 +33,8 @@ from tests.support.threads import at_work
 from ..support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+counts = pytest.mark.parametrize("count", [1, 2, 5])
 
 
 @pytest.fixture(autouse=True)
@@ -198,54 +203,75 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
     np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
 
 
+class TornCopies:
+    """Counts the copies of a run's iterations, in either direction. Number `fails_at`, from 0, and later ones of the
+    same GPU, fail after half of their bytes."""
+
+    def __init__(self, drivers, monkeypatch):
+        self.count, self.fails_at, self._lost = 0, None, None
+        self._drivers, self._begun, self._lock = drivers, threading.Event(), threading.Lock()
+        when_iterations_begin(monkeypatch, self._begun.set)
+        for driver in drivers:
+            to, back = driver.memcpy_htod_async, driver.memcpy_dtoh_async
+            driver.memcpy_htod_async = partial(self._copy, driver, to, partial(half_to, to))
+            driver.memcpy_dtoh_async = partial(self._copy, driver, back, partial(half_back, driver))
+            driver.memcpy_dtoh = driver.memcpy_dtoh_async
+
+    def begin(self, fails_at=None):
+        """Count from 0 again, in the next run."""
+        self.count, self.fails_at, self._lost = 0, fails_at, None
+        self._begun.clear()
+        for driver in self._drivers:
+            driver.next = 256
+
+    def _copy(self, driver, copy, half, one, other, stream=None):  # wide
+        with self._lock:
+            if self._begun.is_set():
+                self._lost = driver if self.count == self.fails_at else self._lost
+                self.count += 1
+        if driver is self._lost:
+            half(one, other)
+            raise driver.Error("cuMemcpyAsync failed: unspecified launch failure")
+        copy(one, other, stream)
+
+
+def half_to(to, place, array):
+    to(place, array[: len(array) // 2])
+
+
+def half_back(driver, array, place):
+    array[: len(array) // 2 + 3] = driver.bytes[place : place + len(array) // 2 + 3]
+
+
 @pytest.mark.slow
 @pytest.mark.spread
 @pytest.mark.parametrize(("device", "alone"), [("gpu", True), ("hybrid", True), ("hybrid", False)])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device, alone):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_any_copy_may_fail(devices_for, graph_of, monkeypatch, count, program, sync, device, alone):  # wide
     """Each copy of an iteration, in either direction, fails once after half of its bytes."""
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph = graph_of(GRAPH)
-    driver = device_for(program, graph)
+    drivers = devices_for(program, graph, count)
     memory, expected = memory_for(program, graph, 0.3), run_with(program, graph, device="cpu", sync=True)
-    to, back, copies, fails_at = driver.memcpy_htod_async, driver.memcpy_dtoh_async, [], [1 << 30]
-    begun = threading.Event()
-    when_iterations_begin(monkeypatch, begun.set)
+    copies = TornCopies(drivers, monkeypatch)
 
-    def failing(copy, torn):
-        def run(one, other, stream=None):
-            copies.extend([one] * begun.is_set())
-            if begun.is_set() and len(copies) > fails_at[0]:
-                torn(one, other)
-                raise driver.Error("cuMemcpyAsync failed: unspecified launch failure")
-            copy(one, other, stream)
-
-        return run
-
-    def torn_back(array, place):
-        array[: len(array) // 2 + 3] = driver.bytes[place : place + len(array) // 2 + 3]
-
-    def torn_to(place, array):
-        to(place, array[: len(array) // 2])
-
-    def end():
-        driver.next = 256
-        copies.clear()
-        begun.clear()
+    def result_of(*fails_at):
+        copies.begin(*fails_at)
         return run_with(
-            program, graph, device=device, sync=sync, gpu_memory=memory, gather="segmented", page_edges=8000, streams=3
-        )
+            program, graph, device=device, gpus=count, sync=sync, gpu_memory=memory, gather="segmented",
+            page_edges=8000, streams=3,
+        )  # fmt: skip
 
-    driver.memcpy_htod_async, driver.memcpy_dtoh_async = failing(to, torn_to), failing(back, torn_back)
-    driver.memcpy_dtoh = failing(back, torn_back)
-    end()
-    for number in range(0, len(copies), 9):
-        fails_at[0] = number
-        result = end()
+    result_of()
+    graph.release()  # the next run allocates the GPUs' memories anew
+    for number in range(0, copies.count, 9 * count):
+        result = result_of(number)
         np.testing.assert_array_equal(result.values, expected.values)
-        assert held_after(driver, graph) == 0
-        if len(copies) > number:
+        assert [held_after(driver, graph) for driver in drivers] == [0] * count
+        if copies.count > number:
             assert "launch failure" in result.stats.note
 
 
@@ -253,29 +279,25 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
-def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
+@counts
+@pytest.mark.usefixtures("all_gpus")
+def test_other_errors_than_the_gpus_end_the_run(devices_for, graph_of, monkeypatch, count, sync, alone, kind):  # wide
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph, program = graph_of(GRAPH), Hops(HUB)
-    driver, left = device_for(program, graph), iter(range(4 if alone else 20))
-    name = "memcpy_dtoh" if alone else "memcpy_dtoh_async"
-    memory, back = memory_for(program, graph, 0.3), getattr(driver, name)
+    drivers, left = devices_for(program, graph, count), iter(range(4 if alone else 20))
+    name, memory = "memcpy_dtoh" if alone else "memcpy_dtoh_async", memory_for(program, graph, 0.3)
 
-    def fails(*how):
+    def fails(back, *how):
         if next(left, None) is None:
             raise kind("of somebody else")
         back(*how)
 
-    setattr(driver, name, fails)
+    for driver in drivers:
+        setattr(driver, name, partial(fails, getattr(driver, name)))
     with pytest.raises(kind):
         run_with(
-            program,
-            graph,
-            device="hybrid",
-            sync=sync,
-            gpu_memory=memory,
-            gather="segmented",
-            page_edges=8000,
-            streams=3,
-        )
-    assert held_after(driver, graph) == 0
+            program, graph, device="hybrid", gpus=count, sync=sync, gpu_memory=memory, gather="segmented",
+            page_edges=8000, streams=3,
+        )  # fmt: skip
+    assert [held_after(driver, graph) for driver in drivers] == [0] * count
     assert not at_work()

@@ -2,7 +2,7 @@
 no iteration.
 
 While the GPU works alone, a hybrid run reads about as much as a run on the GPU: memory that the CPU will need for its
-own turn holds edges until then.
+own turn holds edges until then. All runs are on one GPU, because several take only edges that are in memory.
 """
 
 import numpy as np

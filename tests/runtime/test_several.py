@@ -23,7 +23,7 @@ from garaph_py.runtime.reckoning import (
     beyond_on_one,
     iterating_on_one,
 )
-from garaph_py.runtime.several import GPU_CALL, PARENT_EDGE, Gpus, beyond, how_many, iterating
+from garaph_py.runtime.several import GPU_CALL, PARENT_EDGE, PEER_LINK, Gpus, beyond, how_many, iterating
 from tests.support.calls import known
 
 READY = OnDevice(True, True, room=80 << 30)
@@ -44,6 +44,16 @@ def test_a_large_graph_is_divided_if_every_iteration_goes_over_all_edges():
 SSSP = replace(
     LARGE, edges=1 << 30, kind=FRONTIER, value_bytes=4, edge_bytes=8.0, past=Past(iterations=11), chains=True
 )
+
+
+def test_gpus_that_do_not_reach_each_other_send_values_through_the_host():
+    """Half of the vertices' values, in every iteration; a graph of few edges a vertex then stays on one GPU."""
+    linked, apart = Gpus(2, 1), Gpus(2, 1, are_linked=False)
+    longer = iterating(LARGE, READY, Rates(), apart, 2) - iterating(LARGE, READY, Rates(), linked, 2)
+    sent = LARGE.vertices * LARGE.value_bytes / 2
+    assert longer == pytest.approx(30 * sent * (2 / Rates().link - 1 / PEER_LINK))
+    few = replace(LARGE, vertices=1 << 26)
+    assert [taken(few, gpus=gpus) for gpus in (linked, apart)] == [2, 1]
 
 
 @pytest.mark.parametrize("kind", [SEARCH_BOTH, UNION])

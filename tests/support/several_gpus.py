@@ -20,7 +20,7 @@ from tests.support.numpy_gpu import MEMORY, FakeDriver, FakePinned
 def devices_for(device_for, monkeypatch):
     """A function that makes so many devices on which a program on a graph runs, and returns their drivers.
 
-    ``made(number)`` makes a driver, of its layouts.
+    ``made(number)`` makes a driver, of its layouts. If the devices are not `linked`, copies go through the host.
     """
 
     def make(program, graph, count, made=lambda number: FakeDriver, linked=True):
@@ -40,6 +40,7 @@ def devices_for(device_for, monkeypatch):
         monkeypatch.setattr(device, "find", find)
         monkeypatch.setattr(device, "count", lambda: count)
         monkeypatch.setattr(peers, "can_reach", lambda number, other: linked)
+        monkeypatch.setattr(peers, "reaches", lambda device, other: linked)
         return [each.driver for each in found]
 
     return make
@@ -89,10 +90,27 @@ def runs_with_a_failure(run_late, count, processor, sync):
             yield result
 
 
+def each_failure(run_late, step, *how, **which):
+    """The results of runs on two GPUs, of which one fails: each GPU at every call whose number `step` divides, and at
+    0. ``run_late(rng, 2, *how, failing, fails_at, **which)`` runs, and gives the drivers and the result."""
+    name = f"{how} {which} failing"
+    drivers, _ = run_late(random.Random(name), 2, *how, **which)
+    for failing, calls in enumerate([driver.calls for driver in drivers]):
+        for fails_at in range(0, calls, step):
+            drivers, result = run_late(random.Random(name), 2, *how, failing, fails_at, **which)
+            if drivers[failing].failed:
+                yield result
+
+
 @pytest.fixture
-def all_work(monkeypatch):
-    """In hybrid runs host and all GPUs work in every iteration."""
+def all_gpus(monkeypatch):
+    """A run uses as many GPUs as it may."""
     monkeypatch.setattr("garaph_py.runtime.plan.how_many", lambda *told: (told[-1], "all work"))
+
+
+@pytest.fixture
+def all_work(all_gpus, monkeypatch):
+    """In hybrid runs host and all GPUs work in every iteration."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
 

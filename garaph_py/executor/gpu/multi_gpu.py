@@ -436,12 +436,11 @@ class MultiGpuExecutor(StepByParts):
                 _ = state.frontier
 
     def lost(self) -> list[int]:
-        """The numbers of the GPUs that have failed.
+        """The numbers of the GPUs that have failed. It asks each GPU, because the first one may have failed while its
+        values were copied to the host, which nobody records.
 
         A copy to a lost GPU also fails on the GPU that sends. So if any GPU no longer answers, only such GPUs count.
         """
-        if not self._failed:
-            return []
         silent = set()
         for k, gpu in enumerate(self.gpus):
             try:

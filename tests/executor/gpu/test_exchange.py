@@ -11,6 +11,7 @@ import pytest
 from garaph_py.dispatch import policy
 from garaph_py.executor.gpu import device, exchange, memory_plan, other_in_edges
 from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.out_edges import OutEdges
 from garaph_py.executor.gpu.placement import Placer
@@ -21,8 +22,8 @@ from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.cases import mostly_full
 from tests.support.late_gpu import arm_when_initialized
-from tests.support.numpy_gpu import HUB, Eager, Lengths, Quiet, Trails, held_after, memory_for
-from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
+from tests.support.numpy_gpu import HUB, Eager, FakeFunction, Lengths, Quiet, Trails, held_after, memory_for
+from tests.support.several_gpus import commit_and_compare, each_failure, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
@@ -328,6 +329,33 @@ def test_the_plan_fits_what_is_left(n, synchronous, left, most):
         assert plan.listed == (0 if synchronous else 8 * n)
 
 
+@pytest.mark.parametrize("kernel", ["push_queue", "relax_received"], ids=["push", "exchange"])
+@processors
+def test_the_parts_of_a_lost_gpu_go_to_the_others(devices_for, graph, monkeypatch, kernel, processor):
+    """The driver of one of three GPUs fails whenever this kernel is launched."""
+    program, opened = Quiet(HUB), []
+    expected = run_with(program, graph, device="cpu", sync=True)
+    drivers = devices_for(program, graph, 3)
+    launch, initialize = FakeFunction.prepared_async_call, GpuExecutor.initialize
+
+    def launched(function, *told, **how):
+        if function.driver is drivers[1] and function.name == kernel:
+            raise function.driver.Error("unspecified launch failure")
+        launch(function, *told, **how)
+
+    monkeypatch.setattr(FakeFunction, "prepared_async_call", launched)
+    monkeypatch.setattr(GpuExecutor, "initialize", lambda self, *how: opened.append(self) or initialize(self, *how))
+    result = run_with(program, graph, device=processor, gpus=3, page_edges=3000, threads=2)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert "3 x NumPy failed" in result.stats.note
+    assert "GPU 0, 2 " in result.stats.note
+    assert result.stats.device == "2 x NumPy"
+    assert "push" in modes(result)
+    left = opened[3:]
+    assert sorted(gpu.device.number for gpu in left) == [0, 2]
+    assert sum(page.edges for gpu in left for page in gpu.residency.pages) == graph.m
+
+
 @pytest.fixture
 def run_late(devices_for, graph, monkeypatch):
     """A function that pushes on late GPUs, of which one may fail at a call, and checks the answer; their drivers."""
@@ -366,3 +394,13 @@ def test_answers_do_not_depend_on_timing(run_late, count, processor, sync):
 def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
     for result in runs_with_a_failure(run_late, count, processor, sync):
         assert "failed" in result.stats.note
+
+
+@pytest.mark.full
+@processors
+@ways
+def test_the_other_goes_on_wherever_one_of_two_fails(run_late, processor, sync):
+    """In every seventh call."""
+    for result in each_failure(run_late, 7, processor, sync):
+        assert "failed" in result.stats.note
+        assert result.stats.device == "NumPy"

@@ -15,7 +15,7 @@ from garaph_py.graph.build import from_numbered_edges
 from tests.support import twins
 from tests.support.components import modes_of, undirected
 from tests.support.numpy_trees import Labels, least_labels
-from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
+from tests.support.several_gpus import commit_and_compare, each_failure, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
@@ -180,3 +180,11 @@ def test_answers_do_not_depend_on_timing(run_late, count, processor):
 def test_the_others_go_on_when_one_fails(run_late, count, processor):
     for result in runs_with_a_failure(run_late, count, processor, None):
         assert "failed" in result.stats.note
+
+
+@pytest.mark.full
+@processors
+def test_the_other_goes_on_wherever_one_of_two_fails(run_late, processor):
+    for result in each_failure(run_late, 1, processor, None):
+        assert "failed" in result.stats.note
+        assert result.stats.device == "NumPy"

@@ -7,8 +7,9 @@ from garaph_py.executor.gpu import device, links
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 
-def test_every_two_gpus_are_measured_once_each_way(devices_for, graph_of, monkeypatch):
-    drivers = devices_for(Hops(HUB), graph_of(GRAPH), 3)
+@pytest.mark.parametrize("linked", [True, False])
+def test_every_two_gpus_are_measured_once_each_way(devices_for, graph_of, monkeypatch, linked):
+    drivers = devices_for(Hops(HUB), graph_of(GRAPH), 3, linked=linked)
     sent = []
     for driver in drivers:
         send = driver.send
@@ -20,7 +21,7 @@ def test_every_two_gpus_are_measured_once_each_way(devices_for, graph_of, monkey
     found = links.measure_links([device.find(k) for k in range(3)], 1 << 12)
     assert [(link.first, link.second) for link in found] == [(0, 1), (0, 2), (1, 2)]
     assert all((link.forth, link.back, link.both) == (1 << 12, 1 << 12, 2 << 12) for link in found)
-    assert all(link.is_direct for link in found)
+    assert [link.is_direct for link in found] == [linked] * 3
     assert sent.count((drivers[2], drivers[0])) == 2 * (links.REPEATS + 1)
     assert [driver.held for driver in drivers] == [0] * 3
 

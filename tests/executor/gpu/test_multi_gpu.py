@@ -18,7 +18,7 @@ from garaph_py.output.recording import read_recording
 from tests.support import twins
 from tests.support.late_gpu import arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, Trails, held_after, memory_for
-from tests.support.several_gpus import commit_and_compare, late, runs_with_a_failure
+from tests.support.several_gpus import commit_and_compare, each_failure, late, runs_with_a_failure
 
 from ...support.runs import run_with
 
@@ -216,6 +216,22 @@ def test_notified_vertices_only(devices_for, graph_of, sync):
     assert any(row.pages_skipped for row in result.stats.iterations)
 
 
+@processors
+@ways
+def test_gpus_that_do_not_reach_each_other(devices_for, graph_of, processor, sync):
+    """Copies between them go through the host, and there are as many."""
+    program, graph, copied = Hops(HUB), graph_of(GRAPH, weighted=False), []
+    expected = run_with(program, graph, device="cpu", sync=True)
+    for linked in (True, False):
+        for driver in devices_for(program, graph, 5, linked=linked):
+            driver.send = lambda *how, send=driver.send, linked=linked: (copied.append(linked), send(*how))
+        result = run_with(program, graph, device=processor, gpus=5, sync=sync, page_edges=PAGE_EDGES, threads=2)
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert result.stats.device == "5 x NumPy"
+    assert False in copied
+    assert processor == "hybrid" or not sync or copied.count(True) == copied.count(False)
+
+
 @ways
 def test_every_gpu_has_its_own_tracks(devices_for, graph_of, tmp_path, sync):
     """Of its streams, of copies from host memory, and of copies to the other GPUs."""
@@ -250,7 +266,7 @@ def run_late(devices_for, graph_of):
 
         drivers = devices_for(program, graph, count, late(rng, failing, fails_at))
         with pytest.MonkeyPatch.context() as armed:
-            arm_when_initialized(armed)
+            arm_when_initialized(armed, MultiGpuExecutor)
             armed.setattr(MultiGpuExecutor, "commit", commit_and_compare)
             result = run_with(
                 program, graph, device=processor, gpus=count, sync=sync, gather="auto", page_edges=PAGE_EDGES,
@@ -310,3 +326,38 @@ def test_the_others_go_on_when_one_fails(run_late, count, processor, sync):
     for result in runs_with_a_failure(run_late, count, processor, sync):
         assert "failed" in result.stats.note
         assert result.stats.device in ("NumPy", f"{count - 1} x NumPy")
+
+
+@pytest.mark.full
+@processors
+@ways
+@pytest.mark.parametrize("kind", [Hops, Eager], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("pages", [3, 99], ids=["some stay", "resident"])
+def test_the_other_goes_on_wherever_one_of_two_fails(run_late, kind, pages, processor, sync):
+    """In every 31st call, of which there are about a thousand; they are not always the same calls of a page."""
+    for result in each_failure(run_late, 31, processor, sync, kinds=[kind], pages=pages):
+        assert "failed" in result.stats.note
+        assert result.stats.device == "NumPy"
+
+
+@pytest.mark.parametrize("call", ["report", "start_copy"])
+@ways
+def test_the_others_go_on_when_the_first_fails_in_a_copy_to_the_host(devices_for, graph_of, monkeypatch, call, sync):
+    """Of the answer, or of what the run keeps in case that a GPU fails: the host copies both from the first GPU."""
+    program, graph, works = Quiet(HUB), graph_of(GRAPH, weighted=False), getattr(GpuExecutor, call)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    drivers = devices_for(program, graph, 2, late(random.Random(7)))
+
+    def fails(gpu, *how):
+        if gpu.device.number == 0:
+            gpu.device.driver.armed, gpu.device.driver.fails_at = True, 0
+        return works(gpu, *how)
+
+    monkeypatch.setattr(GpuExecutor, call, fails)
+    monkeypatch.setattr("garaph_py.runtime.runner.INTERVAL", 0)
+    monkeypatch.setattr("garaph_py.runtime.runner.SHARE", 1e9)
+    result = run_with(program, graph, device="gpu", gpus=2, sync=sync, page_edges=PAGE_EDGES)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert [driver.failed for driver in drivers] == [True, False]
+    assert "GPU 1 " in result.stats.note
+    assert result.stats.device == "NumPy"

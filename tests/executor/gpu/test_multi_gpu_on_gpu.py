@@ -5,7 +5,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
+from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device, peers
+from garaph_py.executor.gpu.executor import GpuExecutor
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT
 from tests.support.real_gpu import memory_for
@@ -49,6 +51,38 @@ def test_deterministic_floats_have_the_same_bits(graph_of, edges, case):
     assert one.values.tobytes() == several.values.tobytes()
     one, several = both(program, graph, sync=True, iterations=8)
     np.testing.assert_allclose(several.values, one.values, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+def test_deterministic_floats_have_the_same_bits_streamed_and_packed(graph_of, edges, case):
+    program, graph = case.program(edges[case.weights]), graph_of(edges[case.weights])
+    room = memory_for(program, graph, 0.3) + (1 << 18)
+    for encoding, memory in ("raw", room), ("packed", None), ("packed", room):
+        one, several = both(
+            program, graph, deterministic=True, iterations=8, page_edges=9000, encoding=encoding, gpu_memory=memory
+        )
+        assert one.values.tobytes() == several.values.tobytes()
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_one_goes_on_when_the_other_fails(graph_of, edges, monkeypatch, sync):
+    """GPU 1 fails at the end of its second iteration."""
+    program, graph = gp.apps.SSSP(0), graph_of(edges["int32"])
+    expected, commits, commit = run_with(program, graph, device="cpu", sync=True), [], GpuExecutor.commit_pages
+
+    def failing(gpu, *how):
+        commits.append(gpu.device.number)
+        if gpu.device.number == 1 and commits.count(1) == 2:
+            raise DeviceError("GPU 1 is gone; use another")
+        commit(gpu, *how)
+
+    monkeypatch.setattr(GpuExecutor, "commit_pages", failing)
+    found = run_with(program, graph, device="gpu", gpus=2, sync=sync, mode="pull", page_edges=4000)
+    assert commits.count(1) == 2
+    assert "failed after 1 iterations, GPU 0 " in found.stats.note
+    assert "GPU 1 is gone" in found.stats.note
+    assert found.stats.device == device.find(0).name
+    assert expected.values.tobytes() == found.values.tobytes()
 
 
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
