@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 WIDTHS = {"graph": 16, "program": 22, "engine": 16}
 """Width, in characters, of each of the columns that name a run in a table; chosen for the names of usual runs."""
-HEADER = "".join(f"{name:<{width}}" for name, width in WIDTHS.items())
+HEADER = "".join(f"{name:<{width - 1}} " for name, width in WIDTHS.items())
 """The header of these columns."""
 
 
@@ -201,7 +201,7 @@ def play_gpus(
 
 def names(run: Mapping[str, Any]) -> str:
     """The columns that name a run in a table."""
-    return "".join(f"{run[name]:<{width}}" for name, width in WIDTHS.items())
+    return "".join(f"{run[name]:<{width - 1}} " for name, width in WIDTHS.items())
 
 
 def show_parts(runs: list[dict[str, Any]]) -> None:

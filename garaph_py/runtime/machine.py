@@ -118,7 +118,7 @@ def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevic
         return OnDevice(
             is_compiled=architecture is not None and is_compiled(bound, architecture), room=options.gpu_bytes
         )
-    nbytes, needed, edge_bytes = kept_of(bound, device_graphs(arrays))
+    nbytes, needed, edge_bytes = kept_of(bound, options.gpu_bytes, device_graphs(arrays))
     return OnDevice(
         has_context=True,
         is_compiled=is_compiled(bound, found.architecture),
@@ -139,15 +139,16 @@ def device_graphs(arrays: GraphArrays) -> list[DeviceGraph]:
     return found
 
 
-def kept_of(bound: BoundProgram, graphs: list[DeviceGraph]) -> tuple[int, int | None, float | None]:
-    """`OnDevice.nbytes`, `needed` and `edge_bytes` of a program over a graph that has this memory on the GPUs.
+def kept_of(bound: BoundProgram, memory: int | None, graphs: list[DeviceGraph]) -> tuple[int, int | None, float | None]:
+    """`OnDevice.nbytes`, `needed` and `edge_bytes` of a call, over a graph that has this memory on the GPUs.
 
-    They are those of the program's last run: on the number of GPUs that have most of what they need, a GPU's share. If
-    there was no run, what a run of another program needs, which reads edge values if this one does, is there for both.
+    They are a GPU's share of what the last such call needed, on that number of GPUs which have most of it. If there was
+    none, the bytes are those that another program's last run on one GPU needed and that are still there, if that
+    program reads edge values just as this one does or does not; then `needed` is not known.
     """
     runs = list[tuple[int, int, float]]()
     for count in range(1, len(graphs) + 1):
-        each = [kept.needs.get(kind_of_run(bound, count)) for kept in graphs[:count]]
+        each = [kept.needs.get(kind_of_run(bound, count, memory)) for kept in graphs[:count]]
         needs = [needed for needed in each if needed is not None]
         if len(needs) == count:
             there = sum(kept.bytes_there(needed) for kept, needed in zip(graphs, needs, strict=False))

@@ -22,6 +22,7 @@ from ..dispatch.engines import class_of, engine_name, is_in_file
 from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
 from ..executor.gpu.gather import REPLICATED, SEGMENTED
+from ..executor.gpu.work import PULLING
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, PUSH
 from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
@@ -127,8 +128,8 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     ----------
     folder : path
     trusted : collection of str
-        The programs and engines in files, as ``file.py:ClassName``, that may be run; a table alone cannot have code
-        run. Engines are as the tables name them, with their switches.
+        The programs and engines in files that may be run, as the tables name them, such as ``file.py:ClassName``; a
+        table alone cannot have code run.
 
     Raises
     ------
@@ -315,7 +316,7 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
     try:
         document = json.loads(Path(path).read_bytes())
         facts, events = document["otherData"], document["traceEvents"]
-        own = engine_in(facts["engine"], engine)
+        own = engine_in(text(facts["engine"]), engine)
         run = traced(facts, [event for event in events if event["ph"] in ("X", "M")], own or ANY)
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, no_such_file(path, WRITE_ONE)) from None
@@ -336,6 +337,13 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
             "vertices of its run may push deltas, which a simulation has no costs of; record one with --engine garaph",
         )
     return run
+
+
+def text(given: Any) -> str:
+    """A text of a trace; raises a TypeError for anything else."""
+    if not isinstance(given, str):
+        raise TypeError(f"{given!r} is no text")
+    return given
 
 
 def engine_in(recorded: str, named: str | None) -> str | None:
@@ -370,7 +378,7 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
         pushes_deltas=facts.get("deltas", False),
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
-    kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]
+    kernels = [span for span in spans if tracks[span["tid"]].startswith("stream") and span["name"] == PULLING]
     copied = sum(span["args"]["edges"] for span in copies)
     width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
     # an estimate for any program: one or two arrays of values, one of sums, and the offsets of one or both directions

@@ -128,7 +128,8 @@ def spec_of(
         raise ParameterError('machine is missing; add machine = "machine.toml", a file that `garaph calibrate` writes')
     machine = read_machine(folder / toml.string(document, "machine"))
     runs = toml.tables(document, "runs")
-    engines = [toml.string({"engine": one}, "engine") for one in toml.listed(document.get("engine", ANY))]
+    given = [toml.string({"engine": one}, "engine") for one in toml.listed(document.get("engine", ANY))]
+    engines = list(dict.fromkeys(given))
     if not runs or not devices or not engines:
         raise ParameterError("nothing to simulate; write [[runs]], and at least one device and one engine")
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}

@@ -8,6 +8,7 @@ import garaph_py as gp
 from garaph_py.executor.gpu import device, peers
 from garaph_py.executor.gpu.compiler import cubin_key
 from garaph_py.executor.gpu.device_graph import DeviceGraph, Kind, Needs, kind_of_run
+from garaph_py.executor.gpu.run_arrays import RunArrays
 from garaph_py.native import cache
 from garaph_py.program import bind
 from garaph_py.runtime import learned
@@ -15,7 +16,7 @@ from garaph_py.runtime.learned import Learned
 from garaph_py.runtime.machine import Machine, on_device
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import OnDevice
-from tests.support.numpy_gpu import GRAPH, HUB, MEMORY, Hops
+from tests.support.numpy_gpu import GRAPH, HUB, MEMORY, Hops, memory_for
 
 
 class Other(Hops):
@@ -78,12 +79,45 @@ def test_a_run_on_several_gpus_leaves_to_one_what_it_needs(graph_of, devices_for
     took = learned.History.of(graph._arrays).past(learned.kind(bound, options, 2), learned.placed(options)).took
     assert all(took["gpu", gpus].beyond is not None for gpus in (1, 2))
     kept = [DeviceGraph.of(graph._arrays, device.find(number)) for number in range(2)]
-    alone, part = kept[0].needs[kind_of_run(bound, 1)].nbytes, kept[1].needs[kind_of_run(bound, 2)].nbytes
+    alone, part = kept[0].needs[kind_of_run(bound, 1, None)].nbytes, kept[1].needs[kind_of_run(bound, 2, None)].nbytes
     assert 0 < part < alone
     kept[1].clear()
     assert on_device(bound, graph, options).needed == alone
     kept[0].retain({})
     assert on_device(bound, graph, options).nbytes == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_call_with_more_memory_needs_more_than_the_last_one_had(graph_of, device_for, monkeypatch):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(device, "_found", {0: device.find()})
+    bound, little = bind(program, graph), int(1.1 * memory_for(program, graph, 0.5))
+    gp.run(program, graph, device="gpu", options=gp.Options(gpu_memory=little))
+    there = on_device(bound, graph, RunOptions(gpu_memory=little))
+    assert there.nbytes == there.needed < 4 * graph.m
+    assert on_device(bound, graph, RunOptions()).needed is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_that_does_not_end_is_no_example(graph_of, device_for, monkeypatch):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(device, "_found", {0: device.find()})
+    bound = bind(program, graph)
+    gp.run(program, graph, device="gpu")
+    before, while_it_runs = on_device(bound, graph, RunOptions()), []
+
+    def interrupted(*_):
+        while_it_runs.append(on_device(bound, graph, RunOptions()))
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RunArrays, "allocate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            gp.run(program, graph, device="gpu")
+    assert while_it_runs == [before]
+    assert on_device(bound, graph, RunOptions()).needed in (None, before.needed)
 
 
 def test_each_plan_looks_for_gpus_anew_and_once(monkeypatch):

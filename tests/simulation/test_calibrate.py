@@ -157,10 +157,10 @@ def gpu_trace() -> dict:
         }
         events.append({"ph": "X", "tid": 0, "name": f"{number}: pull", "ts": at, "dur": 5000, "args": details})
         for page, took in enumerate((1000, 3000)):
-            span = {"ph": "X", "name": "", "args": {"page": page, "edges": 1000}}
-            events.append(span | {"tid": 1, "ts": at + 1000 * page, "dur": took})
+            span = {"ph": "X", "ts": at + 1000 * page, "args": {"page": page, "edges": 1000}}
+            events.append(span | {"name": "gather and apply", "tid": 1, "dur": took})
             if copied:
-                events.append(span | {"tid": 2, "ts": at + 1000 * page, "dur": 500})
+                events.append(span | {"name": "copy", "tid": 2, "dur": 500})
     facts = {
         "program": "PageRank", "vertices": 100, "edges": 2000, "directed": True, "engine": "auto", "mode": "auto",
         "device": "gpu", "synchronous": True, "gpu_memory": None, "threads": 4, "encoding": "raw", "value_bytes": 4,

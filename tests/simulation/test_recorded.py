@@ -10,6 +10,7 @@ from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.shape import Shape
 from garaph_py.simulation.recorded import read_trace, recorded_of, recorded_runs
+from tests.support.numpy_gpu import GRAPH, HUB, Quiet
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_a_trace_cannot_have_code_run(policies, engine):
 
 @pytest.mark.parametrize("recorded", ["Mine", "Mine#2", "Mine:dual=no", "gone.py:Mine", "gone.py:Mine:dual=no"])
 def test_the_user_names_the_policy_of_a_trace(policies, recorded):
-    """A policy that is another one than the recorded one, though a user's own, says nothing of the recorded run."""
+    """The run counts as one under the policy that the user names, if the recorded one had the same name."""
     path = traced_under(recorded, policies)
     assert read_trace(path, "mine.py:Mine").options.engine == "mine.py:Mine"
     assert read_trace(path, "mine.py:Other").options.engine == "auto"
@@ -112,6 +113,27 @@ def test_the_user_names_the_policy_of_a_trace(policies, recorded):
 
 def test_an_engine_that_is_known_here_stays_that_of_the_run(policies):
     assert read_trace(traced_under("garaph:dual=no", policies), "auto").options.engine == "garaph:dual=no"
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.usefixtures("cut_small_graphs")
+def test_a_trace_of_a_gpu_that_pushes(devices_for, graph_of, tmp_path, gpus):
+    """What pushes do is in no page, and no example of what pulls cost."""
+    graph, program, path = graph_of(GRAPH, weighted=False), Quiet(HUB), tmp_path / "trace.json"
+    devices_for(program, graph, gpus)
+    how = gp.Options(trace=path, page_edges=3000, sync=True)
+    done = gp.run(program, graph, device="gpu", gpus=gpus, options=how).stats.iterations
+    run = read_trace(path)
+    assert [row["mode"] for row in run.rows] == [row.mode for row in done]
+    assert "push" in {row.mode for row in done}
+    assert (run.edge_seconds is not None) == ("pull" in {row.mode for row in done})
+
+
+@pytest.mark.parametrize("named", [None, "auto", "mine.py:Mine"])
+@pytest.mark.parametrize("recorded", [["auto"], {}, 3, None])
+def test_an_engine_that_is_no_text(policies, recorded, named):
+    with pytest.raises(FormatError, match="is not a trace of garaph"):
+        read_trace(traced_under(recorded, policies), named)
 
 
 def test_the_memory_that_a_run_used_counts(result):

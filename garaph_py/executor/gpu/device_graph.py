@@ -79,7 +79,7 @@ class Kept(Protocol):
 
 
 class Kind(NamedTuple):
-    """What determines what a run needs of a graph, if its options are the usual ones.
+    """What determines what a run needs of a graph, if its other options are the usual ones.
 
     Attributes
     ----------
@@ -89,22 +89,25 @@ class Kind(NamedTuple):
         It reads edge values.
     gpus : int
         GPUs that share the graph.
+    memory : int or None
+        Bytes of each GPU's memory that it may use, if the user has bounded them.
     """
 
     program: str
     with_values: bool
     gpus: int = 1
+    memory: int | None = None
 
 
 class Needs(NamedTuple):
-    """What a run needs of a graph in a device's memory.
+    """What a run that has ended needed of a graph in a device's memory.
 
     Attributes
     ----------
     edge_bytes : float
         Mean bytes of an edge, with its value if the run reads it.
     contents : dict of str to (object, int)
-        What allocations hold, and their bytes, by their names: as far as the run has got.
+        What allocations held, and their bytes, by their names.
     """
 
     edge_bytes: float
@@ -113,7 +116,7 @@ class Needs(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of all."""
-        return sum(nbytes for _, nbytes in list(self.contents.values()))  # another thread may be in the run
+        return sum(nbytes for _, nbytes in self.contents.values())
 
 
 class KeptBytes(NamedTuple):
@@ -126,7 +129,7 @@ class KeptBytes(NamedTuple):
     needed : int
         Those of them that the run needs. The others are of runs that need something else.
     found : int
-        Those that the run needs and has found there.
+        Those that the run needs, and that were there when it began.
     """
 
     kept: int = 0
@@ -147,12 +150,10 @@ class DeviceGraph:
         All allocations. `give_back` frees those that the run has made for itself.
     pinned : Pinned
         The arrays that the graph's edges are copied from.
-    found_bytes : int
-        Bytes that the run has found, of what it needs.
     lists : KeptLists
         Edge lists of runs that only push.
     needs : dict of Kind to Needs
-        What the last run of each kind needs; the latest one is last.
+        What the last run of each kind needed; that of the latest one is last.
     far_runs : int
         Runs whose pushes read raw out-edges in host memory, while all in-edges were in the device's.
     ordering : Ordering
@@ -170,9 +171,12 @@ class DeviceGraph:
         self.lists, self.handles = KeptLists(), Handles(device.driver)
         self.gathers: dict[str, str] = {}
         self.needs: dict[Kind, Needs] = {}
+        self._kind: Kind | None = None  # of the run that uses it, and how wide its edges are
+        self._edge_bytes = 0.0
         self._needed: dict[str, tuple[Hashable, int]] = {}
+        self._found, self._made = set[str](), set[str]()  # names of what was there, and of what the run has made
         self.far_runs = 0
-        self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
+        self._in_use, self._is_found = threading.Lock(), False
         weakref.finalize(self, free, device, self.memory, self.pinned, self.lists, self.handles).atexit = False
 
     @classmethod
@@ -193,18 +197,19 @@ class DeviceGraph:
             found = cls(device)
             found._in_use.acquire()
             return found
-        found._is_found, found.found_bytes = True, 0
+        found._is_found, found._kind, found._needed = True, None, {}
+        found._found, found._made = set(), set()
         found.handles.begin()
         remember(found)
         return found
 
-    def begin(self, kind: Kind, edge_bytes: float) -> None:
+    def begin(self) -> None:
         """Note that a run begins, or begins again, to place and to find what it needs."""
-        self._needed = {}
-        self.needs.pop(kind, None)
-        self.needs[kind] = Needs(edge_bytes, self._needed)
-        for oldest in list(self.needs)[:-MOST_KINDS]:
-            del self.needs[oldest]
+        self._kind, self._needed = None, {}
+
+    def has_begun(self, kind: Kind, edge_bytes: float) -> None:
+        """Note that a run of this kind has placed all that it needs to begin, with so many bytes for an edge."""
+        self._kind, self._edge_bytes = kind, edge_bytes
 
     def give_back(self, is_whole: bool) -> KeptBytes:
         """End the run's use: free what it has made for itself, or everything unless the graph's part `is_whole`.
@@ -212,13 +217,24 @@ class DeviceGraph:
         The device's context must be current.
         """
         try:
-            if is_whole and self._is_found:
-                self.memory.retain(self._contents)
-            else:
+            if not (is_whole and self._is_found):
                 self.clear()
-            return KeptBytes(self.memory.used, Needs(0.0, self._needed).nbytes, self.found_bytes)
+                return KeptBytes()
+            self.memory.retain(self._contents)
+            needs = Needs(self._edge_bytes, self._needed)
+            if self._kind is not None:
+                self._remember(self._kind, needs)
+            found = sum(nbytes for name, (_, nbytes) in needs.contents.items() if name in self._found)
+            return KeptBytes(self.memory.used, needs.nbytes, found)
         finally:
             self._in_use.release()
+
+    def _remember(self, kind: Kind, needs: Needs) -> None:
+        """Note what a run needed that has ended."""
+        self.needs.pop(kind, None)
+        self.needs[kind] = needs
+        for oldest in list(self.needs)[:-MOST_KINDS]:
+            del self.needs[oldest]
 
     @property
     def held(self) -> int:
@@ -244,7 +260,8 @@ class DeviceGraph:
         self._mapped.clear()
         self.lists.close()
         self.needs, self._needed = {}, {}
-        self._measured, self._ranks, self.found_bytes, self._too_little = None, None, 0, -1
+        self._found, self._made = set(), set()
+        self._measured, self._ranks, self._too_little = None, None, -1
         self.ordering = Ordering()
         self.handles.close()
         try:
@@ -328,8 +345,9 @@ class DeviceGraph:
     def place(self, name: str, nbytes: int, what: Hashable) -> tuple[int, bool]:
         """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
         if self.holds(name, what) and self.memory.size(name) == max(nbytes, 16):
-            self.found_bytes += self.memory.size(name)
             self._needed[name] = what, self.memory.size(name)
+            if name not in self._made:
+                self._found.add(name)
             return self.memory.at(name), True
         self._contents.pop(name, None)
         return self.memory.allocate(name, nbytes), False
@@ -342,17 +360,18 @@ class DeviceGraph:
         """Note that the allocation `name` holds `what`, and keep it for later runs."""
         self._contents[name] = what
         self._needed[name] = what, self.memory.size(name)
+        if name not in self._found:
+            self._made.add(name)
 
     def bytes_there(self, needs: Needs) -> int:
         """How many of the bytes that a run needs the memory has."""
-        every = list(needs.contents.items())  # another thread may be in the run
-        return sum(nbytes for name, (what, nbytes) in every if self.holds(name, what))
+        return sum(nbytes for name, (what, nbytes) in needs.contents.items() if self.holds(name, what))
 
 
-def kind_of_run(bound: BoundProgram, gpus: int) -> Kind:
-    """The kind of the program's runs on so many GPUs, which share the graph."""
+def kind_of_run(bound: BoundProgram, gpus: int, memory: int | None) -> Kind:
+    """The kind of the program's runs on so many GPUs, which share the graph, with so much memory of each."""
     program = type(bound.program)
-    return Kind(f"{program.__module__}.{program.__qualname__}", bound.reads_edge_values, gpus)
+    return Kind(f"{program.__module__}.{program.__qualname__}", bound.reads_edge_values, gpus, memory)
 
 
 def name_on(device: Device) -> str:

@@ -49,12 +49,12 @@ def divided(gpus: Sequence[GpuExecutor], offsets: Array, synchronous: bool, sour
 def within(rates: Sequence[float], rooms: Sequence[float], edges: int) -> list[float]:
     """The `rates`, changed so that no GPU gets more edges than it has room for, if all together have room for all."""
     found, all_rooms = np.asarray(rates, float), np.asarray(rooms, float)
-    if all_rooms.sum() < edges:
+    if not edges or all_rooms.sum() < edges:
         return list(rates)
     is_full = np.zeros(len(found), bool)
     while True:
         left = edges - all_rooms[is_full].sum()
-        wanted = np.where(is_full, all_rooms, left * found / max(found[~is_full].sum(), 1e-300))
+        wanted = np.where(is_full, all_rooms, left * found / max(found[~is_full].sum(), 1e-300))  # all may be full
         too_much = wanted > all_rooms
         if not too_much.any():
             return list(map(float, wanted))

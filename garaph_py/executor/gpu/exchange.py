@@ -23,7 +23,7 @@ from .device import Device, failing
 from .launches import Launches
 from .memory_plan import ExchangePlan
 from .push import list_frontier, push_along, result_of
-from .timeline import TO_GPUS
+from .timeline import MANY, TO_GPUS
 
 Array = npt.NDArray[Any]
 OnAll = Callable[[Callable[[int], Any]], list[Any]]
@@ -123,6 +123,7 @@ class Exchange:
 
     def result(self, edges: int, way: str, moved: int) -> PageResult:
         """Wait for everything; the result of a push that followed `edges` out-edges."""
+        self._launches.streams.write_spans(MANY)
         return result_of(self._launches.read_tallies(), edges, way, moved)
 
 

@@ -175,10 +175,8 @@ class GpuExecutor(StepByParts):
         try:
             state = self._start(synchronous, budget)
             if self._reorder(budget):
-                found = self._kept.found_bytes
                 self._lay_out(synchronous, budget)
                 state = self._start(synchronous, budget)
-                self._kept.found_bytes = found  # the others have just been made
             return state
         except DeviceMemoryError:
             self._release()
@@ -231,7 +229,7 @@ class GpuExecutor(StepByParts):
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
             self._kept.make_room(self._placed.contents(self._hub), self.residency.used, budget)
-            self._kept.begin(kind_of_run(bound, self.settings.gpus), self.edges.arrays.width)
+            self._kept.begin()
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             self._placed.allocate_lists(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
@@ -279,6 +277,7 @@ class GpuExecutor(StepByParts):
                 self.settings.deterministic,
             )  # fmt: skip
             result = self._initial_values(every, self._tasks.of_every)
+            self._kept.has_begun(kind_of_run(bound, self.settings.gpus, self.settings.memory), layout.width)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
             assert bound.total is not None

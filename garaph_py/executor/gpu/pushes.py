@@ -10,6 +10,7 @@ from .launches import Launches
 from .push import push_values
 from .push_deltas import push_deltas
 from .push_from_lists import push_from_lists
+from .timeline import MANY
 
 
 def push(launches: Launches, state: State) -> list[PageResult]:
@@ -20,4 +21,5 @@ def push(launches: Launches, state: State) -> list[PageResult]:
     else:
         found = [(push_deltas if placed.keeps_sums else push_values)(launches, state)]
     streams.mark("push", began, streams.compute[0])
+    streams.write_spans(MANY)
     return found

@@ -129,10 +129,10 @@ class Streams:
         """The watchdog's heartbeats of the threads that put work on the streams."""
         return [self.thread]
 
-    def write_spans(self) -> None:
-        """Write the spans of all copies and computations that have ended."""
+    def write_spans(self, least: int = 1) -> None:
+        """Write the spans of all copies and computations that have ended, if there are at least so many marks."""
         if self.timeline is not None:
-            self.timeline.write_spans(self.back)
+            self.timeline.write_spans(self.back, least)
 
     def way_of(self, page: Page, copied: int) -> str:
         """How a page's edges reached the GPU in an iteration for which `copied` bytes of them were copied."""
@@ -265,8 +265,7 @@ class Streams:
             queue.arrange(source.held_first)
             source.prefetch(queue.streamed_pages())
             yield from self._drive(queue, source, work)
-            if self.timeline is not None:
-                self.timeline.write_spans(self.back, MANY)
+            self.write_spans(MANY)
         finally:
             self.thread.doing = ("idle",)
 

@@ -72,10 +72,10 @@ class Timeline:
             (passed if mark[-1].query() else self._marks).append(mark)
         ends = [host - round(float(event.time_till(now)) * 1e6) for *_, event in passed]
         self._spare += [*(event for *_, event in passed), now]
-        last: dict[str | Page | None, int] = {}
+        last: dict[str | Page, int] = {}
         for end, (track, name, page, began, _) in sorted(zip(ends, passed, strict=True), key=lambda each: each[0]):
-            before = began if page is None else last.get(page, began)
-            start = min(max(began, last.get(track, began), before), end)
-            last[track] = last[page] = end
+            own = [track] if page is None else [track, page]
+            start = min(max(began, *(last.get(key, began) for key in own)), end)
+            last.update(dict.fromkeys(own, end))
             details = {} if page is None else {"page": page.number, "edges": page.edges}
             self._spans.append(Span(track + self._behind, name, start, end, details))

@@ -20,7 +20,7 @@ from ...support.runs import run_with
         ([1, 1, 1, 1], [10, 30, 40, 90], 120, [10, 30, 40, 40]),  # the second is full once the first one is
         ([1, 1, 2], [0, 50, 50], 100, [0, 50, 50]),
         ([1, 2], [30, 30], 100, [1, 2]),  # some edges are streamed anyway
-        ([1, 2], [0, 0], 0, [0, 0]),
+        ([1, 2], [0, 0], 0, [1, 2]),  # there are no edges
     ],
 )
 def test_nobody_gets_more_than_there_is_room_for(rates, rooms, edges, expected):

@@ -120,6 +120,15 @@ def test_the_answer_is_the_cpus(device_for, case, processor):
     assert held_after(driver, graph) == 0
 
 
+def test_what_a_run_orders_anew_it_has_not_found(device_for, case):
+    """It finds the edges in the given order, and needs those in hub order."""
+    program, graph = case
+    device_for(program, graph)
+    run_on_gpu(program, graph, gpu_order="given")
+    first, second = run_on_gpu(program, graph), run_on_gpu(program, graph)
+    assert first.stats.found_bytes == 0 < second.stats.found_bytes
+
+
 def test_pages_are_never_shared(device_for, case, monkeypatch):
     """Whatever the policy decides: the CPU alone, the GPU alone or both."""
     program, graph = case
