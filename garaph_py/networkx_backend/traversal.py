@@ -103,11 +103,11 @@ def bfs_predecessors(
 def bfs_successors(
     G: BackendGraph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """Each node from which a search finds others with those. The source is always there."""
+    """Each node from which a search finds others, with these; if it finds none, the source with an empty list."""
     parent = None
     for parent, edges in groupby(bfs_edges(G, source, depth_limit=depth_limit), itemgetter(0)):
         yield parent, [child for _, child in edges]
-    if parent is None:  # which no node can be
+    if parent is None:  # None is not a node
         yield source, []
 
 

@@ -23,7 +23,7 @@ CHOOSING = 4e-4
 SHARE = 0.01
 """The share of the time of calls that choosing may take. So calls that take longer repeat a choice less often."""
 MOST_REPEATS = 16
-"""Calls that repeat a choice at most, however short they are; the shortest take 2.6 ms. It was not measured."""
+"""The most calls that repeat a choice, however short they are; the shortest take 2.6 ms. A guess."""
 MARGIN = 1.25
 """How many times as long as the call a call on the CPU must be expected to take: the error of an estimate that
 `lessons.TOLERANCE` allows. Below that, each call chooses."""

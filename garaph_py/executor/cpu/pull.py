@@ -133,9 +133,9 @@ def make_pull_partition(f: Functions, reader: Reader, keeps_sums: bool = False):
     def pull(edges, t):
         """Pull along the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin.
 
-        Synchronous runs gather for 64 vertices and then apply them: with less work between two gathers, more of their
-        loads are in flight at the same time. Asynchronous runs apply each vertex at once, so that the next gather can
-        read the new value.
+        Where gathers may end early, they are made for 64 vertices, which are then applied: with less work between two
+        gathers, more of their loads are in flight at the same time. Otherwise each vertex is applied at once; in an
+        asynchronous run, the next gather can read the new value.
         """
         chunk = 64 if t.early else 1
         first, last, start, stop = t.first_vertex, t.last_vertex, t.first_edge, t.last_edge

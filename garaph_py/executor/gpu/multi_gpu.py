@@ -437,7 +437,7 @@ class MultiGpuExecutor(StepByParts):
 
     def lost(self) -> list[int]:
         """The numbers of the GPUs that have failed. It asks each GPU, because the first one may have failed while its
-        values were copied to the host, which nobody records.
+        values were copied to the host, and nothing records such a failure.
 
         A copy to a lost GPU also fails on the GPU that sends. So if any GPU no longer answers, only such GPUs count.
         """

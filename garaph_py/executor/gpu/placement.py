@@ -117,8 +117,9 @@ class Placer:
         return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
 
     def room(self, synchronous: bool, budget: int) -> int:
-        """Edges for which a budget has room, beside what the run needs for vertices. They begin and end within a run,
-        of which the device has all. If the run may push over a directed graph, an edge takes twice its bytes."""
+        """Edges for which a budget has room, beside what the run needs for vertices. If the run may push over a
+        directed graph, an edge takes twice its bytes. Room for `RUN` edges stays free at both ends, because pages have
+        whole runs of so many."""
         bound, graph = self._bound, self._graph
         width = as_given(graph._arrays, bound.edge_value_bytes > 0).arrays.width
         width *= 1 + (graph.directed and self._settings.pushes and has_lists(bound, graph))
