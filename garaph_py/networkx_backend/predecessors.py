@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ def predecessor(
 ) -> Any:
     """The nodes before each node on paths of the fewest edges, or before the target; with the numbers of edges too."""
     start = vertex_of(G, source, "Source {} not in G")
-    found = searched(G, start, max(cutoff, 1) if cutoff else None)  # NetworkX takes one step at least
+    # NetworkX takes one step at least, and all of them if the cutoff is not a number.
+    found = searched(G, start, None if not cutoff or isnan(cutoff) else max(cutoff, 1))
     before: Any = predecessors(G, G.unweighted, found.level, found.order, found.order)
     seen: Any = lengths_of(G, found)
     if target is not None:

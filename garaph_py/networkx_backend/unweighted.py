@@ -44,8 +44,13 @@ def searched_from_each(G: BackendGraph, cutoff: float | None) -> Iterator[Search
 
 
 def depth_of(G: BackendGraph, cutoff: float | None) -> int | None:
-    """The number of edges on the longest path that a cutoff allows; None if it excludes no path."""
-    return None if cutoff is None or cutoff >= len(G) else max(ceil(cutoff), 0)
+    """The number of edges on the longest path that a cutoff allows; None if it excludes no path.
+
+    One that is not a number allows no edge, as in NetworkX.
+    """
+    if cutoff is None or cutoff >= len(G):
+        return None
+    return ceil(cutoff) if cutoff > 0 else 0
 
 
 def in_order(level: Array) -> Array:

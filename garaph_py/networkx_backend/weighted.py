@@ -147,10 +147,11 @@ def multi_source_dijkstra(
     G: BackendGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: str | None = "weight"
 ) -> tuple[Any, Any]:
     """Distances and shortest paths from the nearest of the sources: of all nodes, or of the target."""
-    starts, graph = starts_of(G, sources), graph_of(G, weight)
+    starts = starts_of(G, sources)
     if target in sources:
         return 0, [target]
     hash(target)
+    graph = graph_of(G, weight)
     distance = measured(graph, G, starts)
     if target is None:
         return distances_of(G, graph, distance, starts, cutoff), paths_from(G, graph, distance, starts, cutoff)

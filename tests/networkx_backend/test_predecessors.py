@@ -22,7 +22,7 @@ def both(name, *args, **given):
 
 @pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100])
+@pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100, float("nan")])
 def test_by_numbers_of_edges(kind, cutoff):
     graph = random_graph(kind, n=20, m=60)
     for source in (*graph, "nowhere"):

@@ -37,7 +37,7 @@ TREES = ("bfs_edges", "bfs_predecessors", "bfs_successors")
 
 @pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("depth_limit", [None, -1, 0, 1, 1.5, 2, 100])
+@pytest.mark.parametrize("depth_limit", [None, -1, 0, 1, 1.5, 2, 100, float("nan")])
 def test_trees(kind, depth_limit):
     graph = random_graph(kind, n=20, m=30)
     for source in (*graph, "nowhere", [1]):

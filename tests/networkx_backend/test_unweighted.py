@@ -10,7 +10,7 @@ from tests.support.stored_graphs import opened
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100, float("inf")])
+@pytest.mark.parametrize("cutoff", [None, -1, 0, 1, 1.5, 2, 100, float("inf"), float("nan")])
 @pytest.mark.parametrize("direction", ["source", "target"])
 def test_lengths_and_paths_with_a_cutoff(kind, cutoff, direction):
     graph = random_graph(kind, n=20, m=25)
