@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from garaph_py.executor import repeat
-from garaph_py.executor.gpu import pulls_ahead
+from garaph_py.executor.gpu import pulls_ahead, speeds
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
@@ -44,6 +44,12 @@ def one_by_one(monkeypatch):
 
 
 @pytest.fixture
+def same_parts(monkeypatch):
+    """Runs divide the graph alike: they learn no speeds, which are those of a busy host."""
+    monkeypatch.setattr(speeds, "learn", lambda *_: None)
+
+
+@pytest.fixture
 def room(graph, devices_for):
     """A function: the GPU's memory for so many pages beside those of two streams; None if all edges are to stay."""
 
@@ -55,7 +61,7 @@ def room(graph, devices_for):
 
 
 @counts
-@pytest.mark.usefixtures("one_by_one")
+@pytest.mark.usefixtures("one_by_one", "same_parts")
 @pytest.mark.parametrize("pages", [0, 3, None], ids=["streamed", "some stay", "resident"])
 @pytest.mark.parametrize("iterations", [1, 2, 7, None], ids=str)
 def test_iterations_are_those_of_single_ones(devices_for, graph, room, steps, iterations, pages, count):
