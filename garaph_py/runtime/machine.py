@@ -155,8 +155,8 @@ def kept_of(bound: BoundProgram, memory: int | None, graphs: list[DeviceGraph]) 
             runs.append((there // count, sum(needed.nbytes for needed in needs) // count, needs[0].edge_bytes))
     if runs:
         return min(runs, key=lambda run: run[1] - run[0])
-    for kept in graphs[:1]:
-        for kind, needed in reversed(list(kept.needs.items())):
-            if kind.with_values is bound.reads_edge_values and kind.gpus == 1:
-                return kept.bytes_there(needed), None, needed.edge_bytes
+    others = reversed(list(graphs[0].needs.items())) if graphs else ()
+    for kind, needed in others:
+        if kind.with_values is bound.reads_edge_values and kind.gpus == 1:
+            return graphs[0].bytes_there(needed), None, needed.edge_bytes
     return 0, None, None
