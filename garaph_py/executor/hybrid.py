@@ -63,8 +63,6 @@ class HybridExecutor:
         The processors that work in the current iteration.
     failure : str or None
         Why a device failed, if one did.
-    note : str or None
-        The same, and who goes on.
     heartbeat : Heartbeat
         What the calling thread is doing.
     on_page : callable or None
@@ -79,7 +77,6 @@ class HybridExecutor:
         self._members = [Member(device, f"gpu {k}") for k, device in enumerate(devices)]
         self.device = CPU
         self.failure: str | None = None
-        self.note: str | None = None
         self.on_page: OnPage | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
         self._host_helps, self._pushes = True, True
@@ -105,6 +102,12 @@ class HybridExecutor:
     def source(self) -> PageSource:
         """The pages of the first device."""
         return self._members[0].executor.source
+
+    @property
+    def note(self) -> str | None:
+        """Why a device failed, and who goes on; None if none has failed."""
+        rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
+        return None if self.failure is None else f"the GPU failed, {rest}: {self.failure}"
 
     @property
     def _working(self) -> list[Member]:
@@ -369,8 +372,7 @@ class HybridExecutor:
         """Mark a failed device as lost, and log it; the run goes on without the device."""
         member.is_lost = True
         self.on_page = self._host.on_page = None
-        rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
-        self.failure, self.note = str(error), f"the GPU failed, {rest}: {error}"
+        self.failure = str(error)
         log.warning("%s", self.note)
 
     def _redo(self, pages: Iterable[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:

@@ -10,6 +10,7 @@ from garaph_py.executor.gpu.compiler import cubin_key
 from garaph_py.executor.gpu.device_graph import DeviceGraph, Kind, Needs, kind_of_run
 from garaph_py.executor.gpu.run_arrays import RunArrays
 from garaph_py.native import cache
+from garaph_py.native.threads import available_cores
 from garaph_py.program import bind
 from garaph_py.runtime import learned
 from garaph_py.runtime.learned import Learned
@@ -28,6 +29,15 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.fixture
+def call(folder, graph_of, device_for, monkeypatch):
+    """A program, its graph, and the program bound to it, in a process that has found a GPU."""
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(device, "_found", {0: device.find()})
+    return program, graph, bind(program, graph)
+
+
 @pytest.mark.usefixtures("folder")
 def test_before_a_gpu_is_found_only_the_cache_is_known(graph_of, monkeypatch):
     graph, options = graph_of(GRAPH), RunOptions(gpu_memory="1GiB")
@@ -40,12 +50,8 @@ def test_before_a_gpu_is_found_only_the_cache_is_known(graph_of, monkeypatch):
     assert not on_device(bind(gp.apps.BFS(0), graph), graph, options).is_compiled
 
 
-@pytest.mark.usefixtures("folder")
-def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
-    graph, program = graph_of(GRAPH), Hops(HUB)
-    device_for(program, graph)
-    monkeypatch.setattr(device, "_found", {0: device.find()})
-    bound = bind(program, graph)
+def test_what_a_graph_has_on_the_gpu(call, monkeypatch):
+    program, graph, bound = call
     assert on_device(bound, graph, RunOptions()) == OnDevice(has_context=True, room=int(0.9 * MEMORY))
     gp.run(program, graph, device="gpu")
     there = on_device(bound, graph, RunOptions())
@@ -76,7 +82,11 @@ def test_a_run_on_several_gpus_leaves_to_one_what_it_needs(graph_of, devices_for
         gp.run(program, graph, device="gpu", gpus=gpus)
         there = on_device(bound, graph, options)
         assert there.nbytes == there.needed > 0
-    took = learned.History.of(graph._arrays).past(learned.kind(bound, options, 2), learned.placed(options)).took
+    took = (
+        learned.History.of(graph._arrays)
+        .past(learned.kind(bound, options, available_cores()), learned.placed(options))
+        .took
+    )
     assert all(took["gpu", gpus].beyond is not None for gpus in (1, 2))
     kept = [DeviceGraph.of(graph._arrays, device.find(number)) for number in range(2)]
     alone, part = kept[0].needs[kind_of_run(bound, 1, None)].nbytes, kept[1].needs[kind_of_run(bound, 2, None)].nbytes
@@ -87,24 +97,17 @@ def test_a_run_on_several_gpus_leaves_to_one_what_it_needs(graph_of, devices_for
     assert on_device(bound, graph, options).nbytes == 0
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_call_with_more_memory_needs_more_than_the_last_one_had(graph_of, device_for, monkeypatch):
-    graph, program = graph_of(GRAPH), Hops(HUB)
-    device_for(program, graph)
-    monkeypatch.setattr(device, "_found", {0: device.find()})
-    bound, little = bind(program, graph), int(1.1 * memory_for(program, graph, 0.5))
+def test_a_call_with_more_memory_needs_more_than_the_last_one_had(call):
+    program, graph, bound = call
+    little = int(1.1 * memory_for(program, graph, 0.5))
     gp.run(program, graph, device="gpu", options=gp.Options(gpu_memory=little))
     there = on_device(bound, graph, RunOptions(gpu_memory=little))
     assert there.nbytes == there.needed < 4 * graph.m
     assert on_device(bound, graph, RunOptions()).needed is None
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_run_that_does_not_end_is_no_example(graph_of, device_for, monkeypatch):
-    graph, program = graph_of(GRAPH), Hops(HUB)
-    device_for(program, graph)
-    monkeypatch.setattr(device, "_found", {0: device.find()})
-    bound = bind(program, graph)
+def test_a_run_that_does_not_end_is_no_example(call):
+    program, graph, bound = call
     gp.run(program, graph, device="gpu")
     before, while_it_runs = on_device(bound, graph, RunOptions()), []
 
