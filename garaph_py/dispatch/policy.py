@@ -251,8 +251,8 @@ class GaraphPolicy(_Rules):
         Equation 2, and the room in shared memory, count all vertices of a shard (sections 2.1 and 3.2). If False, only
         those with in-edges, because only these need a sum.
     work_items : bool
-        Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. False: a block has a whole
-        shard (section 3.1).
+        Beyond the paper: a shard of more than 32,768 edges is divided among several blocks. If False, a block has a
+        whole shard (section 3.1).
     keep : bool
         Beyond the paper: pages that fit stay in the GPU's memory. If False, every iteration copies all pages, which are
         as large as fits 1/N_s of that memory (section 2.1).
@@ -269,7 +269,7 @@ class GaraphPolicy(_Rules):
     dual: bool = True
     every_edge: bool = True
     all_vertices: bool = True
-    work_items: bool = True
+    work_items: bool = False
     keep: bool = False
     offsets: bool = False
     two_threads: bool = False

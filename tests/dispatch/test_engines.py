@@ -42,7 +42,7 @@ from garaph_py.executor.partitions import PartitionCounts
         POLICIES["garaph"],
         GaraphPolicy(hardware=False, dual=False, every_edge=False),
         GaraphPolicy(all_vertices=False, two_threads=True),
-        GaraphPolicy(work_items=False, keep=True, offsets=True),
+        GaraphPolicy(work_items=True, keep=True, offsets=True),
     ],
     ids=text_of,
 )
@@ -170,10 +170,10 @@ def test_the_text_has_what_differs():
 
 
 def test_switches_are_as_in_the_papers_by_default():
-    """Of those beyond the papers, only splits of long lists are on, and work items of Garaph's."""
+    """Of those beyond the papers, only splits of long lists are on."""
     assert not POLICIES["auto"].all_vertices
     assert not POLICIES["auto"].every_edge
-    assert GaraphPolicy() == GaraphPolicy(True, True, True, True, True, True, False, False, False)
+    assert GaraphPolicy() == GaraphPolicy(True, True, True, True, True, False, False, False, False)
     assert gp.Emogi() == gp.Emogi(True, True, 4, False, True, False, False)
     assert gp.EtaGraph() == gp.EtaGraph(10, True, True, True)
     assert gp.Grus() == gp.Grus("grus", None, True, True)

@@ -392,7 +392,7 @@ def test_how_many_threads_drive_the_gpu(graph, engine, two):
 
 
 @pytest.mark.parametrize(("engine", "divides"), [
-    ("auto", True), ("garaph", True), ("garaph:work_items=no", False),
+    ("auto", True), ("garaph", False), ("garaph:work_items=yes", True),
 ])  # fmt: skip
 def test_whether_shards_are_divided(graph, engine, divides):
     assert planned(gp.apps.PageRank(), graph, engine=engine).gpu.work_items == divides

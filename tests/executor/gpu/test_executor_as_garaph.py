@@ -15,11 +15,11 @@ pytestmark = pytest.mark.gpu
 ENGINES = {
     "every_edge=no": GaraphPolicy(every_edge=False),
     "all_vertices=no": GaraphPolicy(all_vertices=False),
-    "work_items=no": GaraphPolicy(work_items=False),
+    "work_items=yes": GaraphPolicy(work_items=True),
     "keep=yes": GaraphPolicy(keep=True),
     "offsets=yes": GaraphPolicy(offsets=True),
     "two_threads=yes": GaraphPolicy(two_threads=True),
-    "all": GaraphPolicy(work_items=False, offsets=True, two_threads=True),
+    "as in the paper": GaraphPolicy(offsets=True, two_threads=True),
 }
 
 
@@ -58,7 +58,7 @@ def test_a_shard_whose_hub_has_most_edges_has_one_block(graph_of):
     star = twins.Edges(n, np.arange(1, n), np.zeros(n - 1, np.int64))
     program, graph = gp.apps.PageRank(stop="never"), graph_of(star)
     right = run_with(program, graph, device="cpu", iterations=3)
-    found = run_with(program, graph, device="gpu", engine=GaraphPolicy(work_items=False), iterations=3)
+    found = run_with(program, graph, device="gpu", engine=GaraphPolicy(), iterations=3)
     np.testing.assert_allclose(found.values, right.values, rtol=1e-10)
 
 
