@@ -186,6 +186,7 @@ class Scheduler:
             "k": schedule.k,
             "pages": self.pages,
             "orders_pages": self.orders_pages,
+            "transfers": tuple(each.ways for each in can.transfers),
         }
 
     def _first_rates(self, load: tuple[int, int, float]) -> Sharing:
@@ -250,7 +251,9 @@ class Scheduler:
         elif decision.ahead is not None and limit is not None:
             decision = decision._replace(ahead=decision.ahead._replace(most=limit - self.number))
         if decision.order is not None:
-            decision = decision._replace(ahead=None, order=tuple(map(int, decision.order)))
+            decision = decision._replace(order=tuple(map(int, decision.order)))
+        if decision.order is not None or decision.pages:
+            decision = decision._replace(ahead=None)
         f = 1.0 if seen.updates_all_vertices or seen.forced_mode else seen.f
         return decision._replace(sharing=tuple(rates.at(f) for rates in self.rates)) if self.rates else decision
 

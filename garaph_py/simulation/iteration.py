@@ -136,7 +136,7 @@ class IterationModel:
         if self.take is not None:
             self._take()
         if self.places is not None:
-            self._serve_gpu(Pipeline(self.queue, self.places.resident, self.places.free))
+            self._serve_gpu(Pipeline(self.queue, self.places.of, self.places.free))
         self._clock.run()
 
     def _serve_gpu(self, pipeline: Pipeline[BufferModel]) -> None:
