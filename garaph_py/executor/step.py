@@ -80,9 +80,12 @@ def tell(on_page: OnPage | None, page: Page, state: State) -> None:
 
 def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, mode: str) -> None:
     """In a notify-pull iteration, notify all vertices of the pages that the decision pulls as a whole."""
-    if not decision.pages or mode != NOTIFY_PULL:
-        return
-    for page in pages:
-        how = decision.pages.get(page.number)
-        if (decision.mode if how is None else how.direction) == PULL:
-            state.notified.put(page.first_vertex, page.last_vertex)
+    for page in whole_pages(decision, pages) if mode == NOTIFY_PULL else ():
+        state.notified.put(page.first_vertex, page.last_vertex)
+
+
+def whole_pages(decision: Decision, pages: Iterable[Page]) -> list[Page]:
+    """Those of `pages` that an iteration pulls as a whole by a decision, though it notifies for others."""
+    named = decision.pages or {}
+    ways = {page: named[page.number].direction if page.number in named else decision.mode for page in pages}
+    return [page for page, way in ways.items() if way == PULL]

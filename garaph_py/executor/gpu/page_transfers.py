@@ -14,6 +14,10 @@ NOT_CHOSEN = "the policy's class must have chooses_transfers = True"
 """Why a page has no second way in a run whose policy has not said that it chooses."""
 FROM_DISK = "its edges come from disk"
 """Why kernels cannot read a page in host memory, where only buffers have it for a while."""
+OFFSETS = "the offsets of its destinations are copied with its edges"
+"""Why they cannot if the engine gives them such offsets."""
+EITHER = Transfers((COPIED, ZERO_COPY), "there are no other ways")
+"""A page that is not resident, of a run whose policy chooses."""
 
 
 def transfers_of(placed: Placement, settings: Settings) -> tuple[Transfers, ...]:
@@ -31,9 +35,9 @@ def elsewhere(page: Page, placed: Placement, settings: Settings) -> Transfers:
     if not settings.page_by_page:
         return Transfers((COPIED,), NOT_CHOSEN)
     if settings.offsets:
-        return Transfers((COPIED,), "the offsets of its destinations are copied with its edges")
+        return Transfers((COPIED,), OFFSETS)
     if placed.by_page is None:
         return Transfers((COPIED,), "the system has refused to pin its edges")
     if not placed.by_page.holds(page, placed.numbering.arrays.m):
         return Transfers((COPIED,), "kernels would read beyond the end of its edges, which is the end of pinned memory")
-    return Transfers((COPIED, ZERO_COPY), "there are no other ways")
+    return EITHER

@@ -21,13 +21,14 @@ from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
 from ..decision import PageDecision
-from ..modes import COPIED, CPU, ZERO_COPY
+from ..modes import COPIED
 from .buffers import Buffer, Buffers
 from .device import Device
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, host_arrays
 from .handles import NON_BLOCKING
 from .mapped import MappedEdges, SinglePages
+from .named import named_pages
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
 from .residency import Residency
@@ -217,16 +218,14 @@ class Streams:
             they are still in the buffers of streams.
         """
         ordered = device_order(pages, shared, order)
-        copied, far = ([page for page in ordered if page.number in named and named[page.number].transfer == way]
-                       for way in (COPIED, ZERO_COPY))  # fmt: skip
+        own, copied, far = named_pages(ordered, named)
         self.buffers.read_far([page for page in far if page.number >= len(self.buffers.staying)])
         for k, page in enumerate(ordered):
             if (buffer := self.buffers.of(page)) is not None:
                 buffer.stream = self.compute[k % COMPUTE_STREAMS]
-        own_places = (*self.buffers.staying, *self.buffers.far.values())
-        resident = {buffer.page: buffer for buffer in own_places if buffer.page is not None}
+        in_place = (*self.buffers.staying, *self.buffers.far.values())
+        resident = {buffer.page: buffer for buffer in in_place if buffer.page is not None}
         buffered = take_buffered(self.buffers.free, {*ordered}.difference(copied, far)) if self._keeps else {}
-        own = frozenset(number for number, how in named.items() if how.processor != CPU)
         return PageQueue.of(ordered, buffered, resident, split, own)
 
     def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
