@@ -219,12 +219,14 @@ class Scheduler:
         unfinished_edges : int or None
             An upper estimate of the edges that a pull would visit (`State.unfinished_edges`).
         """
-        shared = {}
+        shared: dict[str, Any] = {}
         if self.rates:
             shared = {"ratio": sum(rates.ratio for rates in self.rates), **self.rates[0].seen}
             if missing:
                 copies = COPIES_TO_HOST if missing > 0 else 1
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
+        elif self.can.loads:
+            shared = {"transfers": ()}  # all devices have failed
         seen = object.__new__(Observation)  # takes 1 microsecond, its constructor 4
         seen.__dict__.update(
             self._facts, active=active, active_edges=active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
