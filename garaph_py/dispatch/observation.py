@@ -91,6 +91,9 @@ class Observation:
         How many vertices of each page are active, if the policy `sees_pages`; else empty.
     orders_pages : bool
         A policy may decide on the order of the pages (`Decision.order`).
+    transfers : tuple of tuple of str
+        For each page, the ways in which its edges may reach the GPU in a pull (`PageDecision.transfer`), first the one
+        that a run chooses by itself: ``"resident"``, ``"copied"``, ``"zero-copy"``. Empty if no GPU works, or several.
     unfinished_edges : int or None
         An upper estimate of the edges that a pull would visit, of a program whose pulls end late
         (`State.unfinished_edges`); None for others.
@@ -133,6 +136,7 @@ class Observation:
     pages: Sequence[Page] = ()
     active_by_page: tuple[int, ...] = ()
     orders_pages: bool = False
+    transfers: tuple[tuple[str, ...], ...] = ()
     unfinished_edges: int | None = None
     own: Any = None
 

@@ -89,6 +89,9 @@ class Policy:
         The rates of a hybrid run begin with the speeds of this machine's hardware, which are measured before the run.
     sees_pages : bool
         Before each iteration the active vertices of each page are counted (`Observation.active_by_page`).
+    chooses_transfers : bool
+        The policy may have kernels read single pages in host memory, and others copied (`PageDecision.transfer`). The
+        run then has buffers for copies, and a GPU that can reach edges in host memory.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Policy:
     transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = True
     sees_pages: ClassVar[bool] = False
+    chooses_transfers: ClassVar[bool] = False
     hardware: bool = False
     every_edge: bool = False
     all_vertices: bool = False

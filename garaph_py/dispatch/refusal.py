@@ -93,7 +93,7 @@ def refusal_of_pages(decision: Decision, seen: Observation, can: Capabilities) -
     return None if why is None else f"order: {why}"
 
 
-def refusal_of_page(number: object, how: Any, decision: Decision, seen: Observation, can: Capabilities) -> str | None:
+def refusal_of_page(number: Any, how: Any, decision: Decision, seen: Observation, can: Capabilities) -> str | None:
     """Why page `number` cannot be processed as `how` says."""
     if number not in range(len(seen.pages)):
         return f"there is no page {number!r}; {all_pages(seen)}"
@@ -107,9 +107,18 @@ def refusal_of_page(number: object, how: Any, decision: Decision, seen: Observat
     directions = [PULL, NOTIFY_PULL] if notifies else [decision.mode]
     if how.direction not in directions:
         return f"direction={how.direction!r} for page {number}; choose from {', '.join(directions)}"
-    if how.transfer is not None:
-        return f"transfer={how.transfer!r} for page {number}; leave it out: the executor decides on it"
-    return None
+    return None if how.transfer is None else refusal_of_transfer(int(number), how, can)
+
+
+def refusal_of_transfer(number: int, how: PageDecision, can: Capabilities) -> str | None:
+    """Why the edges of page `number` cannot reach the processor as `how` says."""
+    asked = f"transfer={how.transfer!r} for page {number}"
+    if how.processor == CPU:
+        return f"{asked}; leave it out: the CPU reads edges where they are"
+    if not can.transfers:
+        return f"{asked}; leave it out: each of several GPUs decides on it"
+    ways, why = can.transfers[number]
+    return None if how.transfer in ways else f"{asked}; choose from {', '.join(ways)}: {why}"
 
 
 def refusal_of_order(order: Any, seen: Observation) -> str | None:

@@ -186,6 +186,7 @@ class Scheduler:
             "k": schedule.k,
             "pages": self.pages,
             "orders_pages": self.orders_pages,
+            "transfers": tuple(each.ways for each in can.transfers),
         }
 
     def _first_rates(self, load: tuple[int, int, float]) -> Sharing:
@@ -218,12 +219,14 @@ class Scheduler:
         unfinished_edges : int or None
             An upper estimate of the edges that a pull would visit (`State.unfinished_edges`).
         """
-        shared = {}
+        shared: dict[str, Any] = {}
         if self.rates:
             shared = {"ratio": sum(rates.ratio for rates in self.rates), **self.rates[0].seen}
             if missing:
                 copies = COPIES_TO_HOST if missing > 0 else 1
                 shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
+        elif self.can.loads:
+            shared = {"transfers": ()}  # all devices have failed
         seen = object.__new__(Observation)  # takes 1 microsecond, its constructor 4
         seen.__dict__.update(
             self._facts, active=active, active_edges=active_edges, has_sums=has_sums, in_buckets=self.in_buckets,
@@ -250,7 +253,9 @@ class Scheduler:
         elif decision.ahead is not None and limit is not None:
             decision = decision._replace(ahead=decision.ahead._replace(most=limit - self.number))
         if decision.order is not None:
-            decision = decision._replace(ahead=None, order=tuple(map(int, decision.order)))
+            decision = decision._replace(order=tuple(map(int, decision.order)))
+        if decision.order is not None or decision.pages:
+            decision = decision._replace(ahead=None)
         f = 1.0 if seen.updates_all_vertices or seen.forced_mode else seen.f
         return decision._replace(sharing=tuple(rates.at(f) for rates in self.rates)) if self.rates else decision
 

@@ -10,11 +10,30 @@ from .modes import CPU
 
 
 class PageDecision(NamedTuple):
-    """How one page is processed: direction, processor, and how its edges reach the processor (constants of `modes`)."""
+    """How one page is processed: direction, processor, and how its edges reach the processor (constants of `modes`).
+
+    In a decision, `transfer` is one of the page's `Observation.transfers`, or None, which leaves it to the executor. A
+    page that is ``"copied"`` is copied in this iteration, also if its edges are still on the GPU since the last one.
+    """
 
     direction: str
     processor: str
     transfer: str | None = None
+
+
+class Transfers(NamedTuple):
+    """How the edges of a page may reach a GPU in a pull.
+
+    Attributes
+    ----------
+    ways : tuple of str
+        Constants of `modes`; the first is the way that the executor chooses.
+    why : str
+        Why there are no others.
+    """
+
+    ways: tuple[str, ...]
+    why: str
 
 
 class Pages(Protocol):

@@ -95,7 +95,7 @@ class HybridExecutor:
         return Capabilities(
             CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
             push_cost=first.push_cost, pulls_end_early=first.pulls_end_early,
-            reads_disk=self._graph.on_disk,
+            reads_disk=self._graph.on_disk, transfers=first.transfers if len(loads) == 1 else (),
         )  # fmt: skip
 
     @property
@@ -159,6 +159,7 @@ class HybridExecutor:
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
             member.executor.order = decision.order if member.has_reference_layout else None
+            member.executor.named = decision.pages or {} if member.has_reference_layout else {}
         if self.device == GPU and len(self._working) > 1 and decision.mode not in (PUSH, COMPONENTS):
             self.device = BOTH  # several devices share the pages; the host takes none
         elif self.device == BOTH and not self._shares_pages:

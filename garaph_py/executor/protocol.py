@@ -5,7 +5,7 @@ The dispatcher (dispatch/loop.py) gives an executor a `Decision` for each iterat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from .costs import EXPECTED
-from .decision import Decision, Pages
+from .decision import Decision, PageDecision, Pages, Transfers
 from .edge_list import EdgeBuffers
 from .far_lists import FarLists
 from .memory import MemoryPlan
@@ -54,6 +54,8 @@ class Capabilities:
         It keeps the sum of each vertex, so that it may push deltas after a pull (`State.has_sums`).
     far_lists : FarLists, optional
         The lists in host memory, along which it may push in two ways.
+    transfers : tuple of Transfers
+        How the edges of each page may reach the GPU; empty if there is none, or if several GPUs have parts of them.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Capabilities:
     pulls_end_early: bool = False
     pushes_deltas: bool = False
     far_lists: FarLists | None = None
+    transfers: tuple[Transfers, ...] = ()
 
 
 class OpenPlan(Protocol):
@@ -178,9 +181,12 @@ class DeviceExecutor(Executor, Protocol):
     ----------
     order : sequence of int or None
         The decision's `order`, if its pages are those that the decision numbers.
+    named : mapping of int to PageDecision
+        Likewise, the decision's `pages`. Other processors may not steal those that it names for the device.
     """
 
     order: Sequence[int] | None
+    named: Mapping[int, PageDecision]
 
     def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
         """Like `open`, but the caller has already divided the host's memory (``sources.divide``)."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 from ..pages.layout import Page
 from ..pages.source import PageSource
-from .decision import Decision
+from .decision import Decision, PageDecision
 from .modes import NOTIFY_PULL, PULL
 from .results import PageResult, StepResult
 from .state import OnPage, State
@@ -20,11 +21,14 @@ class StepByParts:
     ----------
     order : sequence of int or None
         The numbers of all pages, in the order in which `process` takes them, if a policy has decided on that.
+    named : mapping of int to PageDecision
+        A policy's decisions for single pages.
     """
 
     name: ClassVar[str]
     source: PageSource
     order: Sequence[int] | None = None
+    named: Mapping[int, PageDecision] = MappingProxyType({})
 
     @property
     def pages(self) -> Sequence[Page]:
@@ -40,6 +44,10 @@ class StepByParts:
     def commit(self, state: State, mode: str) -> None:
         raise NotImplementedError
 
+    def follow(self, decision: Decision) -> None:
+        """Process the pages as the decision says of them."""
+        self.order, self.named = decision.order, decision.pages or {}
+
     def pull(self, state: State) -> list[PageResult]:
         """Pull all pages; new values are not the current ones yet."""
         self.begin(state, PULL)
@@ -47,7 +55,8 @@ class StepByParts:
 
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration over all pages."""
-        mode, every, self.order = direction_of(decision), self.pages, decision.order
+        mode, every = direction_of(decision), self.pages
+        self.follow(decision)
         followed = self.begin(state, mode)
         notify_whole_pages(decision, every, state, mode)
         pages = self.process(every, self.source, state, mode)
@@ -71,9 +80,12 @@ def tell(on_page: OnPage | None, page: Page, state: State) -> None:
 
 def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, mode: str) -> None:
     """In a notify-pull iteration, notify all vertices of the pages that the decision pulls as a whole."""
-    if not decision.pages or mode != NOTIFY_PULL:
-        return
-    for page in pages:
-        how = decision.pages.get(page.number)
-        if (decision.mode if how is None else how.direction) == PULL:
-            state.notified.put(page.first_vertex, page.last_vertex)
+    for page in whole_pages(decision, pages) if mode == NOTIFY_PULL else ():
+        state.notified.put(page.first_vertex, page.last_vertex)
+
+
+def whole_pages(decision: Decision, pages: Iterable[Page]) -> list[Page]:
+    """Those of `pages` that an iteration pulls as a whole by a decision, though it notifies for others."""
+    named = decision.pages or {}
+    ways = {page: named[page.number].direction if page.number in named else decision.mode for page in pages}
+    return [page for page, way in ways.items() if way == PULL]

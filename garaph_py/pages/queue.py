@@ -31,6 +31,8 @@ class PageQueue(Generic[Slot]):
         Pages whose edges have to be copied to the device.
     split : callable or None
         See `Split`. None if the device cannot process a part of a page.
+    own : frozenset of int
+        Numbers of the pages that no other processor may steal.
     copying : int
         Edges of the pages that are being copied.
     """
@@ -39,16 +41,17 @@ class PageQueue(Generic[Slot]):
     resident: deque[tuple[Page, Slot]]
     streamed: deque[Page]
     split: Split | None
+    own: frozenset[int] = frozenset()
     copying: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def of(
         cls, pages: Iterable[Page], buffered: Mapping[Page, Slot], resident: Mapping[Page, Slot],
-        split: Split | None = None,
+        split: Split | None = None, own: frozenset[int] = frozenset(),
     ) -> PageQueue[Slot]:  # fmt: skip
         """A queue of `pages` in the given order; the mappings hold the slots of the pages that are on the device."""
-        queue = cls(deque(), deque(), deque(), split)
+        queue = cls(deque(), deque(), deque(), split, own)
         for page in pages:
             if page in resident:
                 queue.resident.append((page, resident[page]))
@@ -118,10 +121,12 @@ class PageQueue(Generic[Slot]):
         """
         with self.lock:
             if most is None:
-                return self.streamed.pop() if self.streamed else self.resident.pop()[0] if self.resident else None
+                return self._pop_last_page()
             taken = None
-            while self.streamed and (left := most // 2 - (taken.edges if taken else 0)) > 0:
-                page, rest = self.streamed[-1], None
+            while (at := self._last(reversed(self.streamed))) is not None:
+                if (left := most // 2 - (taken.edges if taken else 0)) <= 0:
+                    break
+                page, rest = self.streamed[at], None
                 if taken is not None and page.last_vertex != taken.first_vertex:
                     break
                 if self.split is not None and page.edges > left:
@@ -129,13 +134,29 @@ class PageQueue(Generic[Slot]):
                 if page.edges > left + most // 2:
                     break
                 if rest is None:
-                    self.streamed.pop()
+                    del self.streamed[at]
                 else:  # replace in place: a thread that reads `is_empty` without the lock must not see an empty queue
-                    self.streamed[-1] = rest
+                    self.streamed[at] = rest
                 taken = (
                     page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
                 )
             return taken
+
+    def _pop_last_page(self) -> Page | None:
+        """Take the last page that may be stolen, if there is one; a resident one if no such page is streamed."""
+        if (at := self._last(reversed(self.streamed))) is not None:
+            page = self.streamed[at]
+            del self.streamed[at]
+        elif (at := self._last(page for page, _ in reversed(self.resident))) is not None:
+            page, _ = self.resident[at]
+            del self.resident[at]
+        else:
+            return None
+        return page
+
+    def _last(self, backwards: Iterable[Page]) -> int | None:
+        """The place, counted from the end as -1, -2, ..., of the last page that may be stolen; None if none may."""
+        return next((-k for k, page in enumerate(backwards, 1) if page.number not in self.own), None)
 
     def clear(self) -> None:
         """Drop all pages, so that no processor takes them."""

@@ -34,6 +34,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions, executo
         two_threads=policy.two_threads,
         transfer=policy.transfer,
         zero_copy=policy.zero_copy,
+        page_by_page=policy.chooses_transfers,
         order=GIVEN if options.checkpoint_interval.pages else options.gpu_order,  # pages are told by given numbers
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options) and not (executor == HYBRID and bound.pushes_deltas),

@@ -317,7 +317,8 @@ def call_of(
 ) -> Call:
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     kind = kind_of(bound, options)
-    in_place = kind in (SEARCH_BOTH, UNION) and options.policy.zero_copy
+    policy = options.policy
+    in_place = kind in (SEARCH_BOTH, UNION) and policy.zero_copy and not policy.chooses_transfers
     pushes = gpu_can_push(bound, graph, options)
     chains = pushes and bound.is_relaxation and may_chain(options)
     return Call(

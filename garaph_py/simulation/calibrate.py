@@ -139,7 +139,7 @@ def chains_of(run: RecordedRun) -> dict[int, int]:
     can, pages = capabilities_of(workload, run.threads), workload.pages()
     if options.device == GPU:
         residency = workload.residency(room_of(run), options.policy.keep)
-        can, pages = capabilities_of_gpu(workload, residency, True), residency.pages
+        can, pages = capabilities_of_gpu(workload, residency, True, options.policy), residency.pages
     number, unfinished, scheduler = 0, unfinished_edges(workload), scheduler_of(workload, options, can, pages)
     while number < len(run.rows):
         scheduler.number, activity, row = number, workload.activities[number], run.rows[number]

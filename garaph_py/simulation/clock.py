@@ -59,7 +59,7 @@ class Channel:
     rate : float
         Bytes per second.
     each : float
-        Seconds that each transfer takes beside its bytes.
+        Seconds that each call takes beside the bytes.
     free : float
         Time at which the last transfer so far ends.
     nbytes : float
@@ -71,9 +71,9 @@ class Channel:
     free: float = 0.0
     nbytes: float = 0.0
 
-    def transfer(self, nbytes: float, now: float, share: float = 1.0) -> float:
-        """Start a transfer at a share of the rate, and return the time at which it ends."""
+    def transfer(self, nbytes: float, now: float, share: float = 1.0, calls: int = 1) -> float:
+        """Start a transfer at a share of the rate, by so many `calls`, and return the time at which it ends."""
         if nbytes:
-            self.free = max(self.free, now) + self.each + nbytes / (self.rate * share)
+            self.free = max(self.free, now) + self.each * calls + nbytes / (self.rate * share)
             self.nbytes += nbytes
         return max(self.free, now) if nbytes else now

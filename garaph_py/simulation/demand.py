@@ -93,10 +93,11 @@ class Demand:
     alone: float = 0.0
 
 
-def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int) -> Demand:
-    """The demand of an iteration in `mode` on this number of cores."""
+def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int, whole: int = 0) -> Demand:
+    """The demand of an iteration in `mode` on this number of cores; a notify-pull gathers along `whole` edges of pages
+    that it updates as a whole."""
     if mode == NOTIFY_PULL:
-        return of_notify_pull(workload, activity, policy, cores)
+        return of_notify_pull(workload, activity, policy, cores, whole)
     if mode == PUSH:
         large = activity.active_edges + activity.active > MIN_RUN_EDGES
         return of_push(workload, activity, PUSH, cores if large else 1)
@@ -147,12 +148,15 @@ def imbalance(shape: Shape, policy: Policy, cores: int) -> float:
     return shape.imbalance_of(cores) if policy.one_partition_per_thread else 1.0
 
 
-def of_notify_pull(workload: Workload, activity: Activity, policy: Policy, cores: int) -> Demand:
-    """Notifying, and gathering: lists of average length, of which an edge notifies at most one."""
-    shape, followed, gathered = workload.shape, activity.active_edges, workload.gathered(activity)
+def of_notify_pull(workload: Workload, activity: Activity, policy: Policy, cores: int, whole: int = 0) -> Demand:
+    """Notifying, and gathering: lists of average length, of which an edge notifies at most one, and all lists of pages
+    with `whole` edges."""
+    shape, followed, edges = workload.shape, activity.active_edges, max(workload.edges, 1)
+    notified, rest = workload.gathered(activity), 1 - whole / edges
+    gathered = whole + round(notified * rest)
     share, sharing = followed / threads(RANDOM_ACCESS_EDGES * followed, cores), threads(gathered, cores)
-    lists = min(shape.lists * gathered / max(workload.edges, 1), followed) / sharing
-    lists *= imbalance(shape, policy, sharing)
+    lists = min(shape.lists * notified / edges, followed) * rest + shape.lists * whole / edges
+    lists *= imbalance(shape, policy, sharing) / sharing
     read = share + gathered / sharing
     return Demand(
         NOTIFY_PULL, followed + gathered, share, read * shape.near, read * shape.far, gathered / sharing,

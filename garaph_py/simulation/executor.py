@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ..dispatch.policy import Policy
 from ..errors import ParameterError
-from ..events import PageGroup
-from ..executor.decision import Decision, Sharing
+from ..executor.costs import EXPECTED
+from ..executor.decision import Decision
 from ..executor.gpu.gather import AUTO
+from ..executor.gpu.named import Named, named_pages
 from ..executor.gpu.parts import Part
 from ..executor.gpu.pulls_ahead import at_once
 from ..executor.gpu.residency import Residency, too_little
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities
+from ..executor.step import direction_of, whole_pages
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order, in_order, take_buffered
 from .clock import Channel
@@ -36,79 +37,16 @@ from .gpu import BufferModel
 from .gpu_pushes import GPU_PUSHES, can_push, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
 from .machine import ANY, GARAPH, Machine, WorkCost
+from .pages import groups_of
+from .results import Pulled, SimulatedStep
 from .workload import Activity, Workload
 
 FOREVER = float("inf")
-
-
-@dataclass(frozen=True)
-class SimulatedStep:
-    """The result of a simulated iteration.
-
-    Attributes
-    ----------
-    edges : int
-        Edges visited.
-    seconds : float
-    owners : dict of Page to str
-        The processor of each page, or part of one.
-    skipped : int
-        Pages without a notified vertex.
-    to_device, from_device : float
-        Bytes of edges copied to the GPU, and of values copied back.
-    sharing : tuple of Sharing
-        The decision's `sharing`, updated with this iteration's measurements.
-    groups : tuple of PageGroup
-        The partitions by the way in which their edges reached the GPU, if the engine has partitions.
-    """
-
-    edges: int
-    seconds: float
-    owners: dict[Page, str]
-    skipped: int = 0
-    to_device: float = 0.0
-    from_device: float = 0.0
-    sharing: tuple[Sharing, ...] = ()
-    groups: tuple[PageGroup, ...] = ()
-
-    @property
-    def pages(self) -> int:
-        """Pages, or partitions, that were processed."""
-        return len(self.owners) or sum(group.pages for group in self.groups)
-
-
-@dataclass(frozen=True)
-class Pulled:
-    """The result of a simulated iteration in which the GPU pulled.
-
-    Attributes
-    ----------
-    step : SimulatedStep
-    gpu_edges, copied_edges : int
-        Edges of the GPU's pages, and of the pages that were copied.
-    gpu_seconds : float
-        Time until the GPU has finished.
-    """
-
-    step: SimulatedStep
-    gpu_edges: int
-    copied_edges: int
-    gpu_seconds: float
-
-
-class SimulatedExecutor(Protocol):
-    """The interface between `simulate` and the models of a CPU, a GPU, and both."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """See `executor.protocol.Executor`."""
-
-    @property
-    def pages(self) -> Sequence[Page]:
-        """The pages that a policy sees."""
-
-    def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
-        """Simulate the iteration that begins with the first of `activities`, and those done at once with it."""
+READING = EXPECTED.sectors / EXPECTED.link
+"""The rate at which kernels read edges in host memory, as a share of that of copies from pinned memory; as on an H200.
+The run pins these edges, or a copy of them, in any case."""
+EVERY_PAGE = Decision(PULL, "")
+"""A decision that names no page."""
 
 
 class SimulatedCpu:
@@ -206,8 +144,9 @@ class SimulatedCpu:
 
     def step(self, activity: Activity, decision: Decision, calls: int = 1) -> SimulatedStep:
         """One iteration."""
-        workload, mode = self.workload, decision.mode
-        demand = demand_of(workload, activity, mode, self.policy, self.cores)
+        workload, mode = self.workload, direction_of(decision)
+        whole = sum(page.edges for page in whole_pages(decision, self.pages))
+        demand = demand_of(workload, activity, mode, self.policy, self.cores, whole)
         demand = replace(demand, first=int(demand.mode not in self._done), calls=calls)
         self._done.add(demand.mode)
         work = self.costs_of(demand.mode, mode)
@@ -315,7 +254,8 @@ class SimulatedGpu:
 
     @property
     def capabilities(self) -> Capabilities:
-        found = capabilities_of_gpu(self.workload, self.residency, can_push(self.workload, self.machine))
+        pushes = can_push(self.workload, self.machine)
+        found = capabilities_of_gpu(self.workload, self.residency, pushes, self.cpu.policy)
         return replace(found, pulls_end_early=self.ends_early)
 
     @property
@@ -328,14 +268,13 @@ class SimulatedGpu:
         activity = activities[0]
         if decision.mode == PUSH:
             return self.push(activities, decision)
-        if decision.mode == PULL and (count := self._at_once(decision)):
-            return [self.pull_ahead() for _ in activities[:count]]
-        if decision.mode == PULL:
-            return [self.pull_alone(activity, decision.order)]
-        pages = expected_pages(self.pages, activity.active_edges)
-        chosen = set(pages)
+        if direction_of(decision) == PULL:
+            count = self._at_once(decision)
+            return [self.pull_ahead() for _ in activities[:count]] or [self.pull_alone(activity, decision)]
+        chosen = {*expected_pages(self.pages, activity.active_edges), *whole_pages(decision, self.pages)}
+        pages = [page for page in self.pages if page in chosen]
         skipped = [page for page in self.pages if page not in chosen]
-        done = self.pull(pages, self.costs(), order=decision.order).step
+        done = self.pull(pages, self.costs(), decision).step
         return [replace(
             done, edges=activity.active_edges + done.edges, skipped=len(skipped),
             seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
@@ -354,10 +293,10 @@ class SimulatedGpu:
         seconds = work.iteration + work.seconds(edges, self._vertices, self.workload.vertex_data)
         return SimulatedStep(edges, seconds, dict.fromkeys(self.pages, GPU))
 
-    def pull_alone(self, activity: Activity, order: Sequence[int] | None = None) -> SimulatedStep:
+    def pull_alone(self, activity: Activity, decision: Decision = EVERY_PAGE) -> SimulatedStep:
         """Pull over all pages, with no help from a CPU."""
         if not self.ends_early:
-            return self.pull(self.pages, self.costs_alone(), order=order).step
+            return self.pull(self.pages, self.costs_alone(), decision).step
         demand = replace(of_gpu_search(self.workload, activity, self._share), first=int(PULL not in self._done))
         self._done.add(PULL)
         work = self.machine.work_of(GPU, self.workload.traits.name, PULL_ACTIVE)
@@ -416,6 +355,7 @@ class SimulatedGpu:
             link_beside_cpu=self.link.beside_cpu,
             launch=work.launch if self.residency.elsewhere else 0.0,
             waits=not self.workload.is_pinned,
+            reading=READING * self.link.to_device / self.link.rate(self.workload.is_pinned),
         )
 
     def costs_alone(self) -> PageCosts:
@@ -428,20 +368,25 @@ class SimulatedGpu:
         return self.machine.work_of(GPU, self.workload.traits.name, PULL)
 
     def pull(
-        self, pages: list[Page], costs: PageCosts, take: Take | None = None, listener: Listener = ignore,
-        order: Sequence[int] | None = None,
+        self, pages: list[Page], costs: PageCosts, decision: Decision = EVERY_PAGE, take: Take | None = None,
+        listener: Listener = ignore, share: float = 1.0,
     ) -> Pulled:  # fmt: skip
-        """Pull over `pages` on the GPU, in the `order` of a policy; with `take`, the CPU takes some of them."""
+        """Pull over `pages` on the GPU, as a policy has decided; with `take`, the CPU takes some of them, and gathers
+        along a share of their edges."""
         workload, work = self.workload, self.work
         if take is not None:
             self._forget_prefetched()
         to_device = Channel(self.link.rate(workload.is_pinned), self.link.copy)
         from_device = Channel(self.link.from_device)
-        places = GpuPlaces(self._resident, self._free, to_device, from_device)
-        queue = self._queue(device_order(pages, take is not None, order))
+        ordered = device_order(pages, take is not None, decision.order)
+        named = named_pages(ordered, decision.pages or {})
+        far = {page.number: BufferModel(page) for page in named.far}
+        places = GpuPlaces(self._resident, self._free, to_device, from_device, far)
+        queue = self._queue(ordered, named, far.values())
         model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
         model.run()
         prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
+        model.ways |= dict.fromkeys(self._prefetched & model.owners.keys(), COPIED)
         self._prefetched -= model.owners.keys()
         # the GPU's fixed cost does not delay the CPU, but it is part of the GPU's measured rate, as in a real run
         gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, self._vertices, workload.vertex_data)
@@ -451,14 +396,16 @@ class SimulatedGpu:
         step = SimulatedStep(
             sum(model.edges.values()), max(model.cpu_seconds, gpu_seconds), model.owners,
             to_device=copied * workload.edge_bytes, from_device=from_device.nbytes,
+            groups=groups_of(model.owners, model.ways, decision.mode, share) if decision.pages else (),
         )  # fmt: skip
         return Pulled(step, model.edges[GPU], copied, gpu_seconds)
 
-    def _queue(self, pages: list[Page]) -> PageQueue[BufferModel]:
+    def _queue(self, pages: list[Page], named: Named, far: Iterable[BufferModel]) -> PageQueue[BufferModel]:
         """Make the queue of the pages, like `Streams.order`."""
-        buffered = take_buffered(self._free, set(pages)) if self._keeps else {}
-        resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return PageQueue.of(pages, buffered, resident, self.workload.split)
+        in_buffers = {*pages}.difference(named.copied, named.far)
+        buffered = take_buffered(self._free, in_buffers) if self._keeps else {}
+        resident = {buffer.page: buffer for buffer in (*self._resident, *far) if buffer.page is not None}
+        return PageQueue.of(pages, buffered, resident, self.workload.split, named.own)
 
 
 def repeats(workload: Workload, decision: Decision) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from ..pages.layout import Page
 from .clock import Channel, Clock, Event
@@ -43,22 +44,40 @@ class LinkModel:
 
     def __init__(self, clock: Clock, channel: Channel, share: Callable[[], float]) -> None:
         self._clock, self._channel, self._share = clock, channel, share
-        self._copies = deque[tuple[float, float, Event]]()  # the first one is in flight
+        self._copies = deque[_Copy]()  # the first one is in flight
 
     def copy(self, nbytes: float, ready: float, on_end: Event) -> None:
         """Queue a copy. It begins after the earlier copies, and not before `ready`, when its bytes are on the host."""
-        self._copies.append((nbytes, ready, on_end))
+        self._queue(_Copy(nbytes, ready, on_end))
+
+    def read(self, nbytes: float, share: float, on_end: Event) -> None:
+        """Queue what a kernel reads in host memory, at a share of the rate of copies; it is no call of the driver."""
+        self._queue(_Copy(nbytes, self._clock.now, on_end, share, 0))
+
+    def _queue(self, copy: _Copy) -> None:
+        self._copies.append(copy)
         if len(self._copies) == 1:
-            self._clock.at(max(self._clock.now, ready), self._begin)
+            self._clock.at(max(self._clock.now, copy.ready), self._begin)
 
     def _begin(self) -> None:
-        self._clock.at(self._channel.transfer(self._copies[0][0], self._clock.now, self._share()), self._end)
+        copy, now = self._copies[0], self._clock.now
+        self._clock.at(self._channel.transfer(copy.nbytes, now, copy.share * self._share(), copy.calls), self._end)
 
     def _end(self) -> None:
-        _, _, on_end = self._copies.popleft()
+        ended = self._copies.popleft()
         if self._copies:
-            self._clock.at(max(self._clock.now, self._copies[0][1]), self._begin)
-        on_end()
+            self._clock.at(max(self._clock.now, self._copies[0].ready), self._begin)
+        ended.on_end()
+
+
+class _Copy(NamedTuple):
+    """A copy to the GPU, or what one of its kernels reads in host memory."""
+
+    nbytes: float
+    ready: float
+    on_end: Event
+    share: float = 1.0
+    calls: int = 1
 
 
 class GpuModel:
@@ -85,7 +104,8 @@ class GpuModel:
         self._is_busy = False
 
     def arrived(self, page: Page, buffer: BufferModel) -> None:
-        """The copy of a page is complete: run the page's kernel, which was launched behind the copy."""
+        """A page has been copied, or read in host memory: run its kernel, which was launched behind the copy. The model
+        has a kernel read all edges before it computes, so that it can do so while others compute."""
         buffer.is_copied = True
         self._copied.append((page, buffer))
         self._run_next()

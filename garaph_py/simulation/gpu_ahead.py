@@ -38,7 +38,7 @@ def batches(run: RecordedRun) -> Iterator[tuple[int, int]]:
     residency = workload.residency(room_of(run), options.policy.keep)
     if run.deterministic and len(residency.pages) > 1:
         return
-    can = capabilities_of_gpu(workload, residency, True)
+    can = capabilities_of_gpu(workload, residency, True, options.policy)
     scheduler = scheduler_of(workload, options, can, residency.pages)
     while number < len(rows):
         scheduler.number = number

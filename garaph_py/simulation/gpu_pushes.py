@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable
 
 from ..codec.arrays import PACKED, RAW
+from ..dispatch.policy import Policy
 from ..executor.costs import EXPECTED
 from ..executor.far_lists import FarLists
 from ..executor.gpu.header import CHAIN_LENGTH, FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS
@@ -20,6 +21,7 @@ from ..executor.partitions import EDGE_BYTES
 from ..executor.protocol import Capabilities
 from .demand import CHAIN, PUSH_FEW, Demand
 from .machine import Machine
+from .pages import transfers_of
 from .workload import Activity, Workload
 
 GPU_PUSHES = CHAIN, PUSH, PUSH_FEW
@@ -35,11 +37,16 @@ def can_push(workload: Workload, machine: Machine) -> bool:
     return known and workload.traits.is_relaxation and workload.pushes and not workload.on_disks
 
 
-def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool) -> Capabilities:
-    """The capabilities of a GPU that works alone, with these pages; whether it pushes is given."""
+def capabilities_of_gpu(
+    workload: Workload, residency: Residency, pushes: bool, policy: Policy | None = None
+) -> Capabilities:
+    """The capabilities of a GPU that works alone, with these pages, in a run under a policy; whether it pushes is
+    given."""
     deltas = workload.traits.pushes_deltas and workload.pushes and not workload.on_disks
     cost = EXPECTED.push_cost(expected_seconds(workload, residency, deltas))
-    return Capabilities(GPU, (PULL, NOTIFY_PULL) + (PUSH,) * pushes, push_cost=cost, pushes_deltas=deltas)
+    transfers = () if policy is None else transfers_of(workload, residency, policy)
+    modes = (PULL, NOTIFY_PULL) + (PUSH,) * pushes
+    return Capabilities(GPU, modes, push_cost=cost, pushes_deltas=deltas, transfers=transfers)
 
 
 def expected_seconds(workload: Workload, residency: Residency, deltas: bool) -> tuple[float, float, float]:

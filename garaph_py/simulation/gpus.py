@@ -21,13 +21,15 @@ from ..executor.gpu.memory_plan import ExchangePlan, plan_exchange
 from ..executor.gpu.parts import divide
 from ..executor.modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities
+from ..executor.step import direction_of
 from ..experiment import toml
 from ..pages.layout import Page
 from ..runtime.options import ANY, RunOptions
 from .demand import Demand
-from .executor import SimulatedCpu, SimulatedGpu, SimulatedStep
+from .executor import SimulatedCpu, SimulatedGpu
 from .gpu_pushes import can_push, expected_seconds
 from .machine import Machine
+from .results import SimulatedStep
 from .simulate import simulate
 from .workload import ACTIVE_BITS, Activity, Workload
 
@@ -208,7 +210,7 @@ class SimulatedGpus:
 
     def steps(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """One iteration: several GPUs do one at a time."""
-        if decision.mode == NOTIFY_PULL:
+        if direction_of(decision) == NOTIFY_PULL:
             raise ParameterError(
                 f"{self.workload.traits.name} on {self.count} GPUs gathers for notified vertices, and a simulation has "
                 "no costs of that on several GPUs; give the machine the program's costs of pushes, or more memory"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,8 +10,11 @@ from ..executor.decision import Decision, Sharing
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page
+from ..pages.queue import PageQueue
 from .demand import notified_vertices
-from .executor import Pulled, SimulatedCpu, SimulatedGpu, SimulatedStep
+from .executor import SimulatedCpu, SimulatedGpu
+from .gpu import BufferModel
+from .results import Pulled, SimulatedStep
 from .workload import Activity
 
 
@@ -34,7 +38,7 @@ class SimulatedHybrid:
         gpu = self.gpu.capabilities
         return replace(
             self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,), devices_push=PUSH in gpu.modes,
-            push_cost=gpu.push_cost, pushes_deltas=False,
+            push_cost=gpu.push_cost, pushes_deltas=False, transfers=gpu.transfers,
         )  # fmt: skip
 
     @property
@@ -56,7 +60,7 @@ class SimulatedHybrid:
             pushed = [replace(step, sharing=(sharing,)) for step in self.gpu.push(activities, decision)]
             return [replace(pushed[0], seconds=before + pushed[0].seconds), *pushed[1:]]
         if decision.device == GPU:
-            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs_alone(), order=decision.order)
+            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs_alone(), decision)
         else:
             pulled, sharing, overhead = self._work_together(activity, decision, sharing)
             self._gpu_has_values = decision.mode == PULL  # else it lacks those of the CPU's pages
@@ -74,7 +78,8 @@ class SimulatedHybrid:
         return self.gpu.workload.vertex_data / self.gpu.link.to_device
 
     def _work_together(self, activity: Activity, decision: Decision, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
-        """Simulate an iteration in which the CPU steals pages, and pulls them or does what has been notified.
+        """Simulate an iteration in which the CPU pulls pages, or does what has been notified: those that the decision
+        gives it, and then others that it steals.
 
         Returns its result, the rates, and the seconds for sharing and for notifying.
         """
@@ -87,9 +92,25 @@ class SimulatedHybrid:
             notifying = work.of(self.cpu.notify_demand(activity), size) - work.iteration
             notifying += overhead.notified * notified_vertices(workload, activity)
 
+        own, offered, done = deque[Page](), list[Page](), list[tuple[int, float]]()
+        for page in self.gpu.pages:
+            how = (decision.pages or {}).get(page.number)
+            (own if how is not None and how.processor == CPU else offered).append(page)
+        given = len(own)
+
+        def take(queue: PageQueue[BufferModel]) -> Page | None:
+            return own.popleft() if own else sharing.steal(queue)
+
         def measure(edges: int, seconds: float) -> None:
+            """The CPU does its own pages as one, and measures them together."""
             nonlocal sharing
-            sharing = sharing.paged(edges, round(share * edges), seconds)
+            done.append((edges, seconds))
+            if len(done) > given:
+                sharing = sharing.paged(edges, round(share * edges), seconds)
+            elif len(done) == given:
+                every, taken = map(sum, zip(*done, strict=True))
+                gathered = sharing.gathered(round(share * every), taken)
+                sharing = sharing.measured(every, taken) if mode == PULL else gathered
 
         costs = replace(
             self.gpu.costs(self.cpu.page_costs(activity, mode)),
@@ -97,7 +118,7 @@ class SimulatedHybrid:
             handover=overhead.page,
             launch=overhead.launch,
         )
-        pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure, decision.order)
+        pulled = self.gpu.pull(offered, costs, decision, take, measure, share)
         edges = followed + pulled.gpu_edges + round(share * (pulled.step.edges - pulled.gpu_edges))
         pulled = replace(pulled, step=replace(pulled.step, edges=edges))
         return pulled, sharing, notifying + overhead.iteration + overhead.seconds(0, workload.vertices, size)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..executor.gpu.pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, Pipeline
-from ..executor.modes import CPU, GPU
+from ..executor.modes import COPIED, CPU, GPU, RESIDENT, ZERO_COPY
 from ..pages.layout import Page
 from ..pages.queue import PageQueue
 from .clock import Channel, Clock
@@ -52,6 +52,8 @@ class PageCosts:
         Seconds that the GPU's thread takes to launch a page, beside the CPU's thread.
     waits : bool
         The GPU's thread waits for each copy: the memory is not pinned, so the driver copies it in this thread.
+    reading : float
+        The rate at which kernels read edges in host memory, as a share of that of copies.
     """
 
     cpu: Callable[[Page], float]
@@ -65,6 +67,7 @@ class PageCosts:
     handover: float = 0.0
     launch: float = 0.0
     waits: bool = False
+    reading: float = 1.0
 
 
 @dataclass
@@ -78,12 +81,19 @@ class GpuPlaces:
     free : deque of BufferModel
         The buffers of streams that are free.
     to_device, from_device : Channel
+    far : dict of int to BufferModel
+        What stands for the buffers of the pages that are read in host memory, by number.
     """
 
     resident: Sequence[BufferModel]
     free: deque[BufferModel]
     to_device: Channel
     from_device: Channel
+    far: dict[int, BufferModel] = field(default_factory=dict)
+
+    def of(self, page: Page) -> BufferModel | None:
+        """The buffer that a page has for itself, as `Buffers.of`."""
+        return self.resident[page.number] if page.number < len(self.resident) else self.far.get(page.number)
 
 
 @dataclass
@@ -105,6 +115,8 @@ class IterationModel:
         ``listener(edges, seconds)`` is called when the CPU has processed a page.
     owners : dict of Page to str
         The processor of each page, or part of one.
+    ways : dict of Page to str
+        How the edges of each of the GPU's pages reached it.
     copied_edges : int
         Edges copied to the GPU.
     edges : dict of str to int
@@ -120,6 +132,7 @@ class IterationModel:
     take: Take | None = None
     listener: Listener = ignore
     owners: dict[Page, str] = field(default_factory=dict)
+    ways: dict[Page, str] = field(default_factory=dict)
     copied_edges: int = 0
     edges: dict[str, int] = field(default_factory=lambda: {CPU: 0, GPU: 0})
     cpu_seconds: float = 0.0
@@ -136,7 +149,7 @@ class IterationModel:
         if self.take is not None:
             self._take()
         if self.places is not None:
-            self._serve_gpu(Pipeline(self.queue, self.places.resident, self.places.free))
+            self._serve_gpu(Pipeline(self.queue, self.places.of, self.places.free))
         self._clock.run()
 
     def _serve_gpu(self, pipeline: Pipeline[BufferModel]) -> None:
@@ -151,7 +164,7 @@ class IterationModel:
                     self._clock.wait(partial(getattr, buffer, "is_copied"))
             elif action is LAUNCH:
                 self._clock.sleep(self.costs.launch)
-                self._gpu.launch(page, buffer)
+                self._launch(page, buffer)
             elif action is AWAIT_COPY:
                 self._clock.wait(partial(getattr, buffer, "is_copied"))
             else:
@@ -176,9 +189,20 @@ class IterationModel:
 
     def _copy(self, page: Page, buffer: BufferModel) -> None:
         buffer.page, buffer.is_copied, buffer.is_idle = page, False, False
-        self.copied_edges += page.edges
+        self.copied_edges, self.ways[page] = self.copied_edges + page.edges, COPIED
         on_end = partial(self._gpu.arrived, page, buffer)
         self._link.copy(page.edges * self.costs.edge_bytes, self._read(page), on_end)
+
+    def _launch(self, page: Page, buffer: BufferModel) -> None:
+        """Launch the kernel of a page that is on the GPU, or that the kernel reads in host memory."""
+        assert self.places is not None
+        if page.number not in self.places.far:
+            self.ways[page] = RESIDENT
+            self._gpu.launch(page, buffer)
+            return
+        self.ways[page], buffer.is_idle = ZERO_COPY, False
+        on_end = partial(self._gpu.arrived, page, buffer)
+        self._link.read(page.edges * self.costs.edge_bytes, self.costs.reading, on_end)
 
     def _link_share(self) -> float:
         return self.costs.link_beside_cpu if self.cpu_seconds > self._clock.now else 1.0

@@ -23,8 +23,8 @@ from ..executor.partitions import PartitionCounts, TransferTask
 from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from .clock import Channel
-from .executor import SimulatedStep
 from .machine import Machine, WorkCost
+from .results import SimulatedStep
 from .workload import Activity, Workload
 
 

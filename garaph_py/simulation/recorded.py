@@ -370,7 +370,7 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     spans = [event for event in events if event["ph"] == "X"]
     rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
-    n, m = facts["vertices"], facts["edges"]
+    n, m, asked = facts["vertices"], facts["edges"], facts.get("options", {})
     has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
     traits = Traits(
         facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
@@ -387,6 +387,7 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
         pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts, n, m),
         known_nearby=facts.get("graph_nearby"), directed=facts["directed"],
+        page_edges=int(asked["page_edges"]) if "page_edges" in asked else None,
     )  # fmt: skip
     device = device_of(facts["device"], rows)
     memory = facts["gpu_memory"]

@@ -19,10 +19,11 @@ from ..runtime.cores import cores_beside_gpu
 from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
 from ..runtime.watching import cpu_chains, looks_at_each
-from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedStep
+from .executor import SimulatedCpu, SimulatedGpu
 from .hybrid import SimulatedHybrid
 from .machine import Machine
 from .partitions import SimulatedLists, check_lists
+from .results import SimulatedExecutor, SimulatedStep
 from .workload import Activity, Workload
 
 LEAST_SECONDS = 1e-15
@@ -82,7 +83,7 @@ def simulate(
     ------
     ParameterError
         If the machine lacks what the run needs: a GPU, disks, or the cost of this work. If the policy has vertices
-        push deltas, or decides for single pages.
+        push deltas.
     DeviceMemoryError
         If a page does not fit in the GPU's memory.
     """
@@ -117,11 +118,6 @@ def check_priced(decision: Decision, what: str, policy: Policy) -> None:
         raise ParameterError(
             f"{what}: engine {policy.name!r} makes sums, so that later iterations push deltas, and a simulation has no "
             "costs of such pushes; choose engine='garaph', which does without"
-        )
-    if decision.pages:
-        raise ParameterError(
-            f"{what}: engine {policy.name!r} decides for single pages (Decision.pages), and a simulation has all pages "
-            "of an iteration processed in one way; leave pages out, or run it"
         )
 
 

@@ -345,6 +345,35 @@ def test_it_orders_the_pages(shell, graph, search, tmp_path):
     assert {row["mode"] for row in json.loads(out)["iterations"]} == {"pull"}
 
 
+WHOLE = """
+import garaph_py as gp
+
+class First(gp.Policy):
+    every_edge = True
+
+    def decide(self, seen):
+        whole = {0: gp.PageDecision("pull", seen.device)}
+        return gp.Decision("notify-pull", f"{len(seen.pages)} pages", seen.device, pages=whole)
+"""
+
+
+def test_it_decides_on_single_pages(shell, graph, search, tmp_path):
+    """All vertices of the first page are updated; in a replay of another policy's run, which has as many pages, too."""
+    file, trace = tmp_path / "mine.py", tmp_path / "run.json"
+    file.write_text(WHOLE)
+    options = gp.Options(engine="garaph", mode="notify-pull", sync=True, page_edges=graph.m // 7, trace=trace)
+    plain = gp.run(search, graph, device="cpu", options=options)
+    mine = gp.Options(engine=f"{file}:First", sync=True, page_edges=graph.m // 7)
+    found = gp.run(search, graph, device="cpu", options=mine)
+    np.testing.assert_array_equal(found.column(), plain.column())
+    assert sum(row.edges for row in found.stats.iterations) > sum(row.edges for row in plain.stats.iterations)
+    status, out, said = shell("simulate", "--trace", trace, "--engine", f"{file}:First", "--json")
+    assert status == 0, said
+    for row, real in zip(json.loads(out)["iterations"], found.stats.iterations, strict=True):
+        assert row["why"] == real.why != "1 pages"
+        assert row["edges"] == pytest.approx(real.edges, rel=0.02)
+
+
 def test_an_order_without_a_page_is_refused(graph, search):
     class Short(gp.Policy):
         def decide(self, seen):

@@ -5,7 +5,8 @@ import pytest
 
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.refusal import modes_on, refusal
-from garaph_py.executor.decision import Decision, PageDecision
+from garaph_py.executor.decision import Decision, PageDecision, Transfers
+from garaph_py.executor.gpu.page_transfers import EITHER
 from garaph_py.executor.modes import COMPONENTS, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Capabilities
 from garaph_py.pages.layout import layout
@@ -162,10 +163,27 @@ def test_orders_that_are_not_possible(order, said):
     (0, "pull", "'pull' for page 0; give gp.PageDecision(direction, processor)"),
     (0, PageDecision(PULL, "gpu"), "processor='gpu' for page 0; choose from cpu"),
     (0, PageDecision(PUSH, "cpu"), "direction='push' for page 0; choose from pull, notify-pull"),
-    (0, PageDecision(PULL, "cpu", "copied"), "transfer='copied' for page 0; leave it out: the executor decides on it"),
+    (0, PageDecision(PULL, "cpu", "copied"), "transfer='copied' for page 0; leave it out: the CPU reads edges where "
+     "they are"),
 ])  # fmt: skip
 def test_pages_that_are_not_possible(number, how, said):
     assert why_of(pages={number: how}) == f"pages: {said}"
+
+
+def test_transfers():
+    ways = ("resident",), "it stays"
+    can = Capabilities("cpu", (PULL,), loads=((100, 100, 4.0),), transfers=(Transfers(*ways),) * 3 + (EITHER,))
+
+    def why_page(number, way, can=can):
+        return why_of(on="both", can=can, facts=TWO, pages={number: PageDecision(PULL, "gpu", "".join(way))})
+
+    assert why_page(0, "resident") is why_page(3, "copied") is why_page(3, "zero-copy") is None
+    assert why_page(2, "copied") == "pages: transfer='copied' for page 2; choose from resident: it stays"
+    assert why_page(3, "managed").endswith("for page 3; choose from copied, zero-copy: there are no other ways")
+    several = Capabilities("cpu", (PULL,), loads=((100, 100, 4.0),))
+    assert why_page(0, "copied", several) == (
+        "pages: transfer='copied' for page 0; leave it out: each of several GPUs decides on it"
+    )
 
 
 def test_where_no_page_is_decided_on():

@@ -3,6 +3,7 @@
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from garaph_py.dispatch.policy import POLICIES, Policy
@@ -12,19 +13,21 @@ from garaph_py.dispatch.reentry import DiskPushes
 from garaph_py.dispatch.scheduler import Schedule, Scheduler
 from garaph_py.errors import PolicyError
 from garaph_py.executor.costs import EXPECTED
-from garaph_py.executor.decision import Ahead, Decision
+from garaph_py.executor.decision import Ahead, Decision, PageDecision
 from garaph_py.executor.far_lists import FarLists
+from garaph_py.executor.gpu.page_transfers import EITHER
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Capabilities
+from garaph_py.pages.layout import layout
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
 ALL = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 LOAD = (1000, 500, 4.0)
 
 
-def scheduler(schedule=None, name=CPU, modes=ALL, relaxes=True, updates_all=False, **can):
+def scheduler(schedule=None, name=CPU, modes=ALL, relaxes=True, updates_all=False, pages=(), **can):
     program = SimpleNamespace(is_relaxation=relaxes, updates_all_vertices=updates_all)
-    return Scheduler(schedule or Schedule(AUTO), 100, 1000, program, Capabilities(name, modes, **can))
+    return Scheduler(schedule or Schedule(AUTO), 100, 1000, program, Capabilities(name, modes, **can), pages)
 
 
 @pytest.mark.parametrize(("policy", "mode", "modes", "pushes"), [
@@ -70,6 +73,24 @@ def test_each_device_has_rates():
     assert seen.sparse == first.sparse == 2.0  # the first one's costs
     assert both.decide(seen).sharing == both.rates
     assert scheduler().decide(scheduler().observe(1, 1)).sharing == ()
+
+
+def test_pages_go_to_a_gpu_while_it_works():
+    can = {"transfers": (EITHER,)}
+    hybrid = scheduler(loads=(LOAD,), **can)
+    assert hybrid.observe(1, 1).transfers == scheduler(name=GPU, **can).observe(1, 1).transfers == (EITHER.ways,)
+    hybrid.learn(Decision(PULL, "", BOTH), 1.0, (), 0, 1)  # the device has failed
+    assert hybrid.observe(1, 1).transfers == ()
+
+
+def test_only_a_decision_on_all_pages_alike_goes_ahead():
+    class Told(Policy):
+        def decide(self, seen):
+            return Decision(PULL, "", CPU, pages=pages, ahead=Ahead(0, True, repeats=True))
+
+    one = scheduler(Schedule(Told()), pages=layout(np.array([0, 10]), 10))
+    for pages in (None, {0: PageDecision(PULL, CPU)}):
+        assert (one.decide(one.observe(1, 1)).ahead is None) == (pages is not None)
 
 
 def test_rates_begin_with_measured_speeds_if_there_are_any():

@@ -54,6 +54,21 @@ def test_a_page_that_is_copied_counts_until_it_has_arrived():
     assert queue.is_empty
 
 
+def test_nobody_steals_the_device_s_own_pages():
+    """Neither streamed nor resident ones; parts of the page before them may be stolen."""
+    pages = pages_of(10, 10, 10, 10, 10)
+    queue = PageQueue.of(pages, {}, {pages[0]: None, pages[1]: None}, own=frozenset({1, 3}))
+    assert [queue.steal(None) for _ in range(4)] == [pages[4], pages[2], pages[0], None]
+    assert (queue.pop_streamed(), queue.pop_on_device()) == (pages[3], (pages[1], None))
+    queue = PageQueue.of(pages, {}, {}, halves, frozenset({4}))
+    first, second = halves(pages[3], 5)
+    assert queue.steal(10) == second
+    assert queue.streamed_pages() == [*pages[:3], first, pages[4]]
+    queue = PageQueue.of(pages, {}, {}, None, frozenset({3}))
+    assert queue.steal(1000) == pages[4]  # pages 2 and 4 do not adjoin
+    assert PageQueue.of(pages, {}, {}, halves, frozenset(range(5))).steal(1000) is None
+
+
 def test_stealing_whole_pages_ends_with_the_resident_ones():
     pages = pages_of(10, 10, 10)
     queue = PageQueue.of(pages, {pages[0]: None}, {pages[1]: None})

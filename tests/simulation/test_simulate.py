@@ -17,7 +17,7 @@ from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import Policy
 from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import DeviceMemoryError, ParameterError
-from garaph_py.executor.decision import Decision, PageDecision
+from garaph_py.executor.decision import Decision
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime.options import HYBRID, RunOptions
@@ -231,19 +231,6 @@ def test_pushes_of_deltas_are_refused_where_they_would_begin(device):
         PULL,
         NOTIFY_PULL,
     }
-
-
-class Apart(Policy):
-    """Has the first page processed by the CPU."""
-
-    def decide(self, seen):
-        return Decision(PULL, "", BOTH if seen.ratio else seen.device, pages={0: PageDecision(PULL, CPU)})
-
-
-def test_decisions_for_single_pages_are_refused():
-    options = replace(how(HYBRID), engine=Apart())
-    with pytest.raises(ParameterError, match=r"iteration 0 of PageRank \(both\): engine 'Apart' decides for single"):
-        simulate(workload(), SMALL, options, room=2048)
 
 
 def test_both_processors_push_no_deltas():

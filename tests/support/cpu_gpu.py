@@ -10,7 +10,7 @@ import numpy as np
 
 from garaph_py import events
 from garaph_py.executor.cpu import CpuExecutor
-from garaph_py.executor.modes import PULL
+from garaph_py.executor.modes import CPU, PULL
 from garaph_py.executor.protocol import Capabilities
 from garaph_py.executor.results import StepResult
 from garaph_py.graph.vertex_set import WORD, VertexSet
@@ -63,7 +63,8 @@ class CpuGpu:
         return False
 
     def offer(self, pages, state, mode, shared):
-        return PageQueue.of(pages, {}, {}, self._split)
+        own = frozenset(number for number, how in self.named.items() if how.processor != CPU)
+        return PageQueue.of(pages, {}, {}, self._split, own)
 
     def refresh(self, state, values):
         if values:

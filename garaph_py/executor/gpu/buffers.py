@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from ..modes import RESIDENT, ZERO_COPY
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, places
 from .handles import event_flags
-from .mapped import MappedEdges
+from .mapped import MappedEdges, SinglePages
 from .reorder import HubEdges
 from .residency import Residency
 
@@ -75,8 +75,9 @@ class Buffers:
         Holds the pages that are resident since earlier runs, and the memory of all buffers.
     stream : pycuda.driver.Stream
         Runs the kernels of pages that stay.
-    there : HubEdges or MappedEdges or None
-        Edges that need no copy: of all pages on the device, or in host memory of those that are not resident.
+    there : HubEdges or MappedEdges or SinglePages or None
+        Edges that need no copy: of all pages on the device, or in host memory of those that are not resident, or of
+        those that `read_far` names.
     at_once : bool
         Whether the kernels of several pages may be launched at once; if not, all is done page by page.
 
@@ -88,21 +89,24 @@ class Buffers:
         The buffers of streams, which hold no page that is in flight.
     streams : list of pycuda.driver.Stream
         The streams of the buffers in `free`.
+    far : dict of int to Buffer
+        The pages that are read in host memory in the current iteration only, by number.
     """
 
     def __init__(
         self, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph, stream: Any,
-        there: HubEdges | MappedEdges | None, at_once: bool,
+        there: HubEdges | MappedEdges | SinglePages | None, at_once: bool,
     ) -> None:  # fmt: skip
         self._pages, self._arrays, self._there = residency.pages, arrays, there
         self._stream, self._at_once = stream, at_once
         self._offsets = dict[int, list[int]]()  # of arrays in a stream's buffer, by page
+        self.far, self._far_buffers = dict[int, Buffer](), dict[int, Buffer]()
         self._handles, self._event_flags = kept.handles, event_flags(kept.device.driver)
         self._resident_pages = [] if isinstance(there, HubEdges) else residency.here
         self._within = residency.within
         self._regions = arrays.regions(self._resident_pages, self._within)
         self.staying = self._resident_buffers(kept)
-        if there is not None:
+        if there is not None and not isinstance(there, SinglePages):
             before, resident = self._resident_pages[0].number if self._resident_pages else 0, self.staying
             others = self._pages[:before], self._pages[before + len(resident) :]
             near, far = ([self._buffer(there.places(page), stream, page) for page in each] for each in others)
@@ -138,8 +142,19 @@ class Buffers:
                     kept.keep(region.name, region.what)
 
     def of(self, page: Page) -> Buffer | None:
-        """The buffer in which a page stays; None if it shares the buffers of streams with others."""
-        return self.staying[page.number] if page.number < len(self.staying) else None
+        """The buffer that a page has for itself; None if it shares the buffers of streams with others."""
+        return self.staying[page.number] if page.number < len(self.staying) else self.far.get(page.number)
+
+    def read_far(self, pages: Iterable[Page]) -> None:
+        """Until the next call, have kernels read these pages in host memory, and no others that are streamed."""
+        self.far = {page.number: self._far_buffer(page) for page in pages}
+
+    def _far_buffer(self, page: Page) -> Buffer:
+        """The buffer of a page in host memory, which is made once."""
+        if page.number not in self._far_buffers:
+            assert isinstance(self._there, SinglePages)
+            self._far_buffers[page.number] = self._buffer(self._there.mapped.places(page), self._stream, page)
+        return self._far_buffers[page.number]
 
     def has(self, page: Page) -> bool:
         """Whether a page's edges are on the device, being copied there, or read from host memory."""
@@ -189,8 +204,9 @@ class Buffers:
         return whole, replace(here[1], rest=Rest(mapped, here[0]))
 
     def way_of(self, page: Page) -> str:
-        """How the kernels get the edges of a page that stays."""
-        return ZERO_COPY if isinstance(self._there, MappedEdges) and not self._is_resident(page) else RESIDENT
+        """How the kernels get the edges of a page that is not copied."""
+        reads_all = isinstance(self._there, MappedEdges)
+        return ZERO_COPY if page.number in self.far or (reads_all and not self._is_resident(page)) else RESIDENT
 
     def _is_resident(self, page: Page) -> bool:
         """Whether a page's edges are, or will be, in device memory of their own; those of others in `staying` are in

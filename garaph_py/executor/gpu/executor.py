@@ -42,6 +42,7 @@ from .launches import Launches
 from .levels import DeviceLevels
 from .memory_plan import FREE_SHARE, can_push
 from .page_tasks import PageTasks
+from .page_transfers import transfers_of
 from .parents import Parents
 from .peers import Peers
 from .pinned import PageBuffers, Pinned
@@ -152,6 +153,7 @@ class GpuExecutor(StepByParts):
             GPU, modes, reads_disk=self._placed.on_disk and not all(map(self.has, self.residency.pages)),
             push_cost=push_cost(self._placed), pulls_end_early=self.gather.kind == UNTIL_DONE and not late,
             pushes_deltas=self._placed.keeps_sums, far_lists=far_lists(self._placed, self.settings.threads),
+            transfers=transfers_of(self._placed, self.settings),
         )  # fmt: skip
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
@@ -235,7 +237,7 @@ class GpuExecutor(StepByParts):
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = streams_for(self.settings)(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
-                hub or (self._placed.mapped if self._placed.in_place else None),
+                hub or self._placed.far,
             )  # fmt: skip
             self._tallies = self._pool.empty(max(len(pages), 1), self.launcher.layouts.tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
@@ -309,7 +311,7 @@ class GpuExecutor(StepByParts):
     def step(self, state: State, decision: Decision) -> StepResult:
         """One iteration, or several if the decision allows them and the caller need not see the state in between."""
         pages: list[PageResult] = []
-        self.order = decision.order
+        self.follow(decision)
         self._placed.choose_way(decision)
         self._arrays.divide_values(state.synchronous or self._placed.leaves_sums(decision))
         if (ahead := decision.ahead) is not None and self.settings.chains and self.spans is None:
@@ -411,7 +413,7 @@ class GpuExecutor(StepByParts):
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments and self.shares_pages
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
-        return self.streams.order(chosen, shared or self.graph.on_disk, split, self.order)
+        return self.streams.order(chosen, shared or self.graph.on_disk, split, self.order, self.named)
 
     def work(self, queue: PageQueue[Buffer], source: PageSource, state: State, on_complete: OnComplete) -> None:
         with self.device, failing(self.device.driver):

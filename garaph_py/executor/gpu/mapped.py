@@ -5,8 +5,10 @@ A search and union-find need only some of the edges. Reading these in host memor
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 
+from ...codec.arrays import RAW
 from ...graph.adjacency import Adjacency
 from ...pages.layout import Page
 from .edges import ArraysOnDevice
@@ -14,6 +16,8 @@ from .pinned import Pinned
 
 ALIGNMENT = 16
 """Alignment of mapped arrays in bytes: kernels read four sources, or the widths of 16 groups, at a time."""
+STEP = 128
+"""Raw edges that a warp reads at a time, also beyond the last one of a page (STEP of kernels/segments.cuh)."""
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,22 @@ class MappedEdges:
     def places(self, page: Page) -> list[int]:
         """The addresses of a page's buffers, which begin at the first edge of a run."""
         return [address + begin for address, begin in zip(self.addresses, self.layout.begins(page), strict=True)]
+
+    def holds(self, page: Page, edges: int) -> bool:
+        """Whether a warp that pulls a page, of a graph with so many edges, reads nothing behind the pinned memory.
+
+        Whole pages of memory are pinned, and packed arrays have padding.
+        """
+        if self.layout.encoding != RAW:
+            return True
+        begin, width = self.addresses[0], self.layout.sources.width
+        last, end = (begin + count * width for count in (-(-page.last_edge // STEP) * STEP, edges))
+        return last <= -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+@dataclass(frozen=True)
+class SinglePages:
+    """Edges in host memory, where kernels read those of some pages, while those of others are copied; which pages,
+    each iteration says."""
+
+    mapped: MappedEdges

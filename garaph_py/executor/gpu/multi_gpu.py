@@ -216,6 +216,7 @@ class MultiGpuExecutor(StepByParts):
         for gpu, first in self._each():
             count = len(gpu.residency.pages)
             gpu.order = self.order and [number - first for number in self.order if first <= number < first + count]
+            gpu.named = {k: self.named[first + k] for k in range(count) if first + k in self.named}
         return own
 
     def load(self, state: State) -> None:
@@ -235,7 +236,7 @@ class MultiGpuExecutor(StepByParts):
         first, ahead = self.gpus[0], decision.ahead
         if ahead is None or first.spans is not None or not may_repeat(first.bound, self._graph, state, ahead):
             return None
-        self.order = decision.order
+        self.follow(decision)
 
         def swap() -> None:
             self._is_whole = False  # from now on, values are not those before the step

@@ -8,7 +8,7 @@ page has been processed. The pipeline itself copies and launches nothing, reads 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Generic
 
@@ -41,8 +41,8 @@ class Pipeline(Generic[Slot]):
     ----------
     queue : PageQueue
         The pages to process; other threads may steal from it.
-    resident : sequence of Slot
-        Slots of the resident pages: page k has slot k. Pages from ``len(resident)`` on are streamed.
+    place : callable
+        ``place(page)``: the slot that a page has for itself; None if it is streamed.
     free : deque of Slot
         Free buffers for streamed pages. The pipeline takes buffers from it and returns them.
     max_copies : int
@@ -59,9 +59,10 @@ class Pipeline(Generic[Slot]):
     """
 
     def __init__(
-        self, queue: PageQueue[Slot], resident: Sequence[Slot], free: deque[Slot], max_copies: int = MAX_COPIES
-    ) -> None:
-        self._queue, self._resident, self._free, self._max_copies = queue, resident, free, max_copies
+        self, queue: PageQueue[Slot], place: Callable[[Page], Slot | None], free: deque[Slot],
+        max_copies: int = MAX_COPIES,
+    ) -> None:  # fmt: skip
+        self._queue, self._place, self._free, self._max_copies = queue, place, free, max_copies
         self.copies: deque[tuple[Page, Slot]] = deque()
         self.on_device: deque[tuple[Page, Slot]] = deque()
         self.streamed: deque[tuple[Page, Slot]] = deque()
@@ -89,13 +90,14 @@ class Pipeline(Generic[Slot]):
 
     def _next_copy(self) -> tuple[Page, Slot] | None:
         """The next page to copy and its slot; None if there is no such page or no free buffer for it."""
-        page, resident = self._queue.peek_streamed(), len(self._resident)
-        if page is None or (page.number >= resident and not self._free):
+        page = self._queue.peek_streamed()
+        if page is None or (self._place(page) is None and not self._free):
             return None
         page = self._queue.pop_streamed()
         if page is None:  # another thread stole it
             return None
-        return page, self._resident[page.number] if page.number < resident else self._free.popleft()
+        slot = self._place(page)
+        return page, self._free.popleft() if slot is None else slot
 
     def arrived(self) -> Page:
         """Record that the first of `copies` has ended; return its page."""
@@ -109,5 +111,5 @@ class Pipeline(Generic[Slot]):
         `launched` is `on_device` or `streamed`.
         """
         page, slot = launched.popleft()
-        if page.number >= len(self._resident):
+        if self._place(page) is None:
             self._free.append(slot)

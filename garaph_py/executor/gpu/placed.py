@@ -12,7 +12,7 @@ from ..modes import PUSH
 from .choice import Choice
 from .edge_lists import EdgeLists
 from .listed_edges import ListedEdges
-from .mapped import MappedEdges
+from .mapped import MappedEdges, SinglePages
 from .mapped_records import MappedRecords
 from .memory_plan import DeviceMemoryPlan, ExchangePlan
 from .numbering import Numbering
@@ -48,6 +48,8 @@ class Placement(NamedTuple):
         The records of `mapped`, if these are packed and the device's memory has their records.
     listed : ListedEdges or None
         Pushes along edge lists that the host writes, if iterations may: from disk, or from its memory.
+    by_page : MappedEdges or None
+        The edges of the pages in host memory, if kernels may read single ones there while others are streamed.
     exchange : ExchangePlan or None
         Memory in which several GPUs exchange what their pushes change, if they push.
     """
@@ -64,6 +66,7 @@ class Placement(NamedTuple):
     records: MappedRecords | None = None
     listed: ListedEdges | None = None
     exchange: ExchangePlan | None = None
+    by_page: MappedEdges | None = None
 
     def contents(self, hub: HubEdges) -> dict[str, Hashable]:
         """The graph's arrays that the run needs in the device's memory: the allocations by name, and what each
@@ -99,6 +102,14 @@ class Placement(NamedTuple):
         """Have pushes use edge lists where the decision says so."""
         if self.listed is not None:
             self.listed.is_wanted = decision.compacts
+
+    @property
+    def far(self) -> MappedEdges | SinglePages | None:
+        """The edges that kernels of pulls may read in host memory: of all pages that are not resident, or of those that
+        an iteration names."""
+        if self.in_place:
+            return self.mapped
+        return None if self.by_page is None else SinglePages(self.by_page)
 
     @property
     def placing(self) -> dict[str, float]:

@@ -111,10 +111,17 @@ class Placer:
             return self._part(sources, synchronous, budget)
         if self._bound.pushes_deltas and self._settings.pushes:
             found = self._with_sums(sources, budget)
-            if found is not None:
-                return found
-        found = self._by_lists(sources, synchronous, budget)
-        return found or self._as_given(self._memory(self._given, synchronous, budget), sources)
+        found = found or self._by_lists(sources, synchronous, budget)
+        found = found or self._as_given(self._memory(self._given, synchronous, budget), sources)
+        return self._page_by_page(found)
+
+    def _page_by_page(self, found: Placement) -> Placement:
+        """The placement with the pages that are streamed in host memory too, if iterations may read single ones there:
+        offsets of destinations come by copies only."""
+        settings = self._settings
+        if not settings.page_by_page or settings.offsets or found.is_resident or found.on_disk:
+            return found
+        return found._replace(by_page=self._mapped("in-edges", found.edges.edges))
 
     def room(self, synchronous: bool, budget: int) -> int:
         """Edges for which a budget has room, beside what the run needs for vertices. If the run may push over a
@@ -222,7 +229,8 @@ class Placer:
     @property
     def _may_read_in_place(self) -> bool:
         """Whether all kernels may read in host memory what is not resident: edges are there, and pages may stay."""
-        return self._settings.zero_copy and self._settings.keep and not self._graph.on_disk
+        settings = self._settings
+        return settings.zero_copy and settings.keep and not settings.page_by_page and not self._graph.on_disk
 
     def _by_use(self, memory: DeviceMemoryPlan, edges: Choice, found: Residency) -> tuple[PageUses, Residency]:
         """Make the pages resident that are read most. In a deterministic run this depends on the graph only."""

@@ -151,6 +151,8 @@ class Settings:
     zero_copy : bool
         A run that needs few of the edges, or whose graph is small, reads those that do not fit from host memory
         (`mapped.MappedEdges`).
+    page_by_page : bool
+        Each iteration says for single pages whether they are copied or read from host memory.
     order : {"given", "hub", "auto"}
         How the GPU numbers vertices where it may choose (`order.may_order`): ``"auto"`` makes the hub order once it
         pays, ``"hub"`` at once.
@@ -188,6 +190,7 @@ class Settings:
     two_threads: bool = False
     transfer: str = COPIED
     zero_copy: bool = False
+    page_by_page: bool = False
     order: str = GIVEN
     components: bool = False
     pushes: bool = False
@@ -203,4 +206,5 @@ class Settings:
         return replace(
             self, part=part, gpus=gpus, order=GIVEN, components=self.components and gpus > 1,
             pushes=self.pushes and gpus > 1, chains=False, fetch=True,
+            page_by_page=False,
         )  # fmt: skip

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ...events import Listener, Span, Step
@@ -19,13 +20,15 @@ from ...pages.layout import Page, joined
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
+from ..decision import PageDecision
 from ..modes import COPIED
 from .buffers import Buffer, Buffers
 from .device import Device
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, host_arrays
 from .handles import NON_BLOCKING
-from .mapped import MappedEdges
+from .mapped import MappedEdges, SinglePages
+from .named import named_pages
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
 from .residency import Residency
@@ -81,8 +84,8 @@ class Streams:
         A span is appended for each copy and each computation.
     transfer : str
         How edges get to the device: a name in `TRANSFERS`.
-    there : HubEdges or MappedEdges, optional
-        Edges that need no copy: of all pages on the device, or in host memory of those that are not resident.
+    there : HubEdges or MappedEdges or SinglePages, optional
+        Edges that need no copy (`Buffers`).
 
     Attributes
     ----------
@@ -104,7 +107,8 @@ class Streams:
 
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
-        spans: list[Span] | None = None, transfer: str = COPIED, there: HubEdges | MappedEdges | None = None,
+        spans: list[Span] | None = None, transfer: str = COPIED,
+        there: HubEdges | MappedEdges | SinglePages | None = None,
     ) -> None:  # fmt: skip
         self.device, self._transfer = device, TRANSFERS[transfer](device)
         self._transfer_name, self._host = transfer, HostPages()
@@ -194,7 +198,7 @@ class Streams:
 
     def order(
         self, pages: Iterable[Page], shared: bool = False, split: Split | None = None,
-        order: Sequence[int] | None = None,
+        order: Sequence[int] | None = None, named: Mapping[int, PageDecision] = MappingProxyType({}),
     ) -> PageQueue[Buffer]:  # fmt: skip
         """The page queue for one call of `process`.
 
@@ -209,14 +213,20 @@ class Streams:
             If given, they may steal parts of pages; see `PageQueue`.
         order : sequence of int, optional
             The page numbers in the order that a policy has decided on.
+        named : mapping of int to PageDecision
+            Its decisions for single pages. Nobody steals those for the device. Those that are to be copied are, also if
+            they are still in the buffers of streams.
         """
         ordered = device_order(pages, shared, order)
+        own, copied, far = named_pages(ordered, named)
+        self.buffers.read_far([page for page in far if page.number >= len(self.buffers.staying)])
         for k, page in enumerate(ordered):
             if (buffer := self.buffers.of(page)) is not None:
                 buffer.stream = self.compute[k % COMPUTE_STREAMS]
-        resident = {buffer.page: buffer for buffer in self.buffers.staying if buffer.page is not None}
-        buffered = take_buffered(self.buffers.free, set(ordered)) if self._keeps else {}
-        return PageQueue.of(ordered, buffered, resident, split)
+        in_place = (*self.buffers.staying, *self.buffers.far.values())
+        resident = {buffer.page: buffer for buffer in in_place if buffer.page is not None}
+        buffered = take_buffered(self.buffers.free, {*ordered}.difference(copied, far)) if self._keeps else {}
+        return PageQueue.of(ordered, buffered, resident, split, own)
 
     def launch(self, pieces: list[tuple[Page, Buffer]], work: Work) -> None:
         """Launch the kernels of pages that are `there`, and wait for none: `back_early` has nothing left to do then."""
@@ -267,12 +277,13 @@ class Streams:
             yield from self._drive(queue, source, work)
             self.write_spans(MANY)
         finally:
+            self.buffers.read_far(())
             self.thread.doing = ("idle",)
 
     def _drive(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> Iterator[Awaited]:
         """Put all work on the streams."""
         thread = self.thread
-        pipeline = Pipeline(queue, self.buffers.staying, self.buffers.free, min(MAX_COPIES, source.max_in_flight))
+        pipeline = Pipeline(queue, self.buffers.of, self.buffers.free, min(MAX_COPIES, source.max_in_flight))
         while True:
             interrupts.check()
             self._poll(pipeline, source, work)

@@ -22,12 +22,17 @@ def pages_of(count):
     return [Page(k, 64 * k, 64 * (k + 1), 100 * k, 100 * (k + 1)) for k in range(count)]
 
 
+def own(slots):
+    """The place of page k is the k-th slot, if there are so many."""
+    return lambda page: slots[page.number] if page.number < len(slots) else None
+
+
 def pipeline_of(pages, resident=0, buffers=2, buffered=(), max_copies=MAX_COPIES):
     """A pipeline over a queue; the first pages are resident, and slots are letters."""
     slots, names = [f"r{k}" for k in range(resident)], [f"b{k}" for k in range(buffers)]
     held = dict(zip(buffered, names, strict=False))
     queue = PageQueue.of(pages, held, dict(zip(pages, slots, strict=False)))
-    return Pipeline(queue, slots, deque(names[len(held) :]), max_copies), queue
+    return Pipeline(queue, own(slots), deque(names[len(held) :]), max_copies), queue
 
 
 def test_buffers_bound_the_copies_and_are_used_again():
@@ -80,7 +85,7 @@ def test_copies_come_before_launches_and_buffered_pages_before_resident_ones():
 def test_a_resident_page_that_is_not_there_is_copied_to_its_own_slot():
     pages = pages_of(2)
     queue = PageQueue.of(pages, {}, {pages[1]: "r1"})
-    pipeline = Pipeline(queue, ["r0", "r1"], deque())
+    pipeline = Pipeline(queue, own(["r0", "r1"]), deque())
     assert pipeline.next() == (COPY_AND_LAUNCH, pages[0], "r0")
     pipeline.arrived()
     pipeline.ended(pipeline.streamed)
