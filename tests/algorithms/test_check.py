@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued
+from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued_graphs
 
 ALGORITHMS = gp.algorithms
 FIRST, SECOND = 10, 11
@@ -139,6 +139,18 @@ def test_right_answers_for_small_graphs_are_proven(both, data):
         if name == "multi_source_dijkstra_path_length":
             arguments["sources"] = data.draw(st.lists(st.sampled_from(list(graph.ids)), min_size=1))
         is_proven(name, graph, arguments)
+
+
+@settings(max_examples=50)
+@given(valued_graphs())
+def test_distances_over_edges_of_length_0_are_proven(both):
+    graph, _ = both
+    for name in "closeness_centrality", "harmonic_centrality":
+        is_proven(name, graph, {"distance": True})
+    for name in "shortest_path_tree", "single_source_shortest_path":
+        is_proven(name, graph, {"source": 0, "weight": True})
+    is_proven("multi_source_dijkstra_path_length", graph, {"sources": [0, 1], "cutoff": 3})
+    is_proven("random_walks", graph, {"length": 3})
 
 
 def test_generations_are_proven():
