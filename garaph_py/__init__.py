@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import algorithms, apps, errors, events
+    from .algorithms.check import check
     from .dispatch.engines import Emogi, EtaGraph, Grus, HyTGraph
     from .dispatch.observation import Observation
     from .dispatch.policy import AutoPolicy, GaraphPolicy, Policy
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from .runtime.on_device import to_device as to_device  # for `Graph.to_device`
     from .runtime.options import Options
     from .runtime.run import run
-    from .runtime.verify import check
     from .storage.directory import open, save
 
 # Public names and the modules that define them.
@@ -60,7 +60,7 @@ _HOME = {
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "UpdateProgram": "program", "Progress": "output",
     "Result": "output.result", "ResultTable": "output.many",
-    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run",
+    "Options": "runtime.options", "check": "algorithms.check", "run": "runtime.run",
     "run_many": "runtime.many", "plan": "runtime.explain",
     "on_device": "runtime.on_device", "to_device": "runtime.on_device",
     "Emogi": "dispatch.engines", "EtaGraph": "dispatch.engines", "Grus": "dispatch.engines",

@@ -10,9 +10,10 @@ graphs without cycles get each edge from its lesser vertex to the larger.
 
 A time is that of a whole call, from the library's own graph to its own answer: the median of the rounds. In a round
 each library has its turn. A first call of ours compiles and is not timed. What an earlier call has kept of the graph is
-dropped where that can be. A library whose first call takes longer than `--patience` is not called again, and NetworkX
-is left out of graphs of more than `--networkx-edges`. Answers are compared with ours: those that are defined must be
-the same, others must have the properties that define them.
+dropped where that can be. A library whose first call takes longer than `--patience` is not called again. NetworkX is
+left out of graphs of more than `--networkx-edges`, and a call of it that takes longer than `--limit` is broken off; its
+cell then says so. Answers are compared with ours: those that are defined must be the same, others must have the
+properties that define them.
 
 With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them:
 weakly connected components over undirected edges, and `hits` over packed ones. The first device stands in the place of
@@ -24,9 +25,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +48,7 @@ SHIPPED = Path(__file__).parents[1] / "data/debian-sid-deps.tsv.xz"
 GRAPHS = "debian", "linux-symrefs", "rmat"
 
 UNDIRECTED = (
-    "core_number", "k_core", "k_shell", "k_crust", "k_corona", "k_truss", "triangles", "clustering",
+    "core_number", "k_core", "k_shell", "k_crust", "k_corona", "h_index", "k_truss", "triangles", "clustering",
     "average_clustering", "transitivity", "eigenvector_centrality",
     "maximal_independent_set", "label_propagation_communities", "betweenness_centrality", "closeness_centrality",
     "harmonic_centrality", "shortest_path_tree", "shortest_path", "single_source_shortest_path",
@@ -142,31 +145,60 @@ def is_maximal(edges: Edges, chosen: Array) -> bool:
     return bool((near ^ inside).all())
 
 
-class Entrant:
-    """A library with a graph loaded, and its times for one function after the other."""
+@contextmanager
+def at_most(seconds: float | None) -> Iterator[None]:
+    """Raise `TimeoutError` where Python code goes on for longer than this; None is no limit."""
 
-    def __init__(self, name: str, module: Any, edges: Edges, keeps: bool = False) -> None:
-        self.name, self.calls, self.keeps = name, module.CALLS, keeps
+    def end(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds or 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Entrant:
+    """A library with a graph loaded, and its times for one function after the other.
+
+    A call that takes longer than `limit` seconds is broken off, and the function is then in `endless`.
+    """
+
+    def __init__(
+        self, name: str, module: Any, edges: Edges, keeps: bool = False, limit: float | None = None
+    ) -> None:  # fmt: skip
+        self.name, self.calls, self.keeps, self.limit = name, module.CALLS, keeps, limit
         self.graph = module.load(edges)
         self.answers: dict[str, Array] = {}
         self.times: dict[str, list[float]] = {}
+        self.endless: set[str] = set()
 
     def turn(self, function: str, given: Arguments, patience: float) -> None:
         """Call the function once more, unless its first call took too long."""
         before = self.times.get(function, [])
-        if function not in self.calls or (before and before[0] > patience):
+        if function not in self.calls or function in self.endless or (before and before[0] > patience):
             return
         if isinstance(self.graph, gp.Graph) and not self.keeps:
             self.graph.release()
         began = time.perf_counter()
-        found = self.calls[function].run(self.graph, given)
+        try:
+            with at_most(self.limit):
+                found = self.calls[function].run(self.graph, given)
+        except TimeoutError:
+            self.endless.add(function)
+            return
         self.times[function] = [*before, time.perf_counter() - began]
         if not before:
             self.answers[function] = self.calls[function].answer(found)
 
 
 def cell(entrant: Entrant | None, function: str, edges: Edges, ours: Entrant) -> str:
-    """The median in milliseconds, and how many times ours that is; a mark if the answer is another."""
+    """The median in milliseconds, and how many times ours that is; a mark if the answer is another or took too long."""
+    if entrant is not None and function in entrant.endless and entrant.limit:
+        return f"> {1e3 * entrant.limit:.3g} (> {entrant.limit / statistics.median(ours.times[function]):.2g})"
     if entrant is None or not entrant.times.get(function):
         return "-"
     median = statistics.median(entrant.times[function])
@@ -184,8 +216,10 @@ def measure(functions: list[str], edges: Edges, modules: dict[str, Any], options
     """Print a row for each function."""
     given, entrants = arguments_for(edges), {}
     for name, module in modules.items():
-        if name != "networkx" or len(edges.sources) <= options.networkx_edges:
-            entrants[name] = Entrant(name, module, edges, keeps=bool(options.devices))
+        is_networkx = name == "networkx"
+        if not is_networkx or len(edges.sources) <= options.networkx_edges:
+            limit = options.limit if is_networkx else None
+            entrants[name] = Entrant(name, module, edges, bool(options.devices), limit)
     ours = next(iter(entrants.values()))
     for function in functions:
         for entrant in entrants.values():
@@ -223,6 +257,7 @@ def main() -> None:
     parser.add_argument("--only", type=lambda text: text.split(","), help="functions, separated by commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=20.0, help="seconds")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a call of NetworkX")
     parser.add_argument("--networkx-edges", type=int, default=1_000_000)
     parser.add_argument("--devices", nargs="+", help="run vertex programs on these, beside no other library")
     options = parser.parse_args()
@@ -239,6 +274,8 @@ def main() -> None:
                 each = make()
                 kind = "directed" if each.directed else "undirected"
                 print(f"\n{name}: {each.n:,} vertices, {len(each.sources):,} {kind} edges\n")
+                if "networkx" in modules and len(each.sources) > options.networkx_edges:
+                    print(f"without NetworkX: more than {options.networkx_edges:,} edges\n")
                 named = columns(options)
                 print(f"| ms (times {named[0]}) | {' | '.join(named)} |\n|{'---|' * (len(named) + 1)}")
                 measure(chosen, each, modules, options)

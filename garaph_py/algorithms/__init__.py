@@ -14,6 +14,7 @@ from .closeness_centrality import closeness_centrality
 from .clustering import clustering
 from .core_number import core_number
 from .eigenvector_centrality import eigenvector_centrality
+from .h_index import h_index
 from .harmonic_centrality import harmonic_centrality
 from .hits import hits
 from .is_directed_acyclic_graph import is_directed_acyclic_graph
@@ -47,6 +48,7 @@ __all__ = [
     "clustering",
     "core_number",
     "eigenvector_centrality",
+    "h_index",
     "harmonic_centrality",
     "hits",
     "is_directed_acyclic_graph",

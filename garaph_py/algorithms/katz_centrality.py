@@ -17,7 +17,7 @@ from ..program.monoids import add
 from ..runtime.run import run
 from ..system.arguments import explained
 from .norm import unit
-from .numbers import finite, first_values, positive
+from .numbers import finite, positive, vertex_values
 
 
 @explained
@@ -88,7 +88,7 @@ def katz_centrality(
     if nstart is None:
         program = (WeightedKatz if weighted else Katz)(alpha, tol, beta)
     else:
-        first = first_values(nstart, graph, "katz_centrality")
+        first = vertex_values(nstart, graph, "katz_centrality", "nstart")
         program = (WeightedStartedKatz if weighted else StartedKatz)(alpha, tol, beta, first)
     try:
         found = run(program, graph, iterations=max_iter, threads=threads)

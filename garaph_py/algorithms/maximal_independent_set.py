@@ -50,15 +50,18 @@ class IndependentSet(VertexProgram):
         return OUTSIDE if acc == INSIDE else old
 
     def verify(self, graph, result):
-        """Raise `VerificationError` unless the set is independent, and every other vertex has a neighbour in it."""
-        inside = result.values == INSIDE
-        near = np.zeros(graph.n, bool)
-        for edges in listed(graph, values=False):
-            near[edges.targets[inside[edges.sources] & (edges.sources != edges.targets)]] = True
-        if (wrong := inside == near).any():
-            place = int(wrong.argmax())
-            problem = "is in the set beside a neighbour" if inside[place] else "could be added to the set"
-            raise VerificationError(f"maximal_independent_set: {graph.ids[place]} {problem}")
+        require_maximal(graph, result.values == INSIDE)
+
+
+def require_maximal(graph: Graph, inside: npt.NDArray[Any]) -> None:
+    """Raise `VerificationError` unless the set is independent, and every other vertex has a neighbour in it."""
+    near = np.zeros(graph.n, bool)
+    for edges in listed(graph, values=False):
+        near[edges.targets[inside[edges.sources] & (edges.sources != edges.targets)]] = True
+    if (wrong := inside == near).any():
+        place = int(wrong.argmax())
+        problem = "is in the set beside a neighbour" if inside[place] else "could be added to the set"
+        raise VerificationError(f"maximal_independent_set: {graph.ids[place]} {problem}")
 
 
 @explained

@@ -53,8 +53,8 @@ def number_of(value: Any) -> float:
         return np.inf
 
 
-def first_values(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.float64]:
-    """The finite numbers at which an iteration starts, which the caller of `function` gave as ``nstart``: shape (n,).
+def vertex_values(given: Any, graph: Graph, function: str, name: str) -> npt.NDArray[np.float64]:
+    """A finite number for each vertex, which the caller of `function` gave as the argument `name`: shape (n,).
 
     Vertices that a mapping leaves out get 0.
 
@@ -66,24 +66,24 @@ def first_values(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.flo
         If a mapping names a vertex that the graph lacks.
     """
     try:
-        column = vertex_column(nstart, 0.0, graph)
+        column = vertex_column(given, 0.0, graph)
         if np.iscomplexobj(column):
             raise TypeError("there are complex numbers")
         values = np.array(column, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, GaraphError):
             raise
-        raise ParameterError(f"{function}(nstart=...): {error}; give a mapping or an array of numbers") from None
+        raise ParameterError(f"{function}({name}=...): {error}; give a mapping or an array of numbers") from None
     if values.shape != (graph.n,):
-        raise ParameterError(f"{function}(nstart=...) has shape {values.shape}, but the graph has {graph.n} vertices")
+        raise ParameterError(f"{function}({name}=...) has shape {values.shape}, but the graph has {graph.n} vertices")
     if not np.isfinite(values).all():
-        raise ParameterError(f"{function}(nstart=...): give finite numbers")
+        raise ParameterError(f"{function}({name}=...): give finite numbers")
     return values
 
 
 def first_weights(nstart: Any, graph: Graph, function: str) -> npt.NDArray[np.float64]:
-    """`first_values` that are all 0 or more, and not all 0."""
-    values = first_values(nstart, graph, function)
+    """The `nstart` that the caller of `function` gave: `vertex_values` that are all 0 or more, and not all 0."""
+    values = vertex_values(nstart, graph, function, "nstart")
     if graph.n and not (values.min() >= 0 and values.any()):
         raise ParameterError(f"{function}(nstart=...): give numbers of 0 or more, at least one above 0")
     return values

@@ -1,4 +1,4 @@
-"""`check`: verifies that an answer has the properties that define it."""
+"""Calls the verifier of a program, which checks that an answer has the properties that define it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from functools import partial
 
 from ..errors import ParameterError, ProgramError
 from ..graph import Graph
-from ..graph.arguments import check_graph, kind_of
+from ..graph.arguments import kind_of
 from ..output.result import Result
 from ..program import VertexProgram, oriented
 from ..program.methods import REFUSALS, call_method
-from ..system.arguments import explained
 from ..system.sizes import counted
 
 
-@explained
-def check(program: VertexProgram, graph: Graph, result: Result) -> None:
-    """Run the program's property verifier.
+def check_program(program: VertexProgram, graph: Graph, result: Result) -> None:
+    """Run the program's property verifier: `garaph_py.check` for a program.
 
     Raises
     ------
@@ -28,7 +26,6 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     ParameterError
         If the program has no verifier, or `result` is not that of a run on such a graph.
     """
-    check_graph(graph, "check")
     if not isinstance(result, Result):
         raise ParameterError(f"check takes the Result of a run, not {kind_of(result)}; give what gp.run returned")
     if len(result) != graph.n:

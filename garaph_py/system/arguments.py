@@ -64,6 +64,7 @@ def misfit(
 
     `advice` says where to read about the arguments.
     """
+    parameters = {name: each for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
     known = [name for name in parameters if name != "self"]
     for name in named:
         if name not in known:

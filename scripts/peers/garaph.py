@@ -64,6 +64,7 @@ CALLS = {
     "k_shell": members("k_shell", k=CORE),
     "k_crust": members("k_crust"),
     "k_corona": members("k_corona", k=CORE),
+    "h_index": same("h_index"),
     "k_truss": members("k_truss", k=CORE),
     "triangles": same("triangles"),
     "clustering": same("clustering"),

@@ -52,4 +52,9 @@ CALLS = {
         lambda graph, _: fresh(algorithms.hits, graph, tol=1e-8 / len(graph)),
         lambda found: found[1].to_dense(0).astype(np.float64),
     ),
+    "shortest_path_tree": Call(
+        lambda graph, given: algorithms.single_source_shortest_path_length(graph, given.hubs[0]),
+        lambda found: found.to_dense(-1).astype(np.float64),
+    ),
 }
+"""Of `shortest_path_tree` it has the distances only, as it has from NetworKit and NetworkX."""

@@ -1,10 +1,12 @@
 """Numbers that callers give to algorithms: real and finite, or one clear error."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.algorithms.numbers import cutoff_of, finite, first_values, first_weights, positive
+from garaph_py.algorithms.numbers import cutoff_of, finite, first_weights, positive, vertex_values
 from garaph_py.errors import ParameterError
 
 
@@ -30,15 +32,16 @@ def test_what_is_not_above_0(value):
 
 
 GRAPH = gp.from_edges(["a", "b", "c"], ["b", "c", "d"])
+CHECKS = partial(vertex_values, name="nstart"), first_weights
 
 
 @pytest.mark.parametrize("given", [{"c": 2}, [0, 0, 2, 0], np.float32([0, 0, 2, 0]), gp.run(gp.apps.BFS("a"), GRAPH)])
 def test_first_values(given):
     given = given.column("level") * [0, 0, 1, 0] if isinstance(given, gp.Result) else given
-    for check in first_values, first_weights:
+    for check in CHECKS:
         found = check(given, GRAPH, "hits")
         assert (found.dtype, found.tolist()) == (np.float64, [0, 0, 2, 0])
-    assert first_values([0, -1, 0, 0], GRAPH, "hits").tolist() == [0, -1, 0, 0]
+    assert vertex_values([0, -1, 0, 0], GRAPH, "hits", "nstart").tolist() == [0, -1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -56,11 +59,11 @@ def test_first_values(given):
     ],
 )
 def test_what_are_no_first_values(given, problem):
-    for check in first_values, first_weights:
+    for check in CHECKS:
         with pytest.raises(ParameterError, match=rf"^hits\(nstart=\.\.\.\).*{problem}"):
             check(given, GRAPH, "hits")
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 'z' is not in the graph"):
-        first_values({"z": 1}, GRAPH, "hits")
+        vertex_values({"z": 1}, GRAPH, "hits", "nstart")
 
 
 @pytest.mark.parametrize("given", [{}, [0, 0, 0, 0], [1, -1, 1, 1]])
