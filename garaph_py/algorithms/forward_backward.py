@@ -39,8 +39,9 @@ NONE = 0xFFFFFFFF
 SETTLED, SETTLED_BACK = 0xFFFFFFFF, -1
 """The values of vertices whose component is known, in `Colour` and in `Return`. Nothing replaces them, and no search
 goes through these vertices."""
-VERTEX_BYTES = 21
-"""Bytes of a vertex's label, rank and colour, of the value with which a run starts, and of whether it is left."""
+VERTEX_BYTES = 22
+"""Bytes of a vertex's label, rank and colour, of the value with which a run starts, and of whether it is left and is a
+root."""
 
 
 class Trim(VertexProgram):
