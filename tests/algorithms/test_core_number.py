@@ -37,6 +37,7 @@ def test_a_path_is_peeled_from_both_ends(threads):
     assert set(ALGORITHMS.core_number(path, threads=threads).values) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", mostly_full([False, True], "False"))
 def test_edges_may_be_on_disk(directed, tmp_path):
     theirs = random_pair(1, 400, 3000, directed).theirs

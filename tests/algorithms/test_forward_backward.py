@@ -53,7 +53,7 @@ SHAPES = {
     "chain": lambda: chain(100, 3),
     "layers": lambda: layers(12, 5),
     "ascending": lambda: gp.from_edges(*np.sort(np.random.default_rng(1).integers(0, 60, (2, 400)), axis=0)),
-    "sparse": lambda: random_pair(3, 300, 400, directed=True).ours,
+    "sparse": lambda: random_pair(3, 100, 130, directed=True).ours,
     "dense": lambda: random_pair(3, 300, 3000, directed=True).ours,
     "loops": lambda: gp.from_edges([0, 1, 1, 2, 4], [0, 1, 2, 3, 4], vertices=range(6)),
 }
@@ -71,12 +71,14 @@ def expected(graph):
     return found
 
 
+@pytest.mark.full
 @given(pairs(directed=True))
 def test_networkx_has_the_same(both):
     found = label_components(Runs(both.ours, "cpu", 1, 0))
     assert found.tolist() == expected(both.ours).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", mostly_full(SHAPES, "chain", "sparse"))
 @pytest.mark.parametrize("kept", mostly_full(["memory", "packed", "raw on disk", "packed on disk"], "raw on disk"))
 def test_graphs_of_any_shape(shape, kept, tmp_path):
@@ -87,8 +89,9 @@ def test_graphs_of_any_shape(shape, kept, tmp_path):
     assert label_components(Runs(graph, "cpu", 2, 0)).tolist() == wanted.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: chain(400, 2), lambda: layers(40, 10)], ids=["chain", "layers"])
-def test_the_rounds_are_few_however_many_components_follow_each_other(make):
+def test_the_rounds_are_few_however_many_components_follow_each_other(make, tmp_path):
     """Each round searches forward and backward: two runs. Components of one colour would be found one after another
     without ranks at random, and those of the layers one layer after another without colours in order."""
     heard = []
@@ -98,8 +101,7 @@ def test_the_rounds_are_few_however_many_components_follow_each_other(make):
             heard.append(type(program))
             return super().__call__(program, **how)
 
-    graph = make()
-    label_components(Counted(graph, "cpu", 1, 0))
+    label_components(Counted(on_disk(make(), tmp_path / "g"), "cpu", 1, 0))
     assert heard.count(Colour) == heard.count(Return) <= 20
 
 
@@ -156,14 +158,13 @@ GRAPH = [0, 1, 2, 2, 3, 4, 5], [1, 2, 0, 3, 4, 3, 2]
 def checked(program, values=None):
     """Have the program verify its answer, or these values."""
     graph = gp.from_edges(*GRAPH)
-    result = gp.run(program, graph, device="cpu")
+    result = gp.run(program, graph, debug=True)
     if values is not None:
         result.values[:] = values
     gp.check(program, graph, result)
     return result.values.tolist()
 
 
-@pytest.mark.slow
 def test_the_programs_verify_their_answers():
     assert checked(Trim(1)) == [1, 1, 1, 1, 1, 0]
     assert checked(TrimBack(1)) == [1] * 6
@@ -173,7 +174,6 @@ def test_the_programs_verify_their_answers():
     assert checked(Return(np.array([11, 10, SETTLED_BACK, 13, 12, 5]))) == [10, 10, SETTLED_BACK, 12, 12, 5]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "values", "problem"),
     [

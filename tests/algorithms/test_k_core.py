@@ -24,6 +24,7 @@ def test_a_graph_without_vertices_has_none():
     assert gp.algorithms.k_core(gp.from_edges([], [])).n == 0
 
 
+@pytest.mark.slow
 def test_edges_may_be_on_disk(tmp_path):
     graph = gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs)
     assert equal(gp.algorithms.k_core(on_disk(graph, tmp_path / "g"), k=8), gp.algorithms.k_core(graph, k=8))

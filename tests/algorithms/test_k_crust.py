@@ -26,6 +26,7 @@ def test_a_crust_and_the_next_core_divide_the_vertices(both, k):
     assert sorted([*k_crust(both.ours).ids, *gp.algorithms.k_core(both.ours).ids]) == list(both.ours.ids)
 
 
+@pytest.mark.slow
 def test_edges_may_be_on_disk(tmp_path):
     graph = gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs)
     assert equal(k_crust(on_disk(graph, tmp_path / "g")), k_crust(graph))

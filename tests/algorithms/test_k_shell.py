@@ -31,6 +31,7 @@ def test_shells_are_what_a_core_has_beyond_the_next(both):
     assert set(k_shell(both.ours).ids) == set(gp.algorithms.k_core(both.ours).ids)
 
 
+@pytest.mark.slow
 def test_edges_may_be_on_disk(tmp_path):
     graph = gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs)
     assert equal(k_shell(on_disk(graph, tmp_path / "g")), k_shell(graph))

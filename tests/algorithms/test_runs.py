@@ -1,10 +1,8 @@
 """Runs that one call makes: their statistics, and the memory that is left for them."""
 
-import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.algorithms.edge_sums import SumIn, SumOut
 from garaph_py.algorithms.runs import Runs, by_programs
 from tests.support.networkx_graphs import on_disk
 
@@ -16,17 +14,19 @@ def test_a_gpu_and_edges_on_disk_need_programs(tmp_path):
 
 
 def test_the_answer_has_the_statistics_of_all_runs():
-    graph = gp.from_edges([0, 0, 1], [2, 3, 2]).packed()
-    runs = Runs(graph, "cpu", 1, 0)
-    sums = runs(SumIn(np.arange(4)), iterations=1), runs(SumOut(1.0), iterations=1)
-    result = runs.result(sums[1], "twice")
-    assert [found.tolist() for found in sums] == [[0, 0, 1, 0], [2, 1, 0, 0]]
-    assert [row.number for row in result.stats.iterations] == [0, 1]
-    assert (result.stats.edges, result.stats.threads, result.stats.encoding) == (6, 1, "packed")
-    assert result.stats.seconds == pytest.approx(sum(row.seconds for row in result.stats.iterations), rel=0.5)
+    graph = gp.from_edges([0, 0, 1, 2], [2, 3, 2, 0])
+    runs, program = Runs(graph, "cpu", 1, 0), gp.apps.PageRank(stop="never")
+    ranks = [runs(program, iterations=iterations) for iterations in (2, 1)]
+    for iterations, found in zip((2, 1), ranks, strict=True):
+        assert (found == gp.run(program, graph, iterations=iterations, device="cpu", threads=1).values).all()
+    result = runs.result(ranks[1], "twice")
+    assert [row.number for row in result.stats.iterations] == [0, 1, 2]
+    assert (result.stats.edges, result.stats.threads, result.stats.device) == (12, 1, "cpu")
+    assert result.stats.seconds >= sum(row.seconds for row in result.stats.iterations) > 0
     assert result.stats.converged
     assert not runs.stats(converged=False).converged
     assert result.program == "twice"
+    assert result.ids.tolist() == list(graph.ids)
 
 
 def test_without_runs_there_are_no_iterations():
@@ -34,11 +34,12 @@ def test_without_runs_there_are_no_iterations():
     assert (stats.iterations, stats.seconds, stats.threads, stats.converged) == ([], 0.0, 3, True)
 
 
+@pytest.mark.slow
 def test_what_the_caller_keeps_takes_memory_of_a_graph_on_disk(tmp_path):
     graph = on_disk(gp.rmat(12, 4, seed=1), tmp_path / "g")
-    Runs(graph, "cpu", 1, 0)(SumIn(1.0), iterations=1)
+    Runs(graph, "cpu", 1, 0)(gp.apps.PageRank(), iterations=1)
     with pytest.raises(gp.errors.GraphError, match="allow"):
-        Runs(graph, "cpu", 1, 1 << 20)(SumIn(1.0), iterations=1)
+        Runs(graph, "cpu", 1, 1 << 20)(gp.apps.PageRank(), iterations=1)
 
 
 def test_numbers_of_threads_are_checked():

@@ -75,6 +75,7 @@ def test_undirected_graphs_are_refused(name):
         function(both.ours.symmetrized())
 
 
+@pytest.mark.slow
 def test_edges_may_be_on_disk(tmp_path):
     both = random_pair(1, 300, 450, directed=True)
     graph, components = on_disk(both.ours, tmp_path / "g"), labels(both.theirs)

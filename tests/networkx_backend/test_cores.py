@@ -50,6 +50,7 @@ def stored(graph, tmp_path_factory):
     return on_disk(graph[1], tmp_path_factory.mktemp("cores") / "graph")
 
 
+@pytest.mark.slow
 def test_core_numbers_of_a_graph_on_disk(graph, stored, tmp_path):
     assert nx.core_number(stored) == nx.core_number(graph[0])
     looped = on_disk(gp.from_edges(range(99), [*range(1, 99), 98], directed=False), tmp_path / "looped")
@@ -57,6 +58,7 @@ def test_core_numbers_of_a_graph_on_disk(graph, stored, tmp_path):
         nx.core_number(looped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["k_core", "k_shell", "k_crust"])
 def test_a_subgraph_of_a_graph_on_disk(graph, stored, name):
     assert equal(getattr(nx, name)(stored), getattr(nx, name)(graph[1]))
