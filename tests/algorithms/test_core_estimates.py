@@ -12,6 +12,7 @@ from garaph_py.algorithms.runs import Runs
 from garaph_py.errors import GraphError, VerificationError
 from garaph_py.program.directions import bind_directions
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
+from tests.support.stored_graphs import with_memory
 
 
 def simple(both):
@@ -111,7 +112,7 @@ def test_a_gpu_finds_the_same_in_a_large_graph(kind, tmp_path):
     ends = (rng.power(0.4, (2, 1_000_000)) * 100_000).astype(np.int64)
     graph = gp.from_edges(*ends, directed=KINDS[kind], drop_parallel=True)
     wanted = gp.algorithms.core_number(graph, device="cpu").values
-    for each in graph, graph.packed(), on_disk(graph, tmp_path / "g")._replace(memory=64 << 20):
+    for each in graph, graph.packed(), with_memory(on_disk(graph, tmp_path / "g"), 64 << 20):
         found = gp.algorithms.core_number(each, device="gpu")
         assert (found.values == wanted).all()
         assert found.stats.device != "cpu"

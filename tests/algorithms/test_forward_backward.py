@@ -22,6 +22,7 @@ from garaph_py.errors import VerificationError
 from garaph_py.program import oriented
 from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
+from tests.support.stored_graphs import with_memory
 
 
 def chain(count, size):
@@ -145,7 +146,7 @@ def test_a_gpu_finds_the_same(shape, device):
 def test_a_gpu_finds_the_same_in_a_large_graph(tmp_path):
     graph = gp.rmat(18, 4, seed=2)
     wanted = gp.algorithms.strongly_connected_components(graph, device="cpu").values
-    for each in graph, graph.packed(), on_disk(graph, tmp_path / "g"):
+    for each in graph, graph.packed(), with_memory(on_disk(graph, tmp_path / "g"), 64 << 20):
         found = gp.algorithms.strongly_connected_components(each, device="gpu")
         assert (found.values == wanted).all()
         assert found.stats.device != "cpu"
