@@ -21,8 +21,9 @@ from ..output.history import History
 from ..output.stats import Stats
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
-from ..runtime.run import run
+from ..runtime.options import ANY
 from .in_memory import Call
+from .runs import Runs
 
 Array = npt.NDArray[Any]
 
@@ -119,13 +120,10 @@ class EdgeSums:
     """
 
     def __init__(self, call: Call, graph: Graph, weighted: bool, threads: int | None, vectors: int) -> None:
-        self._graph = graph
-        if graph.on_disk:
-            self._graph = graph._replace(reserved=vectors * graph.n * np.dtype(np.float64).itemsize)
-        self._call, self._weighted, self._threads = call, weighted, threads
+        self._runs = Runs(graph, ANY, threads, vectors * np.dtype(np.float64).itemsize)
+        self._graph, self._call, self._weighted = graph, call, weighted
         self._is_raw = graph.encoding == RAW and not graph.on_disk
         self._records, self._seconds = list[Iteration](), 0.0
-        self._last: Stats | None = None
         if self._is_raw:
             self._kernel = kernel_for(graph.edge_dtype if weighted else None)
             began = perf_counter()
@@ -153,16 +151,13 @@ class EdgeSums:
 
     def _by_run(self, given: Array, outward: bool) -> Array:
         kinds = (WeightedIn, WeightedOut) if self._weighted else (SumIn, SumOut)
-        step = run(kinds[outward](given), self._graph, iterations=1, threads=self._threads)
-        self._records += [row._replace(number=len(self._records)) for row in step.stats.iterations]
-        self._seconds, self._last = self._seconds + step.stats.seconds, step.stats
-        self._call.compile_seconds += step.stats.compile_seconds
-        return step.values
+        return self._runs(kinds[outward](given), iterations=1)
 
     def stats(self, converged: bool) -> Stats:
         """The statistics of all passes; those of a run say on which device they were."""
-        last = self._last or Stats(History([]), False, 0.0, self._call.pool.size, encoding=self._graph.encoding)
-        return replace(
-            last, history=History(self._records), converged=converged, seconds=self._seconds,
-            compile_seconds=self._call.compile_seconds,
-        )  # fmt: skip
+        compiled = self._call.compile_seconds + self._runs.compile_seconds
+        if not self._is_raw:
+            return replace(self._runs.stats(converged), compile_seconds=compiled)
+        threads, encoding = self._call.pool.size, self._graph.encoding
+        history = History(self._records)
+        return Stats(history, converged, self._seconds, threads, encoding=encoding, compile_seconds=compiled)

@@ -9,15 +9,16 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..graph.arguments import check_graph
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .core_number import core_number
-from .in_memory import check_in_memory
 
 Array = npt.NDArray[Any]
 
 
 @explained
-def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) -> Graph:
+def k_core(graph: Graph, *, k: int | None = None, device: str = ANY, threads: int | None = None) -> Graph:
     """The k-core: the largest subgraph in which each vertex has at least k edges.
 
     Parameters
@@ -26,6 +27,8 @@ def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) ->
         Edges count as in `core_number`. The subgraph has all edges between its vertices, also self-loops.
     k : int, optional
         By default the largest k for which there is one, the main core.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `core_number`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -39,7 +42,7 @@ def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) ->
     ParameterError
         If `k` is not a whole number.
     GraphError
-        If the edges are on disk.
+        If `core_number` refuses the graph.
 
     Notes
     -----
@@ -55,12 +58,12 @@ def k_core(graph: Graph, *, k: int | None = None, threads: int | None = None) ->
     >>> list(gp.algorithms.k_core(graph, k=2).ids)
     ['a', 'b', 'c']
     """
-    check_in_memory(graph, "k_core")
-    numbers, least = cores(graph, k, threads)
+    check_graph(graph, "k_core")
+    numbers, least = cores(graph, k, device, threads)
     return graph._induced(np.flatnonzero(numbers >= least), threads)
 
 
-def cores(graph: Graph, k: int | None, threads: int | None) -> tuple[Array, int]:
+def cores(graph: Graph, k: int | None, device: str, threads: int | None) -> tuple[Array, int]:
     """The core number of each vertex, and k, which is the largest of these unless it is given.
 
     Raises
@@ -70,7 +73,7 @@ def cores(graph: Graph, k: int | None, threads: int | None) -> tuple[Array, int]
     """
     if k is not None:
         check_k(k)
-    numbers = core_number(graph, threads=threads).values
+    numbers = core_number(graph, device=device, threads=threads).values
     return numbers, int(numbers.max(initial=0)) if k is None else k
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..executor.modes import CPU
 from ..graph import Graph
 from ..native import Kernel
 from ..system.arguments import explained
@@ -72,7 +73,7 @@ def k_corona(graph: Graph, *, k: int, threads: int | None = None) -> Graph:
     """
     check_in_memory(graph, "k_corona")
     check_k(k)
-    numbers, _ = cores(graph, k, threads)
+    numbers, _ = cores(graph, k, CPU, threads)
     shell, counts = numbers == k, np.zeros(graph.n, np.int64)
     if shell.any():  # so the kernel can take k
         with in_memory(graph, "k_corona", [COUNT_IN_CORE], threads) as call:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Graph
+from ..graph.arguments import check_graph
+from ..runtime.options import ANY
 from ..system.arguments import explained
-from .in_memory import check_in_memory
 from .k_core import cores
 
 
 @explained
-def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -> Graph:
+def k_crust(graph: Graph, *, k: int | None = None, device: str = ANY, threads: int | None = None) -> Graph:
     """The k-crust: the vertices whose core number is at most k, and the edges between them.
 
     Parameters
@@ -20,6 +21,8 @@ def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -
         Edges count as in `core_number`. The subgraph has all edges between its vertices, also self-loops.
     k : int, optional
         By default 1 less than the largest core number: all but the main core.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `core_number`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -33,7 +36,7 @@ def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -
     ParameterError
         If `k` is not a whole number.
     GraphError
-        If the edges are on disk.
+        If `core_number` refuses the graph.
 
     Notes
     -----
@@ -50,6 +53,6 @@ def k_crust(graph: Graph, *, k: int | None = None, threads: int | None = None) -
     >>> list(gp.algorithms.k_crust(graph, k=1).ids)
     ['d']
     """
-    check_in_memory(graph, "k_crust")
-    numbers, most = cores(graph, k, threads)
+    check_graph(graph, "k_crust")
+    numbers, most = cores(graph, k, device, threads)
     return graph._induced(np.flatnonzero(numbers <= (most - 1 if k is None else most)), threads)

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from ..graph import Graph
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .strongly_connected_components import check_directed, strongly_connected_components
 from .weakly_connected_components import count_labels
 
 
 @explained
-def number_strongly_connected_components(graph: Graph, *, threads: int | None = None) -> int:
+def number_strongly_connected_components(graph: Graph, *, device: str = ANY, threads: int | None = None) -> int:
     """The number of strongly connected components of a directed graph.
 
     Parameters
     ----------
     graph : Graph
         Directed.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `strongly_connected_components`.
     threads : int, optional
         By default every core that this process may use.
 
     Raises
     ------
     GraphError
-        If the graph is undirected, or its edges are on disk.
+        If the graph is undirected, or its edges are on disk, and it was opened with too little memory to read them.
 
     Notes
     -----
-    It runs `strongly_connected_components` [1]_ [2]_ [3]_, which says what that costs.
+    It runs `strongly_connected_components` [1]_ [2]_ [3]_ [4]_, which says what that costs.
 
     References
     ----------
@@ -35,6 +38,7 @@ def number_strongly_connected_components(graph: Graph, *, threads: int | None = 
     .. [2] Slota, G. M., S. Rajamanickam, K. Madduri, "BFS and coloring-based parallel algorithms for strongly connected
        components and related problems", IPDPS 2014.
     .. [3] Tarjan, R., "Depth-first search and linear graph algorithms", SIAM Journal on Computing 1, 1972.
+    .. [4] Blelloch, G. E., Y. Gu, J. Shun, Y. Sun, "Parallelism in randomized incremental algorithms", SPAA 2016.
 
     Examples
     --------
@@ -42,4 +46,4 @@ def number_strongly_connected_components(graph: Graph, *, threads: int | None = 
     2
     """
     check_directed(graph, "number_strongly_connected_components", "call number_weakly_connected_components")
-    return count_labels(strongly_connected_components(graph, threads=threads).values)
+    return count_labels(strongly_connected_components(graph, device=device, threads=threads).values)

@@ -10,15 +10,17 @@ import numpy.typing as npt
 from ..apps import BFS
 from ..errors import GraphError
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..native import Kernel
 from ..output.result import Result
+from ..runtime.options import ANY
 from ..system.arguments import explained
-from .in_memory import Call, check_in_memory, in_memory
+from .forward_backward import NONE, VERTEX_BYTES, label_components
+from .in_memory import Call, in_memory
+from .runs import Runs, by_programs
 
 Array = npt.NDArray[Any]
 
-NONE = 0xFFFFFFFF
-"""The label of a vertex whose component is not known yet; vertices have smaller numbers."""
 SEARCHED = 1 << 20
 """Edges from which on the component of a vertex with many edges is searched from it, forward and backward: two
 searches then take less time than a depth-first search over that component (docs/results/library.md)."""
@@ -30,7 +32,7 @@ most of what it needs in the cache, and takes less time than two searches (docs/
 
 
 # wide: a compiled function takes its arrays one by one.
-def label_components(n, offsets, others, least, cursors, path, entered, stack, labels, finished):
+def search_depth_first(n, offsets, others, least, cursors, path, entered, stack, labels, finished):
     """Label the strongly connected components of the vertices without a label: a depth-first search [Tarjan 1972].
 
     ``path[: depth + 1]`` are the vertices from the root of the search to the present one, ``entered`` says when the
@@ -91,12 +93,12 @@ def pop_component(stack, held, v, labels, least):
     return begin
 
 
-LABEL_COMPONENTS = Kernel("i64 i64* u32* u32* i64* u32* u32* u32* u32* u32*", label_components)
+SEARCH_DEPTH_FIRST = Kernel("i64 i64* u32* u32* i64* u32* u32* u32* u32* u32*", search_depth_first)
 
 
 def check_directed(graph: Any, function: str, advice: str = "call weakly_connected_components") -> None:
-    """Refuse what is no directed graph in memory, in a call of `function`."""
-    check_in_memory(graph, function)
+    """Refuse what is no directed graph, in a call of `function`."""
+    check_graph(graph, function)
     if not graph.directed:
         raise GraphError(f"{function} needs a directed graph, and this one is undirected; {advice}")
 
@@ -123,13 +125,16 @@ def label_largest(call: Call, labels: Array) -> None:
 
 
 @explained
-def strongly_connected_components(graph: Graph, *, threads: int | None = None) -> Result:
+def strongly_connected_components(graph: Graph, *, device: str = ANY, threads: int | None = None) -> Result:
     """The strongly connected components of a directed graph: each vertex of one reaches all others of it.
 
     Parameters
     ----------
     graph : Graph
         Directed.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        With ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the components, for which it
+        means what it means for `garaph_py.run`. Otherwise the kernel below does, which is faster.
     threads : int, optional
         By default every core that this process may use.
 
@@ -143,15 +148,23 @@ def strongly_connected_components(graph: Graph, *, threads: int | None = None) -
     Raises
     ------
     GraphError
-        If the graph is undirected, or its edges are on disk.
+        If the graph is undirected, or its edges are on disk, and it was opened with too little memory to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
-    Real graphs have one large component. Two searches find it, which run as vertex programs on all cores: forward and
-    backward from a vertex with many edges [1]_ [2]_. A kernel of its own labels all others by a depth-first search of
-    what is left, on one core [3]_; this removes what [1]_ trims, too. The depth-first search alone is faster if the
-    graph has few edges, or if neighbours have numbers that are close together. It takes O(n + m) time and, with the
-    answer, 40 bytes for each vertex.
+    Real graphs have one large component. Two searches find it, which run as vertex programs: forward and backward from
+    a vertex with many edges [1]_ [2]_.
+
+    In memory, a kernel of its own labels all others by a depth-first search of what is left, on one core [3]_; this
+    removes what [1]_ trims, too. The depth-first search alone is faster if the graph has few edges, or if neighbours
+    have numbers that are close together. It takes O(n + m) time and, with the answer, 40 bytes for each vertex.
+
+    On a GPU, and over edges on disk, vertices that are on no cycle are trimmed, if vertices outside the large component
+    have many edges. Then each round searches forward and backward from many vertices at once, by colours [2]_ [4]_.
+    Each round about halves the vertices of a component's colour that reach it, so that there are O(log n) rounds, with
+    high probability, whatever the shape of the graph [5]_. The answer is the same.
 
     References
     ----------
@@ -160,6 +173,9 @@ def strongly_connected_components(graph: Graph, *, threads: int | None = None) -
     .. [2] Slota, G. M., S. Rajamanickam, K. Madduri, "BFS and coloring-based parallel algorithms for strongly connected
        components and related problems", IPDPS 2014.
     .. [3] Tarjan, R., "Depth-first search and linear graph algorithms", SIAM Journal on Computing 1, 1972.
+    .. [4] Orzan, S., "On distributed verification and verified distribution", thesis, Vrije Universiteit Amsterdam,
+       2004.
+    .. [5] Blelloch, G. E., Y. Gu, J. Shun, Y. Sun, "Parallelism in randomized incremental algorithms", SPAA 2016.
 
     Examples
     --------
@@ -169,22 +185,25 @@ def strongly_connected_components(graph: Graph, *, threads: int | None = None) -
     """
     name = "strongly_connected_components"
     check_directed(graph, name)
-    with in_memory(graph, name, [LABEL_COMPONENTS], threads) as call:
+    if by_programs(graph, device):
+        runs = Runs(graph, device, threads, VERTEX_BYTES)
+        return runs.result(label_components(runs).astype(np.int64), name, ("value",))
+    with in_memory(graph, name, [SEARCH_DEPTH_FIRST], threads) as call:
         labels = np.full(graph.n, NONE, np.uint32)
         if graph.m >= SEARCHED and not neighbours_are_near(call.graph):
             label_largest(call, labels)
-        search_depth_first(call, labels, lists_of(call.graph))
+        label_rest(call, labels, lists_of(call.graph))
         return call.result(labels.astype(np.int64), 2 * graph.m, ("value",))
 
 
-def search_depth_first(call: Call, labels: Array, lists: tuple[Array, Array]) -> Array:
+def label_rest(call: Call, labels: Array, lists: tuple[Array, Array]) -> Array:
     """Label the components of the vertices without a label; return these, a component after those that it leads to.
 
     `lists` are the offsets and the neighbours of out-edges.
     """
     n = call.graph.n
     path, entered, stack, finished = np.empty((4, n), np.uint32)
-    done = LABEL_COMPONENTS(
+    done = SEARCH_DEPTH_FIRST(
         n, *lists, np.where(labels == NONE, np.uint32(0), np.uint32(NONE)), np.empty(n, np.int64), path, entered, stack,
         labels, finished,
     )  # fmt: skip
@@ -205,8 +224,8 @@ def components_in_order(graph: Graph, lists: tuple[Array, Array] | None = None) 
     """
     name = "strongly_connected_components"
     check_directed(graph, name)
-    with in_memory(graph, name, [LABEL_COMPONENTS], 1) as call:
+    with in_memory(graph, name, [SEARCH_DEPTH_FIRST], 1) as call:
         labels = np.full(graph.n, NONE, np.uint32)
-        order = search_depth_first(call, labels, lists or lists_of(call.graph))
+        order = label_rest(call, labels, lists or lists_of(call.graph))
     found = labels[order]
     return order, np.append(0, np.flatnonzero(found[1:] != found[:-1]) + 1)

@@ -112,8 +112,14 @@ def strong_parts(G: BackendGraph) -> tuple[Array, Array]:
 
 @implements()
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
-    """The nodes of each strongly connected component, a component after those that it leads to."""
-    yield from parts(G, *strong_parts(G))
+    """The nodes of each strongly connected component, a component after those that it leads to.
+
+    If the edges are on disk, they are in the order of the first nodes.
+    """
+    if G.graph.on_disk:
+        yield from sets(G, algorithms.strongly_connected_components(G.graph).values)
+    else:
+        yield from parts(G, *strong_parts(G))
 
 
 def given_components(scc: Any) -> str | None:

@@ -14,13 +14,21 @@ import numpy as np
 from .. import algorithms
 from ..algorithms.in_memory import check_in_memory
 from ..graph import Graph
+from ..pages.passes import listed
 from .functions import implements
 from .graph import BackendGraph
 
 
+def has_loops(graph: Graph) -> bool:
+    """Whether the graph has self-loops; if its edges are on disk, this reads them."""
+    if not graph.on_disk:
+        return graph._arrays.self_loops > 0
+    return any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
+
+
 def refuse_loops(G: BackendGraph) -> None:
     """Raise NetworkX's exception if the graph has self-loops."""
-    if G.graph._arrays.self_loops:
+    if has_loops(G.graph):
         raise nx.NetworkXNotImplemented(
             "Input graph has self loops which is not permitted; Consider using "
             "G.remove_edges_from(nx.selfloop_edges(G))."
@@ -43,7 +51,7 @@ def known_numbers(k: Any, core_number: Any) -> str | None:
     return no_whole_number(k) if core_number is None else "the core numbers are known"
 
 
-def graph_for(G: BackendGraph, name: str) -> Graph:
+def graph_for(G: BackendGraph, name: str, on_disk: bool = False) -> Graph:
     """The graph of which a function makes a subgraph, with NetworkX's exceptions.
 
     Raises
@@ -51,11 +59,12 @@ def graph_for(G: BackendGraph, name: str) -> Graph:
     NotImplementedError
         If it was made of a graph of NetworkX.
     GraphError
-        If its edges are on disk.
+        If its edges are on disk, unless the function takes them from there.
     """
     if G.converted:
         raise NotImplementedError(f"{name} of a graph of NetworkX has all its attributes, and garaph keeps one at most")
-    check_in_memory(G.graph, name)
+    if not on_disk:
+        check_in_memory(G.graph, name)
     refuse_loops(G)
     return G.graph
 
@@ -63,19 +72,19 @@ def graph_for(G: BackendGraph, name: str) -> Graph:
 @implements(known_numbers)
 def k_core(G: BackendGraph, k: int | None = None, core_number: Any = None) -> Graph:
     """The subgraph in which each node has at least k edges."""
-    return algorithms.k_core(graph_for(G, "k_core"), k=k)
+    return algorithms.k_core(graph_for(G, "k_core", on_disk=True), k=k)
 
 
 @implements(known_numbers)
 def k_shell(G: BackendGraph, k: int | None = None, core_number: Any = None) -> Graph:
     """The subgraph of the nodes whose core number is k."""
-    return algorithms.k_shell(graph_for(G, "k_shell"), k=k)
+    return algorithms.k_shell(graph_for(G, "k_shell", on_disk=True), k=k)
 
 
 @implements(known_numbers)
 def k_crust(G: BackendGraph, k: int | None = None, core_number: Any = None) -> Graph:
     """The subgraph of the nodes whose core number is at most k."""
-    return algorithms.k_crust(graph_for(G, "k_crust"), k=k)
+    return algorithms.k_crust(graph_for(G, "k_crust", on_disk=True), k=k)
 
 
 @implements(known_numbers)

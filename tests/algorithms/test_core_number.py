@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import garaph_py as gp
+from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 
 ALGORITHMS = gp.algorithms
@@ -36,15 +37,32 @@ def test_a_path_is_peeled_from_both_ends(threads):
     assert set(ALGORITHMS.core_number(path, threads=threads).values) == {1}
 
 
-def test_what_is_no_graph_in_memory_is_refused(tmp_path):
-    stored = on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g")
-    with pytest.raises(gp.errors.GraphError, match=r"core_number needs edges in memory.*gp\.open"):
-        ALGORITHMS.core_number(stored)
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", mostly_full([False, True], "False"))
+def test_edges_may_be_on_disk(directed, tmp_path):
+    theirs = random_pair(1, 400, 3000, directed).theirs
+    result = ALGORITHMS.core_number(on_disk(gp.from_networkx(theirs), tmp_path / "g"), threads=1)
+    assert dict(result) == nx.core_number(theirs)
+    assert result.values.dtype == np.int64
+    assert sum(row.from_disk for row in result.stats.iterations) > 0
+
+
+def test_the_device_is_passed_on(monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        ALGORITHMS.core_number(gp.from_edges([0, 1], [1, 2]), device="gpu")
+
+
+def test_bad_arguments_are_refused():
+    graph = gp.from_edges([1], [2])
     with pytest.raises(gp.errors.ParameterError, match=r"core_number takes a Graph, not networkx.*from_networkx"):
         ALGORITHMS.core_number(nx.path_graph(3))
     with pytest.raises(gp.errors.ParameterError, match="core_number has no argument k"):
-        ALGORITHMS.core_number(stored, k=1)
+        ALGORITHMS.core_number(graph, k=1)
     with pytest.raises(gp.errors.ParameterError, match="threads=0"):
-        ALGORITHMS.core_number(gp.from_edges([1], [2]), threads=0)
+        ALGORITHMS.core_number(graph, threads=0)
     with pytest.raises(AttributeError, match="did you mean core_number"):
         _ = ALGORITHMS.core_numbers

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.algorithms import edge_sums
+from garaph_py.algorithms import edge_sums, runs
 from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk
 
@@ -60,10 +60,8 @@ def test_close_eigenvalues_do_not_lead_away_from_the_answer():
 @pytest.mark.parametrize("threads", [None, 1])
 def test_each_run_gets_the_threads_that_were_asked_for(monkeypatch, threads):
     """Without any, a run leaves cores to the threads of a GPU."""
-    given, run = [], edge_sums.run
-    monkeypatch.setattr(
-        edge_sums, "run", lambda *values, **named: given.append(named["threads"]) or run(*values, **named)
-    )
+    given, run = [], runs.run
+    monkeypatch.setattr(runs, "run", lambda *values, **named: given.append(named["threads"]) or run(*values, **named))
     gp.algorithms.hits(gp.from_edges([0, 0, 1], [2, 3, 2]).packed(), max_iter=1, threads=threads)
     assert given == [threads, threads]
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from tests.support.networkx_graphs import assert_same_edges, pairs
+from tests.support.graphs import equal
+from tests.support.networkx_graphs import assert_same_edges, on_disk, pairs, random_pair
 
 
 @given(pairs(), st.none() | st.integers(0, 4))
@@ -21,6 +22,22 @@ def test_networkx_has_the_same(both, k):
 
 def test_a_graph_without_vertices_has_none():
     assert gp.algorithms.k_core(gp.from_edges([], [])).n == 0
+
+
+@pytest.mark.slow
+def test_edges_may_be_on_disk(tmp_path):
+    graph = gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs)
+    assert equal(gp.algorithms.k_core(on_disk(graph, tmp_path / "g"), k=8), gp.algorithms.k_core(graph, k=8))
+
+
+@pytest.mark.parametrize("name", ["k_core", "k_shell", "k_crust"])
+def test_the_device_is_that_of_core_numbers(name, monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        getattr(gp.algorithms, name)(gp.from_edges([0, 1], [1, 2]), device="gpu")
 
 
 @pytest.mark.parametrize("k", [1.5, "2", True])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import k_shell
+from tests.support.graphs import equal
 from tests.support.networkx_graphs import assert_same_edges, on_disk, pairs, random_pair
 
 
@@ -30,8 +31,12 @@ def test_shells_are_what_a_core_has_beyond_the_next(both):
     assert set(k_shell(both.ours).ids) == set(gp.algorithms.k_core(both.ours).ids)
 
 
-def test_bad_arguments_are_refused(tmp_path):
+@pytest.mark.slow
+def test_edges_may_be_on_disk(tmp_path):
+    graph = gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs)
+    assert equal(k_shell(on_disk(graph, tmp_path / "g")), k_shell(graph))
+
+
+def test_bad_arguments_are_refused():
     with pytest.raises(gp.errors.ParameterError, match="give a whole number"):
         k_shell(gp.from_edges([1], [2]), k=1.5)
-    with pytest.raises(gp.errors.GraphError, match="k_shell needs edges in memory"):
-        k_shell(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))

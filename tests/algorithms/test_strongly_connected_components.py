@@ -63,17 +63,40 @@ def test_a_long_cycle_needs_no_recursion():
     assert ALGORITHMS.number_strongly_connected_components(gp.from_edges(places[:-1], places[1:])) == len(places)
 
 
-@pytest.mark.parametrize(
-    "name", ["strongly_connected_components", "is_strongly_connected", "number_strongly_connected_components"]
-)
-def test_other_graphs_are_refused(name, tmp_path):
+NAMES = ["strongly_connected_components", "is_strongly_connected", "number_strongly_connected_components"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_undirected_graphs_are_refused(name):
     function, both = getattr(ALGORITHMS, name), random_pair(1, 40, 3000, directed=True)
     with pytest.raises(
         gp.errors.GraphError, match=f"{name} needs a directed graph.*{name.replace('strongly', 'weakly')}"
     ):
         function(both.ours.symmetrized())
-    with pytest.raises(gp.errors.GraphError, match=f"{name} needs edges in memory"):
-        function(on_disk(both.ours, tmp_path / "g"))
+
+
+@pytest.mark.slow
+def test_edges_may_be_on_disk(tmp_path):
+    both = random_pair(1, 300, 450, directed=True)
+    graph, components = on_disk(both.ours, tmp_path / "g"), labels(both.theirs)
+    result = ALGORITHMS.strongly_connected_components(graph, threads=1)
+    assert result.to_dict() == components
+    assert result.vertex_fields == ("value",)
+    assert sum(row.from_disk for row in result.stats.iterations) > 0
+    assert ALGORITHMS.number_strongly_connected_components(graph) == len(set(components.values()))
+    assert not ALGORITHMS.is_strongly_connected(graph)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_device_is_passed_on(name, monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 0]), device="gpu")
+    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
+        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 0]), device="tpu")
 
 
 def test_a_graph_without_vertices_is_neither():

@@ -49,6 +49,14 @@ def test_strong_components_of_a_graph_of_garaph_come_after_those_that_they_lead_
     assert all(place[v] <= place[u] for u, v in zip(edges["source"], edges["target"], strict=True))
 
 
+@pytest.mark.slow
+def test_strong_components_of_a_graph_on_disk_are_in_the_order_of_their_first_nodes(tmp_path):
+    graph = gp.rmat(6, 2)
+    gp.save(graph, tmp_path / "graph")
+    found = list(nx.strongly_connected_components(opened(tmp_path / "graph", room=1 << 24)))
+    assert found == sorted(nx.strongly_connected_components(graph), key=min)
+
+
 @pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", range(5))
 def test_condensations_are_networkx_s(kind, seed):

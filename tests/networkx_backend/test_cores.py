@@ -7,7 +7,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.networkx_backend import backend
+from tests.support.graphs import equal
 from tests.support.networkx_calls import outcome, random_graph
+from tests.support.networkx_graphs import on_disk
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
@@ -40,6 +42,26 @@ def test_a_subgraph_is_a_graph_of_garaph(graph, name, k):
     assert {(frozenset(pair), weight) for *pair, weight in ends} == {
         (frozenset(pair), weight) for *pair, weight in expected.edges(data="weight")
     }
+
+
+@pytest.fixture(scope="module")
+def stored(graph, tmp_path_factory):
+    """The graph of garaph_py with its edges on disk."""
+    return on_disk(graph[1], tmp_path_factory.mktemp("cores") / "graph")
+
+
+@pytest.mark.slow
+def test_core_numbers_of_a_graph_on_disk(graph, stored, tmp_path):
+    assert nx.core_number(stored) == nx.core_number(graph[0])
+    looped = on_disk(gp.from_edges(range(99), [*range(1, 99), 98], directed=False), tmp_path / "looped")
+    with pytest.raises(nx.NetworkXNotImplemented, match="self loops"):
+        nx.core_number(looped)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["k_core", "k_shell", "k_crust"])
+def test_a_subgraph_of_a_graph_on_disk(graph, stored, name):
+    assert equal(getattr(nx, name)(stored), getattr(nx, name)(graph[1]))
 
 
 def test_a_subgraph_of_networkx_s_is_left_to_networkx(graph, monkeypatch, caplog):

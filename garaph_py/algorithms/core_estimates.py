@@ -1,0 +1,160 @@
+"""Core numbers by a vertex program, which a GPU may run, and whose edges may be on disk.
+
+Each vertex has an *estimate*, which is never below its core number. A vertex of core number k or more has k neighbours
+whose core numbers, and so whose estimates, are at least k. Therefore, for any number t, if only c neighbours have
+estimates of t or more, the core number is at most c, or below t [Montresor et al. 2013]. Once each vertex has as many
+neighbours with at least its own estimate, all estimates are core numbers.
+
+The largest k for which k neighbours have estimates of k or more, an h-index, would be the best next estimate [Lü et al.
+2016]. It needs all estimates of the neighbours at once. A sum over neighbours can count those with at least t. It
+counts them for four t at a time: the vertex's own estimate, and less by a 32nd, an 8th and a half.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GraphError, VerificationError
+from ..graph import Graph
+from ..pages.passes import listed
+from ..program import PerVertex, VertexProgram
+from ..program.monoids import add
+from .runs import Runs
+
+Array = npt.NDArray[Any]
+
+NEAR, FAR, FARTHEST = 5, 3, 1
+"""Binary logarithms of the parts by which the second, third and fourth t are less than the estimate: with these, R-MAT
+graphs of scale 14 and 15 took 19 and 25 synchronous iterations, with h-indices 18 and 23, and with two numbers, t and
+half of it, 111 and more (docs/decisions/algorithms.md)."""
+VERTEX_BYTES = 8
+"""Bytes of a vertex's number of self-loops."""
+
+
+def less(estimate, part):
+    """The estimate less a part of it, but at least 1."""
+    return estimate - max(estimate >> part, 1)
+
+
+def counted(src, dst):
+    """What a neighbour's estimate adds to the four sums."""
+    return (
+        1 if src >= dst else 0,
+        1 if src >= less(dst, NEAR) else 0,
+        1 if src >= less(dst, FAR) else 0,
+        1 if src >= less(dst, FARTHEST) else 0,
+    )
+
+
+def bound(old, same, near, far, farthest):
+    """The next estimate, by the number of neighbours with at least `old`, and of those with at least each lesser t."""
+    closest = min(max(same, old - 1), max(near, less(old, NEAR) - 1))
+    return min(old, closest, max(far, less(old, FAR) - 1), max(farthest, less(old, FARTHEST) - 1))
+
+
+class Cores(VertexProgram):
+    """The core number of each vertex of an undirected graph without parallel edges, which has these many self-loops."""
+
+    loops: PerVertex
+
+    gathers = "both"
+    value = np.int64
+    accumulator = {"same": np.int64, "near": np.int64, "far": np.int64, "farthest": np.int64}  # noqa: RUF012
+    sum = add
+
+    def init(self, in_degree, loops):
+        return in_degree - loops
+
+    def gather(self, src, dst):
+        return counted(src, dst)
+
+    def apply(self, old, acc, loops):  # a self-loop always adds 1
+        return bound(old, acc.same - loops, acc.near - loops, acc.far - loops, acc.farthest - loops)
+
+    def verify(self, graph, result):
+        verify_cores(graph, result.values)
+
+
+class CoresBothWays(Cores):
+    """The same for a directed graph, whose in-edges and out-edges both count."""
+
+    gathers = "in"
+
+    def init(self, in_degree, out_degree, loops):
+        return in_degree + out_degree - 2 * loops
+
+    def gather_out(self, src, dst):
+        return counted(src, dst)
+
+    def apply(self, old, acc, acc_out, loops):
+        return bound(
+            old, acc.same + acc_out.same - 2 * loops, acc.near + acc_out.near - 2 * loops,
+            acc.far + acc_out.far - 2 * loops, acc.farthest + acc_out.farthest - 2 * loops,
+        )  # fmt: skip
+
+
+def estimated_cores(runs: Runs) -> Array:
+    """The core number of each vertex: int64, shape (n,).
+
+    Raises
+    ------
+    GraphError
+        If there are parallel edges.
+    """
+    loops = self_loops(runs.graph)
+    if runs.graph.directed:
+        return runs(CoresBothWays(loops))
+    return runs(Cores(loops), sync=False)
+
+
+def self_loops(graph: Graph) -> Array:
+    """How many self-loops each vertex has: int64, shape (n,).
+
+    Raises
+    ------
+    GraphError
+        If there are parallel edges.
+    """
+    loops = np.zeros(graph.n, np.int64)
+    for edges in listed(graph, values=False):
+        u, v = edges.sources, edges.targets
+        parallel = (u[1:] == u[:-1]) & (v[1:] == v[:-1])
+        if parallel.any():
+            ends = graph.ids.take(np.array([u[parallel.argmax()], v[parallel.argmax()]]))
+            raise GraphError(
+                f"core_number on a GPU, or over edges on disk, needs a graph without parallel edges, and {ends[0]} -> "
+                f"{ends[1]} has some; import it again with drop_parallel=True (--drop-parallel)"
+            )
+        loops[u[u == v]] += 1
+    return loops
+
+
+def verify_cores(graph: Graph, numbers: Array) -> None:
+    """Raise `VerificationError` unless these are the core numbers of a graph without parallel edges.
+
+    It checks two properties. Each vertex has as many neighbours whose numbers are at least its own; so the vertices
+    with k or more are in the k-core. And all vertices can be removed, each when it has no more neighbours left than its
+    number, apart from those with lower numbers; so no (k + 1)-core has a vertex whose number is k.
+    """
+    if (neighbours_left(graph, numbers, np.ones(graph.n, bool)) < numbers).any():
+        raise VerificationError("core_number: a vertex has too few neighbours in its core")
+    left = np.ones(graph.n, bool)
+    while left.any():
+        leaves = left & (neighbours_left(graph, numbers, left) <= numbers)
+        if not leaves.any():
+            raise VerificationError(f"core_number: {graph.ids[int(left.argmax())]} is in a larger core")
+        left &= ~leaves
+
+
+def neighbours_left(graph: Graph, numbers: Array, left: Array) -> Array:
+    """How many neighbours each vertex has that are `left` and have at least its number, or have a larger one."""
+    counts = np.zeros(graph.n, np.int64)
+    for edges in listed(graph, values=False):
+        ends = (edges.sources, edges.targets)
+        for u, v in (ends, ends[::-1])[: 1 + graph.directed]:
+            is_counted = ((numbers[u] > numbers[v]) | ((numbers[u] == numbers[v]) & left[u])) & (u != v)
+            counts += np.bincount(v[is_counted], minlength=graph.n)
+    return counts

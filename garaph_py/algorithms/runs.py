@@ -1,0 +1,81 @@
+"""Runs of vertex programs that one call of an algorithm makes, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy.typing as npt
+
+from ..events import Iteration
+from ..executor.modes import CPU
+from ..graph import Graph
+from ..native.threads import available_cores, check_threads
+from ..output.history import History
+from ..output.result import Result
+from ..output.stats import Stats
+from ..program import VertexProgram
+from ..runtime.options import ANY, Options
+from ..runtime.run import run
+
+Array = npt.NDArray[Any]
+
+
+def by_programs(graph: Graph, device: str) -> bool:
+    """Whether an algorithm that has a kernel of its own, too, runs vertex programs: if the edges are on disk, or the
+    caller wants a GPU."""
+    return graph.on_disk or device not in (ANY, CPU)
+
+
+class Runs:
+    """Runs vertex programs on a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    device : str
+        As for `run`.
+    threads : int or None
+        What the user asked for. With None, a run with a GPU leaves some cores to the threads that serve it.
+    vertex_bytes : int
+        Bytes for each vertex of arrays that the caller keeps during a run. If edges are on disk, they take part of the
+        memory with which the graph was opened.
+
+    Attributes
+    ----------
+    graph : Graph
+    compile_seconds : float
+        The wall time that the runs have spent compiling.
+    """
+
+    def __init__(self, graph: Graph, device: str, threads: int | None, vertex_bytes: int) -> None:
+        self.graph = graph._replace(reserved=vertex_bytes * graph.n) if graph.on_disk else graph
+        self.compile_seconds = 0.0
+        self._device, self._threads = device, check_threads(threads)
+        self._records, self._seconds = list[Iteration](), 0.0
+        self._last: Stats | None = None
+
+    def __call__(self, program: VertexProgram, iterations: int | None = None, sync: bool | None = None) -> Array:
+        """Run a program; return what it reports for each vertex."""
+        options = Options(sync=sync)
+        done = run(
+            program, self.graph, iterations=iterations, device=self._device, threads=self._threads, options=options
+        )
+        self._last = done.stats
+        self._records += [row._replace(number=len(self._records) + row.number) for row in done.stats.iterations]
+        self._seconds += done.stats.seconds
+        self.compile_seconds += done.stats.compile_seconds
+        return done.values
+
+    def stats(self, converged: bool = True) -> Stats:
+        """The statistics of all runs; those of the last one say on which device they were."""
+        threads = self._threads or available_cores()
+        last = self._last or Stats(History([]), converged, 0.0, threads, encoding=self.graph.encoding)
+        return replace(
+            last, history=History(self._records), converged=converged, seconds=self._seconds,
+            compile_seconds=self.compile_seconds,
+        )  # fmt: skip
+
+    def result(self, values: Array, function: str, vertex_fields: tuple[str, ...] = ()) -> Result:
+        """The answer of a call of `function`."""
+        return Result(values, self.graph.ids, self.stats(), function, vertex_fields)
