@@ -21,8 +21,8 @@ from .terminal import print_json, say
 if TYPE_CHECKING:
     from ..simulation import Machine
     from ..simulation.assess import Assessment
-    from ..simulation.gpus import Peers
     from ..simulation.parts import Parts
+    from ..simulation.peers import Gpus, Peers
     from ..simulation.spec import SpecRun
 
 Option = typer.Option
@@ -184,19 +184,25 @@ def play_parts(
 
 
 def play_gpus(
-    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, gpus: Peers
+    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, gpus: Gpus
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run on `count` GPUs of a host; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation.gpus import simulate_gpus
 
-    options = RunOptions(device=device, engine=run.engine)
-    done = simulate_gpus(run.workload, machines[run.engine], options, gpus, count, memory)
+    options, machine = RunOptions(device=device, engine=run.engine), machines[run.engine]
+    peers = gpus.on(machine.peers)
+    done = simulate_gpus(run.workload, machine, options, peers, count, memory)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "engine": run.engine, "device": device,
-        "gpus": count, "seconds": done.seconds, "waits_for": done.waits_for, "iterations": done.iterations,
-        "waits": [vars(one) for one in done.waits],
+        "gpus": count, "seconds": done.seconds, "waits_for": done.waits_for, "extrapolated": unmeasured(peers),
+        "iterations": done.iterations, "waits": [vars(one) for one in done.waits],
     }  # fmt: skip
+
+
+def unmeasured(peers: Peers) -> list[str]:
+    """Which costs of several GPUs were not measured, in words."""
+    return [f"several GPUs: {', '.join(peers.assumed)}: not measured; as of two H200s"] if peers.assumed else []
 
 
 def names(run: Mapping[str, Any]) -> str:
@@ -233,6 +239,7 @@ def show_gpus(runs: list[dict[str, Any]]) -> None:
             f"{names(run)}{run['gpus']:>5}{len(modes):>11}"
             f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
         )
+    show_extrapolated(dict.fromkeys(one for run in runs for one in run["extrapolated"]))
 
 
 def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:
