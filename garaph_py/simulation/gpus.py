@@ -100,13 +100,17 @@ class Traffic:
     received: float = 0.0
     joined: float = 0.0
 
+    def is_driven(self, peers: Peers) -> bool:
+        """Whether hidden copies take the thread longer than GPUs compute, which then wait for it."""
+        return self.hidden * peers.copy > self.computing
+
     def waits(self, peers: Peers) -> Waits:
-        """What the iteration waits for. Copies that are hidden count if they take the thread longer than GPUs compute."""
+        """What the iteration waits for."""
         thread = self.turns * peers.turn + self.copies * peers.copy
-        driving = thread + self.hidden * peers.copy
+        if self.is_driven(peers):
+            thread += self.hidden * peers.copy - self.computing
         computing = self.computing + self.received * peers.received + self.joined * peers.joined
-        link = self.nbytes / peers.bandwidth / self.pieces
-        return Waits(computing, link, max(thread, driving - computing), self.nbytes)
+        return Waits(computing, self.nbytes / peers.bandwidth / self.pieces, thread, self.nbytes)
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,25 @@ def test_only_runs_in_supersteps_can_be_followed(tmp_path, sync):
 
 
 @pytest.mark.parametrize("mode", ["pull", "components"])
-def test_runs_that_found_components_are_left_out(result, mode):
+def test_runs_of_a_cpu_that_found_components_are_left_out(result, mode):
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": "cpu"}
     row = {"device_used": "cpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
     assert len(found) == (mode == "pull")
+
+
+@pytest.mark.parametrize(("used", "device", "mode", "gpus"), [
+    ("NVIDIA H200", "gpu", "components", 1), ("2 x NVIDIA H200", "gpu", "components", 2),
+    ("NVIDIA H200, NVIDIA H100", "gpu", "pull", 2), ("2 x NVIDIA H200", "auto", "pull", 2),
+    ("2 x NVIDIA H200", "hybrid", "pull", None), ("NVIDIA H200", "hybrid", "pull", 1),
+])  # fmt: skip
+def test_how_many_gpus_divided_the_graph(result, used, device, mode, gpus):
+    """Nothing is simulated beside several."""
+    result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": used}
+    result |= {"device": device, "gather": "segmented"}
+    row = {"device_used": "gpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
+    found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
+    assert [run.gpus for run in found] == [gpus] * (gpus is not None)
 
 
 @pytest.mark.parametrize(("device", "engine", "mode", "left"), [
