@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
 from garaph_py.executor.modes import COMPONENTS, CPU, GPU, PULL, PUSH
+from garaph_py.experiment import spec
+from garaph_py.simulation import read_machine, recorded
 from garaph_py.simulation.assess import assess
 from garaph_py.simulation.calibrate import calibrate
 from garaph_py.simulation.demand import CHAIN, PULL_AHEAD, PUSH_FEW
@@ -18,7 +22,9 @@ from garaph_py.simulation.peer_costs import with_peers
 from garaph_py.simulation.peers import COSTS, TWO_H200S, Peers
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Activity, Workload, even_offsets, in_order
-from tests.support.simulated import LABELS, SUMS, how, recorded
+from tests.support.command import garaph
+from tests.support.simulated import LABELS, SUMS, how
+from tests.support.simulated import recorded as recorded_run
 
 LABELED = LABELS.name
 ONE = Machine(
@@ -110,7 +116,7 @@ def test_runs_on_one_gpu_show_none_of_them():
     runs = [replace(one, peer_rate=None) for one in measured((1,))]
     machine = calibrate(runs)
     assert machine.peers == TWO_H200S
-    assert calibrate([recorded(18, SUMS, CPU, 1.0)]).peers is None  # no GPU at all
+    assert calibrate([recorded_run(18, SUMS, CPU, 1.0)]).peers is None  # no GPU at all
 
 
 def test_pulls_do_not_tell_steps_from_copies():
@@ -155,3 +161,29 @@ def test_several_gpus_need_one_beside_them():
         calibrate(measured((2,)))
     with pytest.raises(ParameterError, match="measure PageRank with gpus = 1, too"):
         calibrate([run(18, LABELS, 1)])
+
+
+@pytest.mark.parametrize(("counts", "said"), [
+    ((1, 2), "several GPUs: bandwidth = 2e+11, turn = 2.99e-05, copy = "),
+    ((1,), "note: the runs do not show what several GPUs cost: turn, copy, received, joined are those of two H200s"),
+])  # fmt: skip
+def test_the_command_says_what_they_cost(tmp_path, monkeypatch, capsys, counts, said):
+    runs = [one for one in measured(counts) if one.room is None]
+    monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml") == 0
+    told = capsys.readouterr().out
+    assert said in told
+    assert ("  gpu x 2  " in told) == (counts == (1, 2))
+    assert read_machine(tmp_path / "machine.toml").peers == calibrate(runs).peers
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["gpus"]["bandwidth"] == TRUE.bandwidth
+    assert {one["gpus"] for one in document["fit"]} == set(counts)
+
+
+def test_the_experiment_for_two_gpus_measures_both_numbers():
+    folder = Path(__file__).parents[2] / "scripts" / "simulations"
+    found = [one.settings for one in spec.read(folder / "two-gpus.toml").combinations]
+    assert {one["program"] for one in found} == {"PageRank", "ConnectedComponents", "SSSP"}
+    for gpus in 1, 2:
+        assert len([one for one in found if one["gpus"] == gpus]) == len(found) / 2 == 12

@@ -9,8 +9,10 @@ import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.shape import Shape
-from garaph_py.simulation.recorded import read_trace, recorded_of, recorded_runs
+from garaph_py.simulation.recorded import gpus_of, read_trace, recorded_of, recorded_runs
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet
+
+from ..support.runs import run_with
 
 
 @pytest.fixture
@@ -61,6 +63,13 @@ def test_how_many_gpus_divided_the_graph(result, used, device, mode, gpus):
     row = {"device_used": "gpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
     assert [run.gpus for run in found] == [gpus] * (gpus is not None)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_run_names_as_many_gpus_as_it_uses(devices_for, graph_of, count):
+    program, graph = Quiet(HUB), graph_of(GRAPH, directed=False)
+    devices_for(program, graph, count)
+    assert gpus_of(run_with(program, graph, device="gpu", gpus=count).stats.device) == count
 
 
 @pytest.mark.parametrize(("device", "engine", "mode", "left"), [
