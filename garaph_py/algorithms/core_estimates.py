@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphError, VerificationError
+from ..errors import GraphError
 from ..graph import Graph
 from ..pages.passes import listed
 from ..program import PerVertex, VertexProgram
@@ -74,9 +74,6 @@ class Cores(VertexProgram):
     def apply(self, old, acc, loops):  # a self-loop always adds 1
         return bound(old, acc.same - loops, acc.near - loops, acc.far - loops, acc.farthest - loops)
 
-    def verify(self, graph, result):
-        verify_cores(graph, result.values)
-
 
 class CoresBothWays(Cores):
     """The same for a directed graph, whose in-edges and out-edges both count."""
@@ -130,31 +127,3 @@ def self_loops(graph: Graph) -> Array:
             )
         loops[u[u == v]] += 1
     return loops
-
-
-def verify_cores(graph: Graph, numbers: Array) -> None:
-    """Raise `VerificationError` unless these are the core numbers of a graph without parallel edges.
-
-    It checks two properties. Each vertex has as many neighbours whose numbers are at least its own; so the vertices
-    with k or more are in the k-core. And all vertices can be removed, each when it has no more neighbours left than its
-    number, apart from those with lower numbers; so no (k + 1)-core has a vertex whose number is k.
-    """
-    if (neighbours_left(graph, numbers, np.ones(graph.n, bool)) < numbers).any():
-        raise VerificationError("core_number: a vertex has too few neighbours in its core")
-    left = np.ones(graph.n, bool)
-    while left.any():
-        leaves = left & (neighbours_left(graph, numbers, left) <= numbers)
-        if not leaves.any():
-            raise VerificationError(f"core_number: {graph.ids[int(left.argmax())]} is in a larger core")
-        left &= ~leaves
-
-
-def neighbours_left(graph: Graph, numbers: Array, left: Array) -> Array:
-    """How many neighbours each vertex has that are `left` and have at least its number, or have a larger one."""
-    counts = np.zeros(graph.n, np.int64)
-    for edges in listed(graph, values=False):
-        ends = (edges.sources, edges.targets)
-        for u, v in (ends, ends[::-1])[: 1 + graph.directed]:
-            is_counted = ((numbers[u] > numbers[v]) | ((numbers[u] == numbers[v]) & left[u])) & (u != v)
-            counts += np.bincount(v[is_counted], minlength=graph.n)
-    return counts

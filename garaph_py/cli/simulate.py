@@ -21,8 +21,8 @@ from .terminal import print_json, say
 if TYPE_CHECKING:
     from ..simulation import Machine
     from ..simulation.assess import Assessment
-    from ..simulation.gpus import Peers
     from ..simulation.parts import Parts
+    from ..simulation.peers import Gpus, Peers
     from ..simulation.spec import SpecRun
 
 Option = typer.Option
@@ -184,19 +184,25 @@ def play_parts(
 
 
 def play_gpus(
-    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, gpus: Peers
+    run: SpecRun, device: str, count: int, machines: Mapping[str, Machine], memory: int | None, gpus: Gpus
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run on `count` GPUs of a host; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation.gpus import simulate_gpus
 
-    options = RunOptions(device=device, engine=run.engine)
-    done = simulate_gpus(run.workload, machines[run.engine], options, gpus, count, memory)
+    options, machine = RunOptions(device=device, engine=run.engine), machines[run.engine]
+    peers = gpus.on(machine.peers)
+    done = simulate_gpus(run.workload, machine, options, peers, count, memory)
     return {
         "graph": run.graph, "program": run.workload.traits.name, "engine": run.engine, "device": device,
-        "gpus": count, "seconds": done.seconds, "waits_for": done.waits_for, "iterations": done.iterations,
-        "waits": [vars(one) for one in done.waits],
+        "gpus": count, "seconds": done.seconds, "waits_for": done.waits_for, "extrapolated": unmeasured(peers),
+        "iterations": done.iterations, "waits": [vars(one) for one in done.waits],
     }  # fmt: skip
+
+
+def unmeasured(peers: Peers) -> list[str]:
+    """Which costs of several GPUs were not measured, in words."""
+    return [f"several GPUs: {', '.join(peers.assumed)}: not measured; as of two H200s"] if peers.assumed else []
 
 
 def names(run: Mapping[str, Any]) -> str:
@@ -233,6 +239,7 @@ def show_gpus(runs: list[dict[str, Any]]) -> None:
             f"{names(run)}{run['gpus']:>5}{len(modes):>11}"
             f"{run['seconds'] / max(len(modes), 1):>11.4g}{run['seconds']:>11.4g}  {run['waits_for']:<9}  {told}"
         )
+    show_extrapolated(dict.fromkeys(one for run in runs for one in run["extrapolated"]))
 
 
 def with_ways(iterations: Iterable[Iteration]) -> list[dict[str, Any]]:
@@ -353,9 +360,12 @@ def calibrate(
     fit = assess(runs, machine)
     if as_json:
         counts = {"machine": out, "cores": machine.cores, "kinds": len(machine.work), "runs": len(runs)}
+        counts |= {} if machine.peers is None else {"gpus": vars(machine.peers)}
         print_json(counts | {"fit": [fit_row(one) for one in fit]})
         return
     show_fit(fit)
+    if machine.peers is not None:
+        show_peers(machine.peers)
     kinds = counted(len(machine.work), "kind of work", "kinds of work")
     say(f"wrote {out}: {counted(machine.cores, 'core')}, {kinds}, from {counted(len(runs), 'run')}")
 
@@ -364,8 +374,9 @@ def fit_row(one: Assessment) -> dict[str, Any]:
     """A measured run and its predictions, as JSON has them."""
     return {
         "graph": one.run.graph, "program": one.run.workload.traits.name, "device": one.run.options.device,
-        "engine": one.run.options.engine, "measured_seconds": one.run.seconds, "fitted_seconds": one.fitted,
-        "fitted_error": one.error, "held_out_seconds": one.held_out, "held_out_error": one.held_out_error,
+        "engine": one.run.options.engine, "gpus": one.run.gpus, "measured_seconds": one.run.seconds,
+        "fitted_seconds": one.fitted, "fitted_error": one.error,
+        "held_out_seconds": one.held_out, "held_out_error": one.held_out_error,
     }  # fmt: skip
 
 
@@ -376,13 +387,24 @@ def show_fit(fit: list[Assessment]) -> None:
     say(f"{'graph':<34}{'program':<22}{'device':<8}{'measured, s':>13}{'fitted':>9}{'held out':>10}")
     for one in fit:
         fitted, held_out = map(percent, (one.error, one.held_out_error))
-        name = f"{one.run.graph:<34}{one.run.workload.traits.name:<22}{one.run.options.device:<8}"
+        device = one.run.options.device + (f" x {one.run.gpus}" if one.run.gpus > 1 else "")
+        name = f"{one.run.graph:<34}{one.run.workload.traits.name:<22}{device:<8}"
         say(f"{name}{one.run.seconds:>13.4g}{fitted:>9}{held_out:>10}")
     for what, errors in (("fitted", [one.error for one in fit]), ("held out", [one.held_out_error for one in fit])):
         if found := spread(errors):
             say(f"{what}: off by {found[0]:.1%} in the median, {found[1]:.1%} at most")
     if len({size_of(one.run) for one in fit}) < 3:
         say("note: fewer than three sizes of graphs: without one, the others do not show how costs grow; measure more")
+
+
+def show_peers(peers: Peers) -> None:
+    """Print what several GPUs cost each other, and which of these costs the runs do not show."""
+    from ..simulation.peers import COSTS
+
+    if fitted := [f"{name} = {getattr(peers, name):.3g}" for name in COSTS if name not in peers.assumed]:
+        say(f"several GPUs: {', '.join(fitted)}")
+    if peers.assumed:
+        say(f"note: the runs do not show what several GPUs cost: {', '.join(peers.assumed)} are those of two H200s")
 
 
 def percent(error: float | None) -> str:

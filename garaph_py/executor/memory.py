@@ -61,29 +61,31 @@ class MemoryPlan:
     @cached_property
     def cpu(self) -> MemoryNeeds:
         """For a run on the CPU alone."""
-        nbytes = self._vertices(1 + self.synchronous) + self._parents + sum_bytes(self.bound, self.graph) * self.deltas
+        others = self._parents + sum_bytes(self.bound, self.graph) * self.deltas
         tiles = tile_bytes(self.bound, self.graph) if self.is_tiled and self.graph.on_disk else 0
-        return self._needs(nbytes, pushes=self.pushes or tiles > 0, tiles=tiles)
+        return self._needs(1 + self.synchronous, others, pushes=self.pushes or tiles > 0, tiles=tiles)
 
     @cached_property
     def gpu(self) -> MemoryNeeds:
         """For a run on one GPU: the CPU only notifies, and reads the lists from disk along which the GPU pushes."""
-        return self._needs(self._vertices(1) + self._lists, whole_pages=True, pushes=self.pushes)
+        return self._needs(1, self._lists, whole_pages=True, pushes=self.pushes)
 
     @cached_property
     def both(self) -> MemoryNeeds:
         """For a run on the CPU and one GPU."""
         # Values that a GPU sends need a second array, unless they may be written in place; it is lent until then.
         second = self.synchronous or not self.bound.is_relaxation
-        nbytes = self._vertices(1 + second) + self._lists + self._parents
-        return self._needs(nbytes, lent=self.graph.n * self.bound.value.itemsize * second, pushes=self.pushes)
+        lent = self._values(1) * second
+        return self._needs(1 + second, self._lists + self._parents, lent=lent, pushes=self.pushes)
 
-    def _needs(self, nbytes: int, **more: Any) -> MemoryNeeds:
+    def _needs(self, arrays: int, others: int, **more: Any) -> MemoryNeeds:
+        """What a run takes with so many `arrays` of values, and `others` in addition to what every run takes."""
+        nbytes = vertex_bytes(self.bound, self.graph, arrays) + others
         searches = not self.bound.updates_all_vertices
-        return MemoryNeeds(nbytes, follows_out=self.follows_out, searches=searches, **more)
+        return MemoryNeeds(nbytes, self._values(arrays), follows_out=self.follows_out, searches=searches, **more)
 
-    def _vertices(self, arrays: int) -> int:
-        return vertex_bytes(self.bound, self.graph, arrays)
+    def _values(self, arrays: int) -> int:
+        return self.graph.n * self.bound.value.itemsize * arrays
 
     @property
     def _lists(self) -> int:

@@ -53,6 +53,8 @@ class MemoryNeeds:
     ----------
     vertices : int
         Bytes for vertices.
+    values : int
+        Bytes of these for arrays of values, whose memory may be that of an earlier run's.
     lent : int
         Bytes of these that are unused until the CPU works beside a GPU: they hold in-edges until then.
     follows_out : bool
@@ -70,6 +72,7 @@ class MemoryNeeds:
     """
 
     vertices: int
+    values: int = 0
     lent: int = 0
     follows_out: bool = False
     pushes: bool = False

@@ -198,9 +198,8 @@ def opened(
         interrupts.Deferred(termination=saver is not None),
         Watchdog() as watchdog,
         ThreadPool(chosen.threads, chosen.spins) as pool,
+        contextlib.nullcontext() if graph.memory is None else reuse.within(chosen.needs.values),
     ):
-        if graph.memory is not None:  # what is kept for later runs is not counted there
-            reuse.release()
         if saver is not None:
             saver.open(bound, graph, chosen.synchronous, options.iterations, pool)
         if record.spans is not None:

@@ -15,7 +15,7 @@ from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED
 from ..graph import Graph
 from ..native.threads import available_cores
 from ..pages.disk_layout import DiskLayout
-from ..pages.memory import EdgeMemory, MemoryNeeds, check_verifying, tile_page_edges
+from ..pages.memory import EdgeMemory, check_verifying, tile_page_edges
 from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.narrow import may_narrow, narrowed
 from ..storage.reader import ArrayReader
@@ -208,7 +208,7 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     machine = Machine.here()
     bound, chosen = planned(asked, graph, options, machine)
     call, there, rates = facts(asked, graph, options, chosen, machine)
-    needs = needs_of(chosen)
+    needs = chosen.needs
     vertex_bytes = needs.vertices
     on_disk: tuple[PlannedEdges, ...] = ()
     reads: tuple[PlannedReads, ...] = ()
@@ -247,12 +247,6 @@ def facts(
     there = OnDevice() if chosen.executor == CPU else there_of(bound, graph, options, machine)
     orders = chosen.executor == CPU and chosen.pushes and reverses(bound, graph)
     return call_of(bound, graph, options, threads, Past() if graph.on_disk else past, orders), there, machine.rates()
-
-
-def needs_of(chosen: RunPlan) -> MemoryNeeds:
-    """The memory that the run takes beside edges."""
-    memory = chosen.memory
-    return {CPU: memory.cpu, GPU: memory.gpu, HYBRID: memory.both}[chosen.executor]
 
 
 def planned_edges(

@@ -431,10 +431,16 @@ def pushes_deltas(bound: BoundProgram, options: RunOptions, on_gpu: bool = False
 def finds_components(bound: BoundProgram, options: RunOptions) -> bool:
     """Whether the run finds connected components by union-find, in one iteration.
 
-    It does if that gives the answer, and the user asks neither for single supersteps nor for another mode.
+    It does if that gives the answer, and the options allow it.
     """
+    return bound.sums_components and may_find_components(options)
+
+
+def may_find_components(options: RunOptions) -> bool:
+    """Whether a run may find components by union-find: the user asks neither for single supersteps nor for another
+    mode."""
     is_free = options.mode == ANY and options.sync is None and options.iterations is None
-    return bound.sums_components and COMPONENTS in options.policy.modes and (is_free or options.mode == COMPONENTS)
+    return COMPONENTS in options.policy.modes and (is_free or options.mode == COMPONENTS)
 
 
 def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:

@@ -23,7 +23,7 @@ from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
-from ..pages.memory import bytes_on_disk
+from ..pages.memory import MemoryNeeds, bytes_on_disk
 from ..program import BoundProgram
 from ..program.columns import pushing_rows
 from .cores import threads_of
@@ -153,6 +153,11 @@ class RunPlan:
     def gpu(self) -> Settings:
         """How to use a GPU."""
         return self.settings()
+
+    @property
+    def needs(self) -> MemoryNeeds:
+        """The host memory that the run takes beside edges, on the executor that begins it."""
+        return {CPU: self.memory.cpu, GPU: self.memory.gpu, HYBRID: self.memory.both}[self.executor]
 
     @property
     def why(self) -> str | None:

@@ -15,8 +15,10 @@ from .calibrate import calibrate
 from .demand import CHAIN, PULL_ACTIVE
 from .executor import costs_of, engine_costs
 from .gpu_pushes import GPU_PUSHES
+from .gpus import simulate_gpus
 from .machine import ANY, GARAPH, UNPINNED_SHARE, Machine, WorkCost
-from .recorded import RecordedRun, room_of
+from .peer_costs import memory_of
+from .recorded import RecordedRun, in_supersteps, room_of
 from .simulate import Simulation, simulate
 from .workload import Traits, Workload
 
@@ -74,7 +76,11 @@ def calibrated(runs: Sequence[RecordedRun]) -> Machine | None:
 
 def seconds(run: RecordedRun, machine: Machine) -> float:
     """The seconds of a run on a machine."""
-    return simulate(run.workload, machine, run.options, room_of(run)).seconds
+    if run.gpus == 1 and in_supersteps(run.rows):
+        return simulate(run.workload, machine, run.options, room_of(run)).seconds
+    assert machine.peers is not None
+    memory = memory_of(machine, run)
+    return simulate_gpus(run.workload, machine, run.options, machine.peers, run.gpus, memory).seconds
 
 
 def held_out(run: RecordedRun, machine: Machine | None) -> float | None:

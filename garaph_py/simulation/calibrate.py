@@ -5,8 +5,8 @@ CPU: for each program and mode, an iteration takes a constant time, plus a time 
 are needed. What depends on the shape of a graph needs several graphs; then the costs of values that are lost from a
 cache grow likewise, and otherwise those per edge. Pushes of a GPU are fitted like iterations of the CPU.
 
-The other costs: see `fitting`, `gpu_pulls` for a GPU alone, and `sharing` for CPU and GPU together. The CPU's
-iterations in such runs have costs of their own.
+The other costs: see `fitting`, `gpu_pulls` for a GPU alone, `sharing` for CPU and GPU together, and `peer_costs` for
+several GPUs. The CPU's iterations in such runs have costs of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from .fitting import Array, fit
 from .gpu_pulls import gpu_costs, link_of, with_first, with_launch, with_overheads, with_pulls
 from .gpu_pushes import SMALL_EDGES, capabilities_of_gpu, of_gpu_push, ways_of_call
 from .machine import ANY, GARAPH, Machine, UnitCost, WorkCost, doublings
-from .recorded import Record, RecordedRun, room_of
+from .peer_costs import components_costs, with_peers
+from .recorded import Record, RecordedRun, in_supersteps, room_of
 from .sharing import with_sharing
 from .simulate import observe, scheduler_of, unfinished_edges
 
@@ -63,11 +64,17 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
         raise ParameterError("the runs have no iteration to calibrate with; measure a run")
     if cores is None:
         cores = max(run.threads for run in runs)
-    machine = Machine(cores, tuple(cpu_costs(runs)))
-    on_gpu = [run for run in runs if any(row["device"] != CPU for row in run.rows)]
+    followed = [run for run in runs if run.gpus == 1 and in_supersteps(run.rows)]
+    machine = Machine(cores, tuple(cpu_costs(followed)))
+    on_gpu = [run for run in followed if any(row["device"] != CPU for row in run.rows)]
+    if not on_gpu and len(followed) < len(runs):
+        raise ParameterError(
+            "runs on several GPUs, or that find components, need others beside them, which show the costs of one GPU; "
+            "measure PageRank with gpus = 1, too"
+        )
     if not on_gpu:
         return machine
-    memory = max(run.workload.fixed + room_of(run) for run in on_gpu)
+    memory = max(run.workload.fixed + room_of(run) for run in runs if run.options.device != CPU)
     speeds = next((run.speeds for run in on_gpu if run.speeds is not None), None)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu), speeds=speeds)
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
@@ -75,7 +82,9 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     machine = with_pulls(machine, alone)
     if len({run.workload.traits.name for run in on_gpu}) > 1:
         machine = with_any(machine, on_gpu, alone)
-    return with_sharing(machine, together) if together else machine
+    machine = with_sharing(machine, together) if together else machine
+    machine = replace(machine, work=(*machine.work, *components_costs([run for run in runs if run.gpus == 1])))
+    return with_peers(machine, runs)
 
 
 @dataclass(frozen=True)

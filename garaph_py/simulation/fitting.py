@@ -22,6 +22,9 @@ MIN_SECONDS = 1e-9
 TRUST = 0.03
 """Weight of what `fit` expects, as a share of that of the measurements. On graphs that were not compared, 0.003 to 0.03
 predicted 68 to 71 runs of 84 within 15 % for other programs' costs (`compare`), 0.1 and 0.3 predicted 63 and 57."""
+WEIGHINGS, LEAST_ERROR = 20, 1e-3
+"""Rounds of least squares with weights that make them the least sum of errors, which a few disturbed iterations change
+little; and the error, as a share of the measured time, that a weight is computed from at least."""
 
 
 def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[RecordedRun, Record]]:
@@ -55,6 +58,17 @@ def fit(
         found, _ = nnls(rows, right)
         fitted = table @ found
     return [float(value) for value in found / scale]
+
+
+def least_errors(table: Array, right: Array) -> Array:
+    """The non-negative coefficients of the columns of `table` for which the sum of the errors, without their signs, is
+    least; each row is a share of a measured time."""
+    errors, found = np.ones(len(right)), np.zeros(table.shape[1])
+    for _ in range(WEIGHINGS):
+        weights = 1 / np.sqrt(np.maximum(errors, LEAST_ERROR))
+        found, _ = nnls(table * weights[:, None], right * weights)
+        errors = np.abs(right - table @ found)
+    return found
 
 
 def unit_columns(counts: Array, steps: Array) -> list[Array]:

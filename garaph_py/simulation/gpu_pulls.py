@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -133,11 +133,16 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
         for program, each_size in found.items():
             work = machine.work_of(GPU, program, mode, PULL)
             others = (one for one in machine.work if (one.processor, one.program, one.mode) != (GPU, program, mode))
-            medians = [float(np.median(rest)) for rest in each_size.values()]
-            values = fit([[float(size) for size in each_size], np.ones(len(medians))], medians)
-            own = replace(work, program=program, mode=mode, vertex=UnitCost(values[0]), iteration=values[1])
+            vertex, iteration = per_vertex(each_size)
+            own = replace(work, program=program, mode=mode, vertex=UnitCost(vertex), iteration=iteration)
             machine = replace(machine, work=(*others, own))
     return machine
+
+
+def per_vertex(each_size: Mapping[int, Sequence[float]]) -> list[float]:
+    """The seconds for each vertex, and the fixed ones, that fit the median for each number of vertices."""
+    medians = [float(np.median(seconds)) for seconds in each_size.values()]
+    return fit([[float(size) for size in each_size], np.ones(len(medians))], medians)
 
 
 def with_launches(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:

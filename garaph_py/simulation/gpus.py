@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..errors import ParameterError
 from ..events import Iteration
@@ -22,18 +21,17 @@ from ..executor.gpu.parts import divide
 from ..executor.modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities
 from ..executor.step import direction_of
-from ..experiment import toml
 from ..pages.layout import Page
-from ..runtime.options import ANY, RunOptions
+from ..runtime.options import RunOptions, may_find_components
 from .demand import Demand
 from .executor import SimulatedCpu, SimulatedGpu
 from .gpu_pushes import can_push, expected_seconds
 from .machine import Machine
+from .peers import Peers
 from .results import SimulatedStep
 from .simulate import simulate
 from .workload import ACTIVE_BITS, Activity, Workload
 
-KEYS = ("count", "bandwidth", "turn", "copy", "received", "joined")
 COMPUTING, LINK, THREAD = "computing", "link", "thread"
 """What an iteration may wait for most."""
 NUMBER_BYTES = NO_VERTEX.nbytes
@@ -47,38 +45,6 @@ ROUND_COPIES = 3
 UNION_TURNS, JOINS = 6, 2
 """Its steps when the GPUs find components, without those of the exchanges of trees; and the number of these
 (`exchange_trees`)."""
-
-
-@dataclass(frozen=True)
-class Peers:
-    """The ``[gpus]`` table of a spec: the numbers of GPUs, the links between them, and the thread that drives them.
-
-    Attributes
-    ----------
-    counts : tuple of int
-        Each run is simulated with each of these numbers of GPUs.
-    bandwidth : float
-        Bytes per second that a GPU receives from the others, and sends to them at the same time.
-    turn : float
-        Seconds of the thread for a step of each GPU but the first; those of one GPU are in the costs of its iterations.
-    copy : float
-        Seconds of the thread to start a copy from one GPU to another.
-    received : float
-        Seconds of a GPU for each vertex that others have changed in a push.
-    joined : float
-        Seconds of a GPU for each vertex whose tree it joins with that of another GPU.
-    """
-
-    counts: tuple[int, ...]
-    bandwidth: float
-    turn: float = 0.0
-    copy: float = 0.0
-    received: float = 0.0
-    joined: float = 0.0
-
-    def thread(self, gpus: int, turns: int, copies: int) -> float:
-        """Seconds of the thread beyond those for one GPU, for so many steps of each and copies of all."""
-        return (gpus - 1) * turns * self.turn + copies * self.copy
 
 
 @dataclass(frozen=True)
@@ -105,6 +71,48 @@ class Waits:
     @property
     def seconds(self) -> float:
         return self.computing + self.link + self.thread
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What several GPUs have to do in an iteration; `Peers` has the costs of all but `computing`.
+
+    Attributes
+    ----------
+    computing : float
+        Seconds of the GPU with most work.
+    nbytes : float
+        Bytes that a GPU receives from the others.
+    pieces : int
+        In so many pieces: all but the last arrive while GPUs compute.
+    turns, copies : int
+        The thread's steps for all GPUs but the first, and the copies that it starts, while no GPU computes.
+    hidden : int
+        The copies that it starts while GPUs compute.
+    received, joined : float
+        Vertices of each GPU that others have changed, and whose trees it joins.
+    """
+
+    computing: float
+    nbytes: float
+    turns: int
+    copies: int
+    pieces: int = 1
+    hidden: int = 0
+    received: float = 0.0
+    joined: float = 0.0
+
+    def is_driven(self, peers: Peers) -> bool:
+        """Whether hidden copies take the thread longer than GPUs compute, which then wait for it."""
+        return self.hidden * peers.copy > self.computing
+
+    def waits(self, peers: Peers) -> Waits:
+        """What the iteration waits for."""
+        thread = self.turns * peers.turn + self.copies * peers.copy
+        if self.is_driven(peers):
+            thread += self.hidden * peers.copy - self.computing
+        computing = self.computing + self.received * peers.received + self.joined * peers.joined
+        return Waits(computing, self.nbytes / peers.bandwidth / self.pieces, thread, self.nbytes)
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ class SimulatedGpus:
     ----------
     gpus : list of SimulatedGpu
         Each with its part of the edges.
-    waits : list of Waits
+    traffic : list of Traffic
         For each iteration so far.
     """
 
@@ -165,7 +173,7 @@ class SimulatedGpus:
     count: int
     memory: int | None = None
     gpus: list[SimulatedGpu] = field(init=False)
-    waits: list[Waits] = field(init=False, default_factory=list)
+    traffic: list[Traffic] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         workload = self.workload
@@ -215,60 +223,60 @@ class SimulatedGpus:
                 f"{self.workload.traits.name} on {self.count} GPUs gathers for notified vertices, and a simulation has "
                 "no costs of that on several GPUs; give the machine the program's costs of pushes, or more memory"
             )
-        done, waits = (self._push if decision.mode == PUSH else self._pull)(activities[0])
-        self.waits.append(waits)
+        done, traffic = (self._push if decision.mode == PUSH else self._pull)(activities[0])
+        self.traffic.append(traffic)
         return [replace(
-            done[0], edges=sum(one.edges for one in done), seconds=waits.seconds,
+            done[0], edges=sum(one.edges for one in done), seconds=traffic.waits(self.peers).seconds,
             owners=dict.fromkeys(self.pages, GPU), to_device=sum(one.to_device for one in done),
         )]  # fmt: skip
 
-    def _pull(self, activity: Activity) -> tuple[list[SimulatedStep], Waits]:
+    def _pull(self, activity: Activity) -> tuple[list[SimulatedStep], Traffic]:
         """Each GPU pulls its part, and sends whole slices and bitmaps to all others: piece by piece while it computes
         the next one, or at the end if edges are streamed and nobody reads new values before.
 
         The thread starts the copies of the first pieces while GPUs wait for it, and of the last ones when nothing else
-        is left; those between only count if they take it longer than the GPUs compute.
+        is left; those between are hidden.
         """
         done, others, traits = [gpu.pull_alone(activity) for gpu in self.gpus], self.count - 1, self.workload.traits
         at_end = traits.synchronous and not self.is_resident
         pieces = [1 if at_end or gpu.ends_early else len(gpu.pages) for gpu in self.gpus]
         received = self.workload.vertices * (traits.value_bytes + ACTIVE_BITS / 8) * others / self.count
-        link = received / self.peers.bandwidth / max(*pieces, 1)
-        computing, at_ends = max(one.seconds for one in done), [min(one, 2) for one in pieces]
-        alone, driving = (
-            self.peers.thread(self.count, PULL_TURNS, others * sum(one + 1 for one in each))
-            for each in (at_ends, pieces)
+        copies, hidden = (
+            others * sum(one + more for one in each)
+            for each, more in (([min(one, 2) for one in pieces], 1), ([max(one - 2, 0) for one in pieces], 0))
         )
-        return done, Waits(computing, link, max(alone, driving - computing), received)
+        computing = max(one.seconds for one in done)
+        return done, Traffic(computing, received, others * PULL_TURNS, copies, max(*pieces, 1), hidden)
 
-    def _push(self, activity: Activity) -> tuple[list[SimulatedStep], Waits]:
+    def _push(self, activity: Activity) -> tuple[list[SimulatedStep], Traffic]:
         """Each GPU pushes from the active vertices of its part, which has an equal share of them, and sends what that
         changes to all others, by rounds; no vertex's edges are divided."""
         assert self._exchange is not None
-        others, peers = self.count - 1, self.peers
+        others = self.count - 1
         senders = min(self.count, max(activity.active, 1))
         sent = sent_by_each(activity, senders)
         done = [
             gpu.push_once(activity, PUSH, share=1 / senders if k < senders else 0.0) for k, gpu in enumerate(self.gpus)
         ]
         vertices = sent * (senders if senders < self.count else others)
-        received = vertices * (NUMBER_BYTES + self.workload.traits.value_bytes)
         rounds = math.ceil(sent / self._exchange.most)
-        computing = max(one.seconds for one in done) + vertices * peers.received
-        copies = rounds * ROUND_COPIES * self.count * others
-        thread = peers.thread(self.count, PUSH_TURNS + rounds * ROUND_TURNS, copies)
-        return done, Waits(computing, received / peers.bandwidth, thread, received)
+        return done, Traffic(
+            max(one.seconds for one in done), vertices * (NUMBER_BYTES + self.workload.traits.value_bytes),
+            others * (PUSH_TURNS + rounds * ROUND_TURNS), rounds * ROUND_COPIES * self.count * others,
+            received=vertices,
+        )  # fmt: skip
 
-    def components(self) -> Waits:
+    def components(self) -> Traffic:
         """Find components: each GPU links the edges of its part, and joins its trees with those of every other GPU."""
-        workload, peers, others = self.workload, self.peers, self.count - 1
+        workload, others = self.workload, self.count - 1
         work, n = self.machine.work_of(GPU, workload.traits.name, COMPONENTS), workload.vertices
         edges = max(gpu.residency.edges for gpu in self.gpus)
         computing = work.of(Demand(COMPONENTS, edges, edges, 0.0, 0.0, vertex=n), workload.vertex_data)
-        received = float(JOINS * others * NUMBER_BYTES * n)
         turns = UNION_TURNS + JOINS * (1 + ROUND_TURNS * others) if others else 0
-        thread = peers.thread(self.count, turns, (JOINS * self.count + 1) * others)
-        return Waits(computing + JOINS * others * n * peers.joined, received / peers.bandwidth, thread, received)
+        return Traffic(
+            computing, float(JOINS * others * NUMBER_BYTES * n), others * turns, (JOINS * self.count + 1) * others,
+            joined=float(JOINS * others * n),
+        )  # fmt: skip
 
 
 def sent_by_each(activity: Activity, senders: int) -> float:
@@ -296,7 +304,7 @@ def simulate_gpus(
     check(workload, machine, options)
     gpus = SimulatedGpus(workload, machine, options, peers, count, memory)
     if prices_components(workload, machine, options) and gpus.is_resident:
-        waits = gpus.components()
+        waits = gpus.components().waits(peers)
         edges = workload.edges
         row = Iteration(0, COMPONENTS, 1.0, workload.vertices, edges, len(gpus.pages), 0, waits.seconds, GPU, 0, 0)
         return GpusRun(count, [row], [waits])
@@ -305,13 +313,12 @@ def simulate_gpus(
         done = simulate(workload, machine, options, room)
         return GpusRun(1, done.iterations, [Waits(one.seconds) for one in done.iterations])
     done = simulate(workload, machine, options, executor=gpus)
-    return GpusRun(count, done.iterations, gpus.waits)
+    return GpusRun(count, done.iterations, [one.waits(peers) for one in gpus.traffic])
 
 
 def prices_components(workload: Workload, machine: Machine, options: RunOptions) -> bool:
     """Whether a run finds components by union-find: the machine says what that costs, and the policy may."""
-    known = machine.has_costs(GPU, workload.traits.name, COMPONENTS)
-    return known and COMPONENTS in options.policy.modes and options.mode in (ANY, COMPONENTS)
+    return machine.has_costs(GPU, workload.traits.name, COMPONENTS) and may_find_components(options)
 
 
 def check(workload: Workload, machine: Machine, options: RunOptions) -> None:
@@ -333,14 +340,3 @@ def check_devices(devices: Iterable[str]) -> None:
             raise ParameterError(
                 f"several GPUs: device={device!r}: [gpus] simulates GPUs that work alone; write device = 'gpu'"
             )
-
-
-def peers_of(document: dict[str, Any]) -> Peers | None:
-    """The ``[gpus]`` table of a spec; None if it has none."""
-    given, where = toml.table(document, "gpus"), "gpus: "
-    if not given:
-        return None
-    toml.known(given, KEYS, where)
-    counts = toml.counts(given, "GPUs", where)
-    costs = (toml.amount(given, key, where) for key in ("turn", "copy", "received", "joined"))
-    return Peers(counts, toml.positive(given, "bandwidth", where), *costs)

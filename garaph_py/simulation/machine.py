@@ -15,6 +15,7 @@ from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL
 from ..experiment import toml
 from ..system.files import write_whole
 from .demand import CHAIN, PULL_ACTIVE, PULL_AHEAD, PUSH_FEW, Demand
+from .peers import Peers, peers_of, table_of
 
 HINT = '"Simulation" in the documentation describes the format'
 """End of the error message for a missing file."""
@@ -22,7 +23,7 @@ ANY = "any"
 """The program name of an entry for all programs that have no entry of their own."""
 CACHE_BYTES = 1 << 20
 """Size (bytes) of a core's own cache: smaller vertex data does not make an edge cheaper."""
-KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "speeds", "disks", "work")
+KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "gpus", "speeds", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu", "copy", "unpinned")
 SPEED_KEYS = ("cpu", "gpu")
 DISK_KEYS = ("count", "sequential", "random")
@@ -232,6 +233,8 @@ class Machine:
     speeds : Speeds or None
         What runs on both processors measure of the hardware before they begin (`runtime.speeds`); None if that is not
         known.
+    peers : Peers or None
+        What several such GPUs cost each other; None if that is not known.
     """
 
     cores: int
@@ -242,6 +245,7 @@ class Machine:
     disks: Disks | None = None
     host_copy: float | None = None
     speeds: Speeds | None = None
+    peers: Peers | None = None
 
     def copying(self, nbytes: float) -> float:
         """Seconds for one host thread to copy `nbytes` bytes of values."""
@@ -316,6 +320,8 @@ def machine_of(document: dict[str, Any]) -> Machine:
     gpu_memory = toml.size(document, "gpu_memory")
     if (gpu_memory is None) != (not link):
         raise ParameterError("a GPU needs both gpu_memory and [link]; add the one that is missing, or leave both out")
+    if "gpus" in document and not link:
+        raise ParameterError("[gpus] are the costs of several GPUs; add gpu_memory and [link], or leave them out")
     if speeds and not link:
         raise ParameterError("[speeds] are those of a machine with a GPU; add gpu_memory and [link], or leave them out")
     entries = toml.tables(document, "work")
@@ -345,6 +351,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
             toml.positive(speeds, "gpu", "speeds: "),
             toml.positive(link, "to_device", "link: "),
         ) if speeds else None,
+        peers_of(toml.table(document, "gpus")),
     )  # fmt: skip
 
 
@@ -393,6 +400,8 @@ def machine_text(machine: Machine, comment: str = "") -> str:
         if (part := getattr(machine, name)) is not None:
             known = {key: value for key, value in vars(part).items() if value is not None}
             lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in known.items())]
+    if machine.peers is not None:
+        lines += ["", "[gpus]", *(f"{key} = {json.dumps(value)}" for key, value in table_of(machine.peers).items())]
     if machine.speeds is not None:
         lines += ["", "[speeds]", *(f"{key} = {getattr(machine.speeds, key)!r}" for key in SPEED_KEYS)]
     for work in machine.work:

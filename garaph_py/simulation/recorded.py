@@ -7,6 +7,7 @@ import functools
 import json
 import logging
 import os
+import re
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -82,6 +83,11 @@ class RecordedRun:
         What the hardware does, if an experiment's machine.json has it.
     deterministic : bool
         Its bits were to be the same in every run.
+    gpus : int
+        GPUs that divided the graph; 1 also if none worked.
+    peer_rate : float or None
+        Bytes per second that a GPU receives from another one, and sends to it at the same time, if an experiment's
+        machine.json has it.
     """
 
     graph: str
@@ -95,6 +101,8 @@ class RecordedRun:
     start: str = ""
     speeds: Speeds | None = None
     deterministic: bool = False
+    gpus: int = 1
+    peer_rate: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -122,7 +130,7 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
 
     The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
     are left out. Runs with packed edges are left out, too, because the tables do not say how many bytes these take, and
-    runs in which vertices may push deltas, which cannot be simulated.
+    runs that cannot be simulated (`is_simulated`).
 
     Parameters
     ----------
@@ -151,19 +159,22 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
                 f"too: --{kind} {name}"
             )
     machine = Path(folder) / "machine.json"
-    copy_rate, speeds = copy_rate_of(machine), speeds_of(machine)
+    rates: dict[str, Any] = {
+        "copy_rate": copy_rate_of(machine), "speeds": speeds_of(machine), "peer_rate": peer_rate_of(machine),
+    }  # fmt: skip
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
-        found = [replace(run, copy_rate=copy_rate, speeds=speeds) for run in recorded_runs(results, iterations)]
+        found = [replace(run, **rates) for run in recorded_runs(results, iterations)]
     if not found:
         raise ParameterError(
-            f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components, "
-            "and with engine = 'garaph' if they push deltas"
+            f"{folder}: has no completed run with raw edges; measure some, with sync = false if a CPU finds "
+            "components, and with engine = 'garaph' if they push deltas"
         )
     completed = sum(row["error"] is None for row in results)
     if len(found) < completed:
         log.warning(
-            "%s: %s of %s runs left out, with packed edges, components found in one iteration, or pushes of deltas; "
-            "measure them with encoding = 'raw', sync = false or engine = 'garaph'",
+            "%s: %s of %s runs left out, with packed edges, components found in one iteration by a CPU, pushes of "
+            "deltas, or a CPU beside several GPUs; measure them with encoding = 'raw', sync = false, engine = 'garaph' "
+            "or gpus = 1",
             folder, completed - len(found), completed,
         )  # fmt: skip
     return found
@@ -177,9 +188,9 @@ def recorded_runs(results: Iterable[Record], iterations: Iterable[Record]) -> It
         iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
     for result in results:
         rows = iterations_of.get((result["combination"], result["repeat"]))
-        if rows and result["error"] is None and is_raw(result) and in_supersteps(rows):
+        if rows and result["error"] is None and is_raw(result):
             run = recorded_of(result, sorted(rows, key=lambda row: row["number"]))
-            if not may_push_deltas(run):
+            if is_simulated(run):
                 yield run
 
 
@@ -208,7 +219,7 @@ def sets_of(runs: Iterable[RecordedRun]) -> Iterable[list[RecordedRun]]:
     """The sets of repeats among `runs`."""
     found: dict[Any, list[RecordedRun]] = {}
     for run in runs:
-        key = run.graph, run.start, run.workload.traits, run.options, run.threads, run.room
+        key = run.graph, run.start, run.workload.traits, run.options, run.threads, run.room, run.gpus
         found.setdefault(key, []).append(run)
     return found.values()
 
@@ -223,6 +234,13 @@ def speeds_of(path: Path) -> Speeds | None:
     """The speeds that an experiment's machine.json has, as `runtime.speeds` measures them; None if one is missing."""
     numbers = numbers_in(path, ("cpu", "gathers"), ("gpus", 0, "copy"), ("gpus", 0, "to_device"))
     return Speeds(numbers[0], numbers[1] / GPU_EDGE_BYTES, numbers[2]) if numbers else None
+
+
+def peer_rate_of(path: Path) -> float | None:
+    """Bytes per second from each of two GPUs to the other, both ways at once, from an experiment's machine.json; None
+    if it does not have them."""
+    numbers = numbers_in(path, ("links", 0, "both"))
+    return numbers[0] / 2 if numbers else None
 
 
 def numbers_in(path: Path, *places: tuple[str | int, ...]) -> list[float] | None:
@@ -245,6 +263,19 @@ def is_raw(result: Record) -> bool:
 def in_supersteps(rows: Iterable[Record]) -> bool:
     """Whether a run followed its program, iteration by iteration; one that found components did not."""
     return all(row["mode"] != COMPONENTS for row in rows)
+
+
+def is_simulated(run: RecordedRun) -> bool:
+    """Whether such a run is simulated: in supersteps, or by GPUs that find components; without deltas, and with no CPU
+    beside several GPUs."""
+    on_gpu = run.options.device == GPU and all(row["device"] == GPU for row in run.rows)
+    return (on_gpu or (run.gpus == 1 and in_supersteps(run.rows))) and not may_push_deltas(run)
+
+
+def gpus_of(used: str) -> int:
+    """How many GPUs a run used, by the name of its device in a table (`runtime.runner.OnGpu.name`); 1 if none."""
+    alike = re.match(r"(\d+) x ", used)
+    return int(alike[1]) if alike else len(used.split(", "))
 
 
 def may_push_deltas(run: RecordedRun) -> bool:
@@ -292,7 +323,7 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
     return RecordedRun(
         result["graph"], workload, options, result["threads_used"], room, tuple(rows), start=start,
-        deterministic=asked.deterministic,
+        deterministic=asked.deterministic, gpus=gpus_of(result.get("device_used") or CPU),
     )  # fmt: skip
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ..executor.modes import BOTH, NOTIFY_PULL, PULL
 from .demand import notified_vertices
+from .fitting import least_errors
 from .machine import ANY, Machine, WorkCost
 from .recorded import RecordedRun, is_first, room_of
 from .simulate import simulate
@@ -26,9 +26,6 @@ STEP = 1.5e-4
 """First seconds, and distance to the next ones, that are tried for a page."""
 ROUNDS = 2
 """How often others are tried around the best, each time at half the distance."""
-WEIGHINGS, LEAST_ERROR = 20, 1e-3
-"""Rounds of least squares with weights that make them the least sum of errors, which a few disturbed iterations change
-little; and the error, as a share of the measured time, that a weight is computed from at least."""
 ALIKE = 3
 """Shared pulls of a run that are simulated: all later ones are like the third."""
 
@@ -110,9 +107,5 @@ def misfit(machine: Machine, runs: Sequence[RecordedRun], mode: str) -> Misfit:
         return Misfit(math.inf)
     measured, rest, counted = np.array(found).T
     table, right = np.column_stack([np.ones(len(found)), counted]) / measured[:, None], rest / measured
-    errors = np.ones(len(found))
-    for _ in range(WEIGHINGS):
-        weights = 1 / np.sqrt(np.maximum(errors, LEAST_ERROR))
-        (constant, more), _ = nnls(table * weights[:, None], right * weights)
-        errors = np.abs(right - table @ [constant, more])
-    return Misfit(float(errors.mean()), float(constant), float(more))
+    constant, more = map(float, least_errors(table, right))
+    return Misfit(float(np.abs(right - table @ [constant, more]).mean()), constant, more)

@@ -21,10 +21,11 @@ from ..graph import Graph
 from ..program import BoundProgram, VertexProgram, bind
 from ..runtime.options import ANY, HYBRID
 from .frontiers import activities
-from .gpus import Peers, check_devices, peers_of
+from .gpus import check_devices
 from .machine import HINT, Machine, read_machine
 from .partitions import check_lists
 from .parts import Parts, parts_of
+from .peers import Gpus, gpus_of
 from .workload import Activity, Layout, Workload, bind_for_types, in_order, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "parts", "gpus", "graphs", "runs")
@@ -87,7 +88,7 @@ class Spec:
         Each of the file's, under each engine.
     parts : Parts or None
         None if each run has one machine.
-    gpus : Peers or None
+    gpus : Gpus or None
         None if each run has one GPU at most.
     """
 
@@ -95,7 +96,7 @@ class Spec:
     devices: tuple[str, ...]
     runs: tuple[SpecRun, ...]
     parts: Parts | None = None
-    gpus: Peers | None = None
+    gpus: Gpus | None = None
 
 
 def read_spec(
@@ -140,7 +141,7 @@ def spec_of(
     )
     for engine in engines:  # the file of a program may have registered it
         check_simulated(engine, folder)
-    parts, gpus = parts_of(document), peers_of(document)
+    parts, gpus = parts_of(document), gpus_of(document)
     if parts is not None and gpus is not None:
         raise ParameterError("parts are those of machines with one GPU at most; leave [parts] or [gpus] out")
     if gpus is not None:

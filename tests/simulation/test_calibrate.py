@@ -19,7 +19,15 @@ from garaph_py.simulation import read_machine, simulate
 from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost
-from garaph_py.simulation.recorded import copy_rate_of, fastest, read_results, read_trace, speeds_of, typical
+from garaph_py.simulation.recorded import (
+    copy_rate_of,
+    fastest,
+    peer_rate_of,
+    read_results,
+    read_trace,
+    speeds_of,
+    typical,
+)
 from garaph_py.simulation.replay import replay
 from tests.support.command import garaph
 from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
@@ -225,6 +233,14 @@ def test_speeds_are_what_the_experiment_measured(tmp_path):
     machine = {"cpu": {"gathers": 4e9}, "gpus": [{"to_device": 5e10, "copy": 36e11}]}
     (tmp_path / "machine.json").write_text(json.dumps(machine))
     assert speeds_of(tmp_path / "machine.json") == Speeds(4e9, 1e11, 5e10)
+
+
+def test_the_rate_between_gpus_is_that_of_both_ways_at_once(tmp_path):
+    path = tmp_path / "machine.json"
+    assert peer_rate_of(path) is None
+    for links, rate in ([], None), ([{"forth": 3e11, "back": 3e11, "both": 5e11}], 2.5e11):
+        path.write_text(json.dumps({"links": links}))
+        assert peer_rate_of(path) == rate
 
 
 @pytest.mark.parametrize("text", ["", '{"gpus": [', "\0", "[" * 100_000])

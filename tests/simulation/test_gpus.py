@@ -16,8 +16,9 @@ from garaph_py.program import bind
 from garaph_py.simulation import Activity, simulate
 from garaph_py.simulation.demand import PULL_ACTIVE
 from garaph_py.simulation.executor import SimulatedCpu, SimulatedGpu
-from garaph_py.simulation.gpus import LINK, THREAD, Peers, sent_by_each, simulate_gpus
+from garaph_py.simulation.gpus import LINK, THREAD, sent_by_each, simulate_gpus
 from garaph_py.simulation.machine import Link, Machine, UnitCost, WorkCost
+from garaph_py.simulation.peers import Gpus, Peers
 from garaph_py.simulation.spec import read_spec
 from garaph_py.simulation.workload import activities_of, in_order, workload_of
 from tests.support.command import garaph
@@ -38,7 +39,7 @@ COSTS = Machine(
     gpu_memory=1 << 40,
     link=Link(5e10, 5e10),
 )
-IDLE = Peers((2,), 1e30)
+IDLE = Peers(1e30)
 SEARCH = replace(LABELS, name="BFS", ends_early=True)
 UNION = WorkCost(GPU, "ConnectedComponents", COMPONENTS, vertex=UnitCost(1e-8), iteration=FIXED)
 
@@ -84,7 +85,7 @@ def two_gpus(devices_for, monkeypatch):
 
 
 def test_one_is_as_one_without_peers():
-    assert played(1, Peers((1,), 1.0, 9.0, 9.0)).seconds == simulate(large(), COSTS, how(GPU)).seconds
+    assert played(1, Peers(1.0, 9.0, 9.0)).seconds == simulate(large(), COSTS, how(GPU)).seconds
 
 
 @pytest.mark.parametrize("count", [2, 4, 8])
@@ -101,7 +102,7 @@ def test_a_pull_takes_as_long_as_the_gpu_with_most_edges(count):
 def test_pulls_send_slices_and_bitmaps(count):
     """In two pieces, of which the second is sent when nothing is left to compute."""
     nbytes = N * (count - 1) / count * (4 + 1 / 8)
-    given = {"links": Peers((count,), 1e6), "page_edges": in_pieces(2, count)}
+    given = {"links": Peers(1e6), "page_edges": in_pieces(2, count)}
     resident = played(count, **given)
     assert resident.waits[0].received == nbytes
     assert resident.waits[0].link == pytest.approx(nbytes / 1e6 / 2)
@@ -130,7 +131,7 @@ def test_copies_of_real_pushes(two_gpus, graph_of):
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_a_push_from_many_is_divided_and_its_changes_go_to_all(count):
     active, edges, changed = 1 << 10, 1 << 14, 1 << 13
-    first, _ = pushed(count, (active, edges), (changed, edges), links=Peers((count,), 1e6, received=1e-6)).waits
+    first, _ = pushed(count, (active, edges), (changed, edges), links=Peers(1e6, received=1e-6)).waits
     sent = sent_by_each(in_order([Activity(active, edges), Activity(changed, edges)])[0], count)
     assert changed / count < sent < changed
     assert first.received == sent * (count - 1) * 8
@@ -153,7 +154,7 @@ def test_vertices_are_sent_by_all_that_reach_them(edges, changed, senders, sent)
 
 
 def test_rounds_take_the_thread_longer(monkeypatch):
-    links = Peers((2,), 1e30, turn=1e-3, copy=1e-2)
+    links = Peers(1e30, turn=1e-3, copy=1e-2)
     assert pushed(2, (1, 64), (1 << 12, 64), links=links).waits[0].thread == pytest.approx(7e-3 + 6e-2)
     monkeypatch.setattr(memory_plan, "MOST_EXCHANGED", 1 << 10)
     monkeypatch.setattr(memory_plan, "LEAST_EXCHANGED", 1 << 10)
@@ -177,7 +178,7 @@ def test_gpus_without_room_for_the_exchange_do_not_push(monkeypatch):
 
 def test_the_thread_only_counts_where_gpus_wait_for_it():
     """The copies between the first and the last pieces take place while GPUs compute."""
-    links = Peers((2,), 1e30, copy=1e-4)
+    links = Peers(1e30, copy=1e-4)
     for pieces, copies in (1, 4), (2, 6), (9, 6):
         done = played(2, links, page_edges=in_pieces(pieces, 2))
         assert [one.thread for one in done.waits] == pytest.approx([copies * 1e-4] * 3)
@@ -226,7 +227,7 @@ def test_the_first_pull_costs_more_if_it_ends_early_or_not():
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_components_exchange_their_trees_twice(count):
     machine = replace(COSTS, work=(*COSTS.work, UNION))
-    links = Peers((count,), 1e9, turn=1e-3, copy=1e-2, joined=1e-7)
+    links = Peers(1e9, turn=1e-3, copy=1e-2, joined=1e-7)
     (wait,) = played(count, links, machine, traits=LABELS).waits
     others = count - 1
     assert wait.received == 2 * others * 4 * N
@@ -278,7 +279,7 @@ def written(folder, device="gpu"):
 ])  # fmt: skip
 def test_what_is_wrong_with_gpus_is_said(tmp_path, before, after, said):
     path = written(tmp_path)
-    assert read_spec(path).gpus == Peers((1, 2), 1e9, 1e-5)
+    assert read_spec(path).gpus == Gpus((1, 2), {"bandwidth": 1e9, "turn": 1e-5})
     path.write_text(path.read_text().replace(before, after, 1))
     with pytest.raises(ParameterError) as error:
         read_spec(path)

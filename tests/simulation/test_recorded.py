@@ -9,8 +9,10 @@ import garaph_py as gp
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.shape import Shape
-from garaph_py.simulation.recorded import read_trace, recorded_of, recorded_runs
+from garaph_py.simulation.recorded import gpus_of, read_trace, recorded_of, recorded_runs
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet
+
+from ..support.runs import run_with
 
 
 @pytest.fixture
@@ -42,11 +44,32 @@ def test_only_runs_in_supersteps_can_be_followed(tmp_path, sync):
 
 
 @pytest.mark.parametrize("mode", ["pull", "components"])
-def test_runs_that_found_components_are_left_out(result, mode):
+def test_runs_of_a_cpu_that_found_components_are_left_out(result, mode):
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": "cpu"}
     row = {"device_used": "cpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
     assert len(found) == (mode == "pull")
+
+
+@pytest.mark.parametrize(("used", "device", "mode", "gpus"), [
+    ("NVIDIA H200", "gpu", "components", 1), ("2 x NVIDIA H200", "gpu", "components", 2),
+    ("NVIDIA H200, NVIDIA H100", "gpu", "pull", 2), ("2 x NVIDIA H200", "auto", "pull", 2),
+    ("2 x NVIDIA H200", "hybrid", "pull", None), ("NVIDIA H200", "hybrid", "pull", 1),
+])  # fmt: skip
+def test_how_many_gpus_divided_the_graph(result, used, device, mode, gpus):
+    """Nothing is simulated beside several."""
+    result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": used}
+    result |= {"device": device, "gather": "segmented"}
+    row = {"device_used": "gpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
+    found = list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))
+    assert [run.gpus for run in found] == [gpus] * (gpus is not None)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_run_names_as_many_gpus_as_it_uses(devices_for, graph_of, count):
+    program, graph = Quiet(HUB), graph_of(GRAPH, directed=False)
+    devices_for(program, graph, count)
+    assert gpus_of(run_with(program, graph, device="gpu", gpus=count).stats.device) == count
 
 
 @pytest.mark.parametrize(("device", "engine", "mode", "left"), [
