@@ -91,7 +91,8 @@ class DeltaPageRank(RankProgram):
         return value.rank
 
     def for_graph(self, graph):
-        return specialized(self, graph, DeltaPageRank, PersonalizedDeltaPageRank, WeightedDeltaPageRank)
+        weighted = WeightedDeltaPageRank, WeightedPersonalizedDeltaPageRank
+        return specialized(self, graph, DeltaPageRank, PersonalizedDeltaPageRank, weighted)
 
     def __post_init__(self) -> None:
         require_fraction(self, "damping")
@@ -122,7 +123,7 @@ class PersonalizedDeltaPageRank(DeltaPageRank):
         return rank, old.released if withheld else rank / share
 
 
-class WeightedDeltaPageRank(PersonalizedDeltaPageRank):
+class WeightedPersonalizedDeltaPageRank(PersonalizedDeltaPageRank):
     """The same, with edge values as weights."""
 
     def gather(self, src, edge):
@@ -132,9 +133,24 @@ class WeightedDeltaPageRank(PersonalizedDeltaPageRank):
         return (new.released - old.released) * edge
 
 
+class WeightedDeltaPageRank(WeightedPersonalizedDeltaPageRank):
+    """The same, with jumps to all vertices equally often."""
+
+    def init(self, n, in_degree, out_weight):
+        rank = first_share(self.damping, in_degree) / n
+        return rank, rank / divisor(out_weight)
+
+    def apply(self, old, acc, n, out_weight):
+        rank = (float(1) - self.damping) / n + self.damping * acc
+        share = divisor(out_weight)
+        withheld = abs(rank - old.released * share) <= self.tolerance / n
+        return rank, old.released if withheld else rank / share
+
+
 def first_share(damping, in_degree):
     """The first rank of a vertex, in multiples of p_v."""
     return float(1) if in_degree > 0 else float(1) - damping
 
 
-PersonalizedDeltaPageRank.__name__ = WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__  # as users know it
+WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__
+PersonalizedDeltaPageRank.__name__ = WeightedPersonalizedDeltaPageRank.__name__ = DeltaPageRank.__name__  # for reports

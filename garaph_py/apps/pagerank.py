@@ -102,9 +102,11 @@ class PageRank(RankProgram):
 
     def for_graph(self, graph):
         if self.nstart is not None:
-            return specialized(self, graph, PageRank, StartedPageRank, WeightedStartedPageRank)
+            started = WeightedPageRank, WeightedStartedPageRank
+            return specialized(self, graph, PageRank, StartedPageRank, started)
+        weighted = WeightedPageRank, WeightedPersonalizedPageRank
         rooted = RootedPageRank, WeightedRootedPageRank
-        return specialized(self, graph, PageRank, PersonalizedPageRank, WeightedPageRank, rooted)
+        return specialized(self, graph, PageRank, PersonalizedPageRank, weighted, rooted)
 
     def __post_init__(self) -> None:
         require_fraction(self, "damping")
@@ -152,11 +154,19 @@ class PersonalizedPageRank(PageRank):
         return value * divisor(out_weight)
 
 
-class WeightedPageRank(PersonalizedPageRank):
+class WeightedPersonalizedPageRank(PersonalizedPageRank):
     """The same, with edge values as weights."""
 
     def gather(self, src, edge):
         return src * edge
+
+
+class WeightedPageRank(WeightedPersonalizedPageRank):
+    """The same, with jumps to all vertices equally often."""
+
+    def apply(self, acc, total, n, out_weight):
+        rank = (float(1) - self.damping) / n + self.damping * (acc + self.redistributed * total.dangling / n)
+        return rank / divisor(out_weight)
 
 
 class RootedPageRank(PersonalizedPageRank):
@@ -183,10 +193,13 @@ class StartedPageRank(PersonalizedPageRank):
         return nstart / divisor(out_weight)
 
 
-class WeightedStartedPageRank(StartedPageRank, WeightedPageRank):
+class WeightedStartedPageRank(StartedPageRank, WeightedPersonalizedPageRank):
     """The same, with edge values as weights."""
 
 
 StartedPageRank.__name__ = WeightedStartedPageRank.__name__ = PageRank.__name__
 RootedPageRank.__name__ = WeightedRootedPageRank.__name__ = PageRank.__name__
-PersonalizedPageRank.__name__ = WeightedPageRank.__name__ = PageRank.__name__  # reports have the name that users know
+WeightedPageRank.__name__ = PageRank.__name__
+PersonalizedPageRank.__name__ = WeightedPersonalizedPageRank.__name__ = (
+    PageRank.__name__
+)  # reports have the name that users know

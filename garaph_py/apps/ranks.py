@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
-from ..pages.passes import out_weights
+from ..pages.passes import out_weight_limits, out_weights
 from ..program import PerVertex
 from ..program.dtypes import concrete, real_type
 from ..program.fields import NUMBERS
@@ -75,22 +75,23 @@ def walk_of(program: RankProgram, graph: Graph) -> Walk:
 
 
 def usable_weights(program: RankProgram, graph: Graph) -> Array:
-    """The sums of the values of out-edges; raise `GraphError` if the program cannot divide by them."""
+    """The sums of the values of out-edges, as the program's floats; raise `GraphError` if it cannot divide by them."""
     try:
         require_no_negative_edges(program, graph)
     except GraphError as error:
         raise GraphError(f"{error}, or give weighted=False") from None
-    sums = out_weights(graph)
     real = np.finfo(real_type(concrete(type(program), "value", program.dtype, None)) or np.float64)
     least, most = float(real.tiny), float(real.max * real.eps)  # a rank divided by these is a normal number
-    bad = np.flatnonzero((sums != 0) & ~((sums >= least) & (sums <= most)))
-    if len(bad):
+    limits = out_weight_limits(graph)
+    if not (limits[0] >= least and limits[1] <= most):
+        sums = out_weights(graph)
+        bad = np.flatnonzero((sums != 0) & ~((sums >= least) & (sums <= most)))
         raise GraphError(
             f"{type(program).__name__}: the values of the out-edges of vertex {graph.ids.take(bad[:1])[0]} add up to "
             f"{sums[bad[0]]:.3g}, but a {real.dtype} rank can be divided by {least:.3g} to {most:.3g} only; multiply "
             "all edge values by the same factor, or give weighted=False"
         )
-    return sums
+    return out_weights(graph, real.dtype)
 
 
 def jump_of(program: RankProgram, graph: Graph, name: str = "personalization") -> float | Array:
@@ -109,7 +110,8 @@ def jump_of(program: RankProgram, graph: Graph, name: str = "personalization") -
 
 
 def specialized(
-    program: RankProgram, graph: Graph, plain: type, general: type[RankProgram], weighted: type[RankProgram],
+    program: RankProgram, graph: Graph, plain: type, general: type[RankProgram],
+    weighted: tuple[type[RankProgram], type[RankProgram]],
     rooted: tuple[type[RankProgram], type[RankProgram]] | None = None,
 ) -> Any:  # fmt: skip
     """The program that carries out `program` on `graph`.
@@ -122,8 +124,8 @@ def specialized(
         The class without weights and personalization, which is the fastest.
     general : type
         A class with the `PerVertex` parameters ``personalization``, divided by its sum, and ``out_weight``.
-    weighted : type
-        The same, with edge values as weights.
+    weighted : two types
+        Like `plain` with ``out_weight``, and like `general`; both with edge values as weights.
     rooted : two types, optional
         Like `general` and `weighted`, with the parameter ``root``, the one vertex to which all jumps lead, in place of
         the personalization. They need no number for each vertex.
@@ -149,8 +151,10 @@ def specialized(
         made = carried_out(program, rooted[reads], weights, program.personalization)  # which `verify` reads
         made.root = root
         return made
+    if program.personalization is None and not has_start:
+        return carried_out(program, weighted[0], usable_weights(program, graph), None)
     walk = walk_of(program, graph)
-    made = carried_out(program, weighted if walk.weighted else general, walk.out_weight, walk.jump)
+    made = carried_out(program, weighted[1] if walk.weighted else general, walk.out_weight, walk.jump)
     if has_start:
         made.nstart = jump_of(program, graph, "nstart")
     return made

@@ -77,12 +77,19 @@ def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
             yield EdgeChunk(first, last, neighbours, targets, numbers)
 
 
-def out_weights(graph: Graph) -> Array:
-    """The sum of the values of each vertex's out-edges: float64, shape (n,). There must be values.
+def out_weights(graph: Graph, dtype: npt.DTypeLike = np.float64) -> Array:
+    """The sum of the values of each vertex's out-edges, shape (n,). There must be values.
 
     It takes one pass over the in-edges, because out-edges often have no values. Each core owns a range of the vertices,
-    so that every run gets the same sums. They are kept until `Graph.release`.
+    so that every run gets the same sums. They are kept until `Graph.release`; of a graph with bounded memory, only as
+    float64.
     """
+    given = np.dtype(dtype)
+    if given != np.float64:
+        if graph.memory is not None:
+            return out_weights(graph).astype(given)
+        name = f"{OUT_WEIGHTS}, {given}"
+        return graph._arrays.derived.get(name, lambda: out_weights(graph).astype(given), array_bytes)
 
     def make() -> Array:
         sums = np.zeros(graph.n)
@@ -98,3 +105,13 @@ def out_weights(graph: Graph) -> Array:
         return sums
 
     return graph._arrays.derived.get(OUT_WEIGHTS, make, array_bytes)
+
+
+def out_weight_limits(graph: Graph) -> tuple[float, float]:
+    """The least of these sums that is not 0, and the largest of all; they are kept until `Graph.release`."""
+
+    def make() -> tuple[float, float]:
+        sums = out_weights(graph)
+        return float(sums.min(where=sums != 0, initial=np.inf)), float(sums.max(initial=0))
+
+    return graph._arrays.derived.get(f"limits of the {OUT_WEIGHTS}", make, lambda _: 0)
