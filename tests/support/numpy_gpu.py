@@ -5,6 +5,7 @@ and `ManyBFS`, written once more over the addresses that the host tells them; `n
 `numpy_searches`, `numpy_parents`, `numpy_push`, `numpy_answers` and `numpy_order` have some.
 """
 
+import threading
 import types
 
 import numpy as np
@@ -167,6 +168,18 @@ class DriverError(Exception):
     pass
 
 
+class FakeContext(threading.local):
+    """A context, which each thread has to make current; `depth` says how often it has."""
+
+    depth = 0
+
+    def push(self):
+        self.depth += 1
+
+    def pop(self):
+        self.depth -= 1
+
+
 class FakeDriver:
     """Allocates, copies and launches at once, on an array of bytes; `refuses` to allocate more than so many in all."""
 
@@ -181,7 +194,13 @@ class FakeDriver:
         self.sizes = dict[int, int]()  # bytes of each allocation by its address
         self.threads = 0  # of the last launch
         self.pulls = 0  # calls of `end_pull`
-        self.Stream = self.Event = lambda *_: types.SimpleNamespace(
+        self.context, self.is_strict = FakeContext(), False
+        self.Stream = self.Event = self.handle
+
+    def handle(self, *_):
+        """A stream or an event."""
+        self.require_context()
+        return types.SimpleNamespace(
             synchronize=lambda: None,
             record=lambda stream=None: None,
             wait_for_event=lambda event: None,
@@ -189,10 +208,16 @@ class FakeDriver:
             time_till=lambda other: 2.0,
         )
 
+    def require_context(self):
+        """If the driver `is_strict`, fail as a real one does if the calling thread has not made the context current."""
+        if self.is_strict and not self.context.depth:
+            raise DriverError("invalid device context - no currently active context?")
+
     def mem_get_info(self):
         return MEMORY, MEMORY
 
     def mem_alloc(self, nbytes):
+        self.require_context()
         if self.held + nbytes > self.refuses:
             raise self.MemoryError("cuMemAlloc failed: out of memory")
         driver, place = self, self.next
@@ -432,8 +457,8 @@ def device_for(monkeypatch):
         bound = bind(program, graph)
         Interface(bound)  # what would be compiled can be written
         driver = made(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))
-        context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
-        found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 32, 1 << 17, 2048, driver, context)
+        driver.is_strict = True
+        found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 32, 1 << 17, 2048, driver, driver.context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", FakePinned)

@@ -100,7 +100,7 @@ class Buffers:
         self._pages, self._arrays, self._there = residency.pages, arrays, there
         self._stream, self._at_once = stream, at_once
         self._offsets = dict[int, list[int]]()  # of arrays in a stream's buffer, by page
-        self.far, self._far_buffers = dict[int, Buffer](), dict[int, Buffer]()
+        self.far = dict[int, Buffer]()
         self._handles, self._event_flags = kept.handles, event_flags(kept.device.driver)
         self._resident_pages = [] if isinstance(there, HubEdges) else residency.here
         self._within = residency.within
@@ -111,6 +111,10 @@ class Buffers:
             others = self._pages[:before], self._pages[before + len(resident) :]
             near, far = ([self._buffer(there.places(page), stream, page) for page in each] for each in others)
             self.staying = [*near, *resident, *far]
+        self._far_buffers = dict[int, Buffer]()
+        if isinstance(there, SinglePages):  # now, because `read_far` may be called where no context is current
+            for page in self._pages[len(self.staying) :]:
+                self._far_buffers[page.number] = self._buffer(there.mapped.places(page), stream, page)
         count = residency.streams if residency.buffer_bytes else 0
         self.streams = [self._handles.stream() for _ in range(count)]
         self.free = deque(
@@ -147,14 +151,7 @@ class Buffers:
 
     def read_far(self, pages: Iterable[Page]) -> None:
         """Until the next call, have kernels read these pages in host memory, and no others that are streamed."""
-        self.far = {page.number: self._far_buffer(page) for page in pages}
-
-    def _far_buffer(self, page: Page) -> Buffer:
-        """The buffer of a page in host memory, which is made once."""
-        if page.number not in self._far_buffers:
-            assert isinstance(self._there, SinglePages)
-            self._far_buffers[page.number] = self._buffer(self._there.mapped.places(page), self._stream, page)
-        return self._far_buffers[page.number]
+        self.far = {page.number: self._far_buffers[page.number] for page in pages}
 
     def has(self, page: Page) -> bool:
         """Whether a page's edges are on the device, being copied there, or read from host memory."""

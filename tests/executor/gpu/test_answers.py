@@ -194,7 +194,8 @@ def test_without_room_the_host_has_the_answer_at_once(device_for, graph_of, monk
 def test_numbers_become_a_field_beside_one_of_the_host(device_for, graph_of, order, kind):
     graph, numbers = graph_of(GRAPH), WEIGHTS.astype(kind)
     driver = device_for(Two(WEIGHTS, WEIGHTS), graph)
-    answer = DeviceAnswer(devices.find(), graph.n, numbers.dtype, None)
+    with devices.find():
+        answer = DeviceAnswer(devices.find(), graph.n, numbers.dtype, None)
     with answer.lent(devices.find()) as place:
         driver.memcpy_htod(place, numbers.view(np.uint8))
     bound = bind(Two(3 * WEIGHTS, Result(answer, graph.ids, None, "Made")), graph, fetches=False)

@@ -97,6 +97,7 @@ def test_the_twin_reads_what_the_format_says(device_for, graph, cut):
     edges = graph.packed()._arrays.in_edges
     offsets, packed = edges.offsets, edges.neighbour_array
     driver = device_for(Quiet(0), graph, FakeDriver)
+    driver.context.push()
     first, last = (int(offsets[v]) for v in cut)
     run = first // RUN
     part = packed.runs(run, -(-last // RUN))

@@ -32,6 +32,7 @@ def small_pieces(monkeypatch):
 def test_every_byte_arrives(device_for, graph_of, threads):
     graph = graph_of(twins.skewed(3, 900, 9000, "int32"))
     driver = device_for(Hops(0), graph)
+    driver.context.push()
     found = devices.find()
     kept, edges = DeviceGraph(found), graph._arrays.in_edges
     (page, *_) = pages = layout(edges.offsets, None, 64)
@@ -53,6 +54,7 @@ def test_every_byte_arrives(device_for, graph_of, threads):
 def test_an_array_on_its_own(device_for, graph_of, monkeypatch, nbytes, pools):
     graph = graph_of(GRAPH)
     driver = device_for(Hops(0), graph)
+    driver.context.push()
     found, staged, copies = devices.find(), [], StagedTransfer.copy
     monkeypatch.setattr(staging, "LEAST_BYTES", 5000)
     monkeypatch.setattr(StagedTransfer, "copy", lambda self, *how: (staged.append(how[0].nbytes), copies(self, *how)))
@@ -93,7 +95,7 @@ def test_every_byte_comes_back(device_for, graph_of, threads, nbytes):
 
 
 def test_an_error_ends_all_threads(device_for, graph_of):
-    device_for(Hops(0), graph_of(GRAPH))
+    device_for(Hops(0), graph_of(GRAPH)).context.push()
     found = devices.find()
 
     def act(copy):
