@@ -236,11 +236,13 @@ def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
 def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_found", {})
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
-    assert (status, out) == (1, "")
-    assert err.startswith("error: a package is missing")
-    assert "pip install 'garaph_py[gpu]'" in err
-    assert err.count("\n") == 1
+    for there, said in ((True, "a package is missing"), (False, "no NVIDIA driver")):
+        monkeypatch.setattr(device, "has_driver", lambda there=there: there)
+        status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
+        assert (status, out) == (1, "")
+        assert err.startswith(f"error: {said}")
+        assert ("pip install 'garaph_py[gpu]', which needs the CUDA toolkit" in err) == there
+        assert err.count("\n") == 1
 
 
 @pytest.mark.full
