@@ -96,7 +96,8 @@ def test_a_graph_that_is_given_by_numbers_has_no_vertices_to_name(tmp_path: Path
     (tmp_path / "machine.toml").write_text(MACHINE)
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC.replace('"ConnectedComponents"', '{ name = "BFS", source = "largest" }'))
-    with pytest.raises(ParameterError, match=r"runs 1: graph '.*' is given by numbers, .*; write 0 for a vertex of BFS"):
+    message = r"runs 1: graph '.*' is given by numbers, .*; write 0 for a vertex of BFS"
+    with pytest.raises(ParameterError, match=message):
         read_spec(spec)
 
 
