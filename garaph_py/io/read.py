@@ -27,7 +27,7 @@ from ..system.memory import release_unused
 from ..system.sizes import show_bytes
 from ..system.urls import is_url, shown
 from .collect import MIN_SORT_BYTES, PARSING, PARSING_THREAD, READER_BYTES, BuildOptions, CollectedEdges
-from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
+from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of, has_edges_suffix
 from .formats.format import check_memory, malformed
 
 LEAST_READING = 64 << 20
@@ -248,7 +248,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
         if not path.exists():
             if is_url(path):
                 raise FormatError(shown(path), "files of edges cannot be read from URLs; download the file first")
-            raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
+            near = did_you_mean_file(path, "check the name", lambda it: has_edges_suffix(it) or is_graph_directory(it))
+            raise FormatError(path, f"no such file; {near}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None
     return path
