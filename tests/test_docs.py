@@ -135,14 +135,14 @@ def test_commands_are_in_the_reference() -> None:
     }
 
 
-def test_notebooks_of_the_gallery_say_where_they_find_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gallery_finds_its_data_from_its_folder_and_from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
     monkeypatch.setattr(sys, "path", [*sys.path])
     settings = runpy.run_path(str(DOCS / "conf.py"))["sphinx_gallery_conf"]
     assert "docs/gallery of a checkout" in settings["first_notebook_cell"]
     read = {found for path in GALLERY for found in re.findall(r"\.read\(\"(.*?)\"", path.read_text())}
     assert read
-    assert all((DOCS / "gallery" / name).exists() for name in read)
+    assert all((folder / name).exists() for name in read for folder in (ROOT, DOCS / "gallery"))
 
 
 def test_gallery_is_short_and_has_real_data() -> None:

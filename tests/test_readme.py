@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from garaph_py.networkx_backend.info import get_info
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -25,3 +27,8 @@ def test_both_commands_are_there() -> None:
     assert "garaph run PageRank data/debian-sid-deps.tsv.xz" in commands[0]
     assert (ROOT / "data/debian-sid-deps.tsv.xz").is_file()
     assert commands[1].endswith("-m pytest -n 2")
+
+
+def test_the_number_of_networkx_s_functions_is_right() -> None:
+    (number,) = re.findall(r"NetworkX itself can use garaph_py for (\d+) of its functions", README)
+    assert int(number) == len(get_info()["functions"])

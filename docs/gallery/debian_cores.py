@@ -29,7 +29,7 @@ class KCore(gp.VertexProgram):
         return 1 if old == 1 and acc >= self.k else 0
 
 
-graph = gp.read("../../data/debian-sid-deps.tsv.xz", drop_self_loops=True).symmetrized()
+graph = gp.read("data/debian-sid-deps.tsv.xz", drop_self_loops=True).symmetrized()
 sizes = {k: gp.run(KCore(k=k), graph).column().sum().item() for k in range(0, 40, 2)}
 print(sizes)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import garaph_py as gp
 
-graph = gp.read("../../data/debian-sid-deps.tsv.xz")
+graph = gp.read("data/debian-sid-deps.tsv.xz")
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for name in ("bash", "firefox", "libreoffice"):
     level = gp.run(gp.apps.BFS(source=name), graph, verify=True).column("level")

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 import garaph_py as gp
 
-graph = gp.read("../../data/debian-sid-deps.tsv.xz")
+graph = gp.read("data/debian-sid-deps.tsv.xz")
 result = gp.run(gp.apps.PageRank(), graph)
 names, ranks = zip(*result.top(15), strict=True)
 print(graph, result.stats, sep="\n")

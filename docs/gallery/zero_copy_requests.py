@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import garaph_py as gp
 from garaph_py.executor.gpu.requests import count_requests
 
-graph = gp.read("../../data/debian-sid-deps.tsv.xz").symmetrized()
+graph = gp.read("data/debian-sid-deps.tsv.xz").symmetrized()
 found = gp.run(gp.apps.BFS(source="libc6"), graph).column("level") >= 0
 ends = graph.out_degrees.cumsum()
 begins = ends - graph.out_degrees

@@ -66,7 +66,7 @@ def vertex_values(given: Any, graph: Graph, function: str, name: str) -> npt.NDA
         If a mapping names a vertex that the graph lacks.
     """
     try:
-        column = vertex_column(given, 0.0, graph)
+        column = vertex_column(given, 0.0, graph, name)
         if np.iscomplexobj(column):
             raise TypeError("there are complex numbers")
         values = np.array(column, np.float64)

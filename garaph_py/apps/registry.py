@@ -106,5 +106,6 @@ def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:
             return {IdText(key): item for key, item in given.items()} if isinstance(given, dict) else given
     except (ValueError, KeyError):
         expected = "a number, or JSON like '{\"5\": 1.0}'" if hint == PerVertex else f"a value of type {hint.__name__}"
-        raise ParameterError(f"{kind.__name__}: {name}={text!r} is not {expected}") from None
+        advice = {bool: "; write true or false", int: "; write a whole number", float: "; write a number such as 0.85"}
+        raise ParameterError(f"{kind.__name__}: {name}={text!r} is not {expected}{advice.get(hint, '')}") from None
     return text

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import printable
 from ..output import Progress
-from ..system.sizes import show_bytes, show_speed
+from ..system.sizes import counted, show_bytes, show_speed
 from .options import AsJson, Quiet, Threads
 from .terminal import print_json
 
@@ -68,7 +68,7 @@ def cpu_lines(cpu: dict[str, Any]) -> list[str]:
         f"{cpu['name']}, {cpu['cores']} cores for this process",
         *aligned([
             ("memory", show_bytes(cpu["memory"]), f"{show_bytes(cpu['available'])} available"),
-            ("reads", show_speed(cpu["read"]), f"compiled, {cpu['threads']} threads, sequential"),
+            ("reads", show_speed(cpu["read"]), f"compiled, {counted(cpu['threads'], 'thread')}, sequential"),
             ("gathers", show_speed(cpu["gathers"], "E/s"), places),
         ]),
     ]  # fmt: skip

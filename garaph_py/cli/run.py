@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..apps import registry as programs
-from ..errors import ParameterError
+from ..errors import ParameterError, nearest
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
@@ -37,21 +37,43 @@ from .single import Shown, Single
 from .terminal import print_json, say
 
 Option = typer.Option
+NEAR = 0.8
+"""How similar (`difflib`'s ratio, from 0 to 1) an option must be to an unknown one to be suggested."""
 
 
 class RunCommand(TyperCommand):
-    """The command, whose error for an unknown option says how to give a parameter of the program."""
+    """The command, whose errors for options say how to give parameters of the program, several sources, and numbers."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if sum(one == "--source" or one.startswith("--source=") for one in args) > 1:
+            raise typer.BadParameter(
+                "given twice; give one vertex, or several with --sources A,B", param_hint="--source"
+            )
+        given = [*args]  # the parser removes what it has read
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter:
+        except typer.BadParameter as error:
+            if "valid integer" in error.message:
+                error.message = "write a whole number"
             raise
         except Exception as error:
-            name = getattr(error, "option_name", "").removeprefix("--")  # only the error for an unknown option has one
-            if name.isidentifier():
-                error.message += f"; give a parameter of the program by -p {name}=..."  # type: ignore[attr-defined]
+            if option := getattr(error, "option_name", ""):  # only the error for an unknown option has one
+                known = [name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)]
+                near = [name for name in known if name.startswith(option)]
+                near = near or [name for name in (nearest(option, known, NEAR),) if name is not None]
+                error.possibilities = near  # type: ignore[attr-defined]
+                name = option.removeprefix("--")
+                if may_be_parameter(name, given) and not near:
+                    error.message += f"; give a parameter of the program by -p {name}=..."  # type: ignore[attr-defined]
             raise
+
+
+def may_be_parameter(name: str, args: list[str]) -> bool:
+    """Whether the program among the arguments of the command has a parameter `name`, or is in a file."""
+    from .. import apps as library
+
+    given = next((library.__dict__.get(one, one) for one in args if one in library.__all__ or ".py:" in one), None)
+    return name.isidentifier() and (isinstance(given, str) or (given is not None and name in hints(given)))
 
 
 def check_order(program: str, graph: Path) -> None:

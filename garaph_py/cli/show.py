@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import printable
 from ..output.table import per_edge, table, used_gpu
-from ..system.sizes import show_bytes, show_seconds
+from ..system.sizes import counted, show_bytes, show_seconds
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def ending(stats: Stats) -> str:
     count = len(stats.iterations)
     text = (
         f"{'converged' if stats.converged else 'stopped'} after {count} iteration{'s' * (count != 1)} in "
-        f"{show_seconds(stats.seconds)} on {stats.device}, {stats.threads} threads"
+        f"{show_seconds(stats.seconds)} on {stats.device}, {counted(stats.threads, 'thread')}"
     )
     if stats.resumed:
         text += f", and {stats.resumed} before"
@@ -69,12 +69,19 @@ def top(result: Result, count: int, smallest: bool = False) -> None:
         say(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
     if not best:
         return
-    rows = [(printable(str(vertex)), f"{value:.6g}" if isinstance(value, float) else value) for vertex, value in best]
+    rows = [(printable(str(vertex)), shown(value, result.unreached)) for vertex, value in best]
     width = max(len(vertex) for vertex, _ in rows)
     by = f" by {result.names[0]}" if result.names[0] != "value" else ""
     say(f"smallest {len(best)}{by}:" if smallest else f"top {len(best)}{by}:")
     for vertex, value in rows:
         say(f"  {vertex:<{width}}  {value}")
+
+
+def shown(value: Any, unreached: Any) -> Any:
+    """A value as the list of vertices has it; `unreached` is the value of those that the program has not reached."""
+    if unreached is not None and value == unreached:
+        return "unreached"
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def written(result: Result, output: Path | None, trace: Path | None, report: Path | None) -> None:

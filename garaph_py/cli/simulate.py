@@ -277,9 +277,10 @@ def show_extrapolated(beyond: Iterable[str]) -> None:
 
 def show_runs(runs: Iterable[dict[str, Any]]) -> None:
     """Print a table with a line for each run."""
-    say(f"{HEADER}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
     beyond: list[str] = []
-    for run in runs:
+    for number, run in enumerate(runs):
+        if number == 0:  # the first one may end with an error
+            say(f"{HEADER}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
         beyond += run["extrapolated"]
         known = run["published_seconds"]
         published, ratio = ("-", "-") if known is None else (f"{known:g}", show_number(run["ratio"]))

@@ -295,7 +295,7 @@ def client_of(cluster: Any, stack: contextlib.ExitStack) -> distributed.Client:
         raise ParameterError(
             f"cluster={cluster!r:.60}: give a distributed.Client, the address of a scheduler, or 'local:N'"
         )
-    if cluster.startswith(LOCAL):
+    if cluster.startswith(LOCAL) or cluster == LOCAL.removesuffix(":"):
         number = cluster.removeprefix(LOCAL)
         if not number.isdecimal() or not int(number):
             raise ParameterError(f"cluster={cluster!r}: write local:N, with the number of workers, 1 or more")

@@ -41,14 +41,16 @@ class Heard:
     ----------
     history : History
     seconds : float
-        The time of all supersteps, and of moves between them.
+        The time of all supersteps, and of moves between them, with what parts spent compiling.
+    compile_seconds : float
+        The time that supersteps spent compiling: of each, that of the part which compiled longest.
     moves : list of Move
     device : str
         The processors that did the last superstep.
     """
 
     def __init__(self, put: Callable[[events.Event], None], record: Record, total: np.dtype[Any] | None = None) -> None:
-        self.history, self.seconds = History(), 0.0
+        self.history, self.seconds, self.compile_seconds = History(), 0.0, 0.0
         self.moves: list[Move] = []
         self.device = CPU
         self._put, self._record, self._total = put, record, total
@@ -63,13 +65,16 @@ class Heard:
             for until, report, each in zip(self._until or [self.seconds] * len(reports), reports, counts, strict=True)
         ]
         began, self.seconds = self.seconds, max(self._until)
+        compiled = max(each.compile_seconds for each in records)
+        self.compile_seconds += compiled
         first = next((each for each in records if each is not NONE), NONE)
         devices = {each.device for each in records if each is not NONE} or {CPU}
         self.device = devices.pop() if len(devices) == 1 else BOTH
         iteration = first._replace(
             edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
-            pages_skipped=sum(each.pages_skipped for each in records), seconds=self.seconds - began, started=began,
-            device=self.device, to_device=sum(each.to_device for each in records),
+            pages_skipped=sum(each.pages_skipped for each in records), device=self.device,
+            seconds=self.seconds - began - compiled, started=began, compile_seconds=compiled,
+            to_device=sum(each.to_device for each in records),
             from_device=sum(each.from_device for each in records),
             from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),
         )  # fmt: skip

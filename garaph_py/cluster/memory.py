@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..graph import Graph
 from ..graph.part import Cuts
 from ..io.bulk.array_writer import WRITER_BYTES
-from ..io.bulk.build import MIN_SORT_BYTES, READER_BYTES
+from ..io.collect import MIN_SORT_BYTES, READER_BYTES
 from ..program import BoundProgram
 from ..storage.stored_part import TABLE_BYTES
 from .cuts import part_edges

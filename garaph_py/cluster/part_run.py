@@ -22,6 +22,7 @@ from ..executor.results import StepResult
 from ..executor.state import State
 from ..graph.part import Part
 from ..graph.vertex_set import WORD, VertexSet
+from ..native.compiling import compile_seconds
 from ..native.threads import ThreadPool
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
@@ -59,7 +60,7 @@ class Counts(NamedTuple):
     edges : int
         Edges gathered or followed.
     seconds : float
-        The time of the superstep; for several parts, the longest.
+        The time of the superstep, with what it spent compiling; for several parts, the longest.
     record : Iteration or None
         Of one part: the record of its superstep; None before the first.
     unfinished : int
@@ -223,7 +224,7 @@ class PartRun:
         self._told, self._pulled = dict.fromkeys(self._sends, 0), self.part.own[0]
         early = None if tell is None else partial(self._tell_early, tell)
         self._executor.host.after_pull = None if self._executor.uses_gpu or self._pool.size == 1 else early
-        state, executor, started = self._state, self._executor, time.perf_counter()
+        state, executor, started, compiled = self._state, self._executor, time.perf_counter(), compile_seconds()
         if totals.total is not None and state.total is not None:
             state.total[:] = totals.total
         with_gpu, missing = executor.uses_gpu, -state.values.nbytes * executor.uses_gpu
@@ -248,9 +249,9 @@ class PartRun:
             partials = np.concatenate([page.partials for page in pages if page.partials is not None])
         if decision.mode == PUSH or result.device != CPU:  # it has counted the part's edges, or mirrors
             active, active_edges = self._own_active()
-        seconds = time.perf_counter() - started
-        record = record_of(self._done, decision, result, seconds, totals, seen.f)
-        record = record._replace(from_disk=executor.source.bytes_read - read)
+        seconds, compiled = time.perf_counter() - started, compile_seconds() - compiled
+        record = record_of(self._done, decision, result, seconds - compiled, totals, seen.f)
+        record = record._replace(from_disk=executor.source.bytes_read - read, compile_seconds=compiled)
         self._done += 1
         unfinished = state.unfinished_edges or 0
         return Counts(active, active_edges, partials, None, record.edges, seconds, record, unfinished)

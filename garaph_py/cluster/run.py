@@ -115,8 +115,8 @@ def stats_of(heard: Heard, conductor: Conductor, threads: int) -> Stats:
     """The statistics of a run that has ended."""
     encoding = PACKED if any(how == PACKED for how, _ in conductor.found.values()) else RAW
     return Stats(
-        heard.history, conductor.converged, heard.seconds, threads, heard.device,
-        note_of(conductor.failures, heard.moves), encoding, conductor.before,
+        heard.history, conductor.converged, heard.seconds - heard.compile_seconds, threads, heard.device,
+        note_of(conductor.failures, heard.moves), encoding, conductor.before, heard.compile_seconds,
     )  # fmt: skip
 
 

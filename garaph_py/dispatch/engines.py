@@ -362,9 +362,10 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
             POLICIES[place] = made(class_in_file(str(path), kind, Policy, "policy"), name)
         POLICIES[name] = POLICIES[place]
     if name not in POLICIES:
-        known = ", ".join(POLICIES)
+        if text.endswith(SUFFIX):
+            raise ParameterError(f"engine={text!r}: name the policy's class, too: {text}:ClassName")
         raise ParameterError(
-            f"engine={text!r}: choose from {known}, or write file.py:ClassName for a policy of your own"
+            f"engine={text!r}: choose from {own_names()}, or write file.py:ClassName for a policy of your own"
         )
     engine = POLICIES[name]
     if not switches:
@@ -399,6 +400,11 @@ def made(kind: type[Policy], name: str) -> Policy:
         return kind()
     except TypeError as error:
         raise ParameterError(f"engine={name!r}: {error}; give all its parameters defaults") from None
+
+
+def own_names() -> str:
+    """The names of the package's engines, for messages."""
+    return ", ".join(engine.name for engine in ENGINES)
 
 
 def register(policy: Policy) -> str:
@@ -442,8 +448,10 @@ def engine_name(engine: object) -> str:
     if isinstance(engine, str):
         engine_of(engine)
         return engine
+    if isinstance(engine, type) and issubclass(engine, Policy):
+        raise ParameterError(f"engine={engine.__name__} is a class; give an instance: engine={engine.__name__}()")
     if not isinstance(engine, Policy):
-        raise ParameterError(f"engine={engine!r}: choose from {', '.join(POLICIES)}, or give a gp.Policy of your own")
+        raise ParameterError(f"engine={engine!r}: choose from {own_names()}, or give a gp.Policy of your own")
     return register(engine)
 
 

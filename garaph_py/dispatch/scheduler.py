@@ -161,6 +161,8 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         schedule, can = self.schedule, self.can
+        if type(schedule.policy).decide is Policy.decide:
+            raise PolicyError(f"policy {schedule.policy.name!r} has no decide(self, seen), which returns a gp.Decision")
         self.disk_pushes = DiskPushes(schedule.pass_bytes)
         self.push_cost = PushCost(can.push_cost, from_disk=can.reads_disk)
         self.far_pushes = FarPushes(can.far_lists)

@@ -131,7 +131,7 @@ class Decision(NamedTuple):
     mode : str
         Direction of all pages that `pages` does not list.
     why : str
-        The reason for the decision, as the trace reports it.
+        The reason for the decision, as the trace reports it; by default none.
     device : {"cpu", "gpu", "both"}
         The processor of all pages that `pages` does not list; ``"both"`` divide the pages by `sharing`.
     alpha : float or None
@@ -153,7 +153,7 @@ class Decision(NamedTuple):
     """
 
     mode: str
-    why: str
+    why: str = ""
     device: str = CPU
     alpha: float | None = None
     pages: Mapping[int, PageDecision] | None = None

@@ -32,7 +32,7 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
         text = path.read_bytes()
         document = tomllib.loads(text.decode())
     except (FileNotFoundError, IsADirectoryError):
-        raise FormatError(path, no_such_file(path, wanted)) from None
+        raise FormatError(path, no_such_file(path, wanted, ".toml")) from None
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror}); {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -25,6 +25,14 @@ NAMES, NAMES_EDGE = 3.5, 220
 """Peak memory of a graph with string ids, in bytes per byte of the edges and in bytes per edge. Measured where each id
 occurs once; if they repeat, it takes a third to a half of that."""
 
+MIN_SORT_BYTES = 16 << 20
+"""Least memory for sorting out of core, in bytes. With less, the sort would read and write many small pieces."""
+READER_BYTES = 32 << 20
+"""Memory for the batches of edges that are read ahead, out of core, in bytes (an estimate)."""
+PARSING, PARSING_THREAD = 32 << 20, 48 << 20
+"""Memory for parsing text out of core, in bytes: for the parser, and for each of its threads (blocks, parsed columns,
+copies)."""
+
 
 @dataclass(frozen=True)
 class BuildOptions:

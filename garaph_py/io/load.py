@@ -14,10 +14,7 @@ from ..storage import fit
 from ..system.urls import is_url
 from .collect import BuildOptions
 from .formats import USUAL, ColumnNames, ReadOptions, format_of, has_edges_suffix
-from .read import check_file, is_graph_directory, read_graph
-
-LEAST_READING = 64 << 20
-"""Bytes that reading a file and building its graph may take although less is allowed: about what libraries take."""
+from .read import LEAST_READING, check_file, is_graph_directory, read_graph
 
 
 @dataclass(frozen=True)

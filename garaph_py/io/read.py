@@ -26,13 +26,14 @@ from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
 from ..system.urls import is_url, shown
-from .collect import BuildOptions, CollectedEdges
-from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
+from .collect import MIN_SORT_BYTES, PARSING, PARSING_THREAD, READER_BYTES, BuildOptions, CollectedEdges
+from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of, has_edges_suffix
 from .formats.format import check_memory, malformed
 
-IMPORT = "make a graph directory of it with garaph import, which takes less"
+LEAST_READING = 64 << 20
+"""Bytes that reading a file and building its graph may take although less is allowed: about what libraries take."""
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
-"""What to do if memory is too small for a file: if its format can be read in parts, and if it cannot."""
+"""What to do if memory is too small for a file whose format cannot be read in parts."""
 
 
 @explained
@@ -139,7 +140,7 @@ def read_edges(
     left = limit - beside
     if format.stream is not None:
         with closing(format.stream(path, reading, on_event)) as batches:
-            fits, otherwise = edges.fill(batches, left), IMPORT
+            fits, otherwise = edges.fill(batches, left), import_advice(format, reading.threads)
     else:
         check_size(path, format, left)
         found = format.read(path, replace(reading, memory=left), on_event)
@@ -149,8 +150,16 @@ def read_edges(
     if not fits:
         needed = show_bytes(edges.peak() + beside, up=True)
         problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
-        raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
+        always = " (reading may take so much in any case)" * (limit == LEAST_READING)
+        raise FormatError(path, f"{problem}{always}; allow more (memory, --memory), or {otherwise}")
     return edges.joined()
+
+
+def import_advice(format: Format, threads: int) -> str:
+    """What to do if memory is too small for a file that can be read in parts."""
+    least = MIN_SORT_BYTES + (READER_BYTES if format.streams_again else PARSING + threads * PARSING_THREAD)
+    needs = f"needs {show_bytes(least, up=True)} or more, but not all edges in memory"
+    return f"make a graph directory of it with garaph import, which {needs}"
 
 
 def buffer_bytes(path: Path, format: Format, reading: ReadOptions, limit: int) -> int:
@@ -239,7 +248,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
         if not path.exists():
             if is_url(path):
                 raise FormatError(shown(path), "files of edges cannot be read from URLs; download the file first")
-            raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
+            near = did_you_mean_file(path, "check the name", lambda it: has_edges_suffix(it) or is_graph_directory(it))
+            raise FormatError(path, f"no such file; {near}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None
     return path

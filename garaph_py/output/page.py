@@ -204,7 +204,7 @@ def summary(stats: Stats) -> str:
     kept = f" {stats.kept}." if stats.kept else ""
     return (
         f"{'Converged' if stats.converged else 'Stopped'} after {count:,} iteration{'s' * (count != 1)} in "
-        f"{show_seconds(seconds)} on {stats.device}, {stats.threads} threads, edges {stats.encoding}. "
+        f"{show_seconds(seconds)} on {stats.device}, {counted(stats.threads, 'thread')}, edges {stats.encoding}. "
         f"{stats.edges:,} edges visited{speed}.{compiled}{kept}"
     )
 

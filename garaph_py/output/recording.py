@@ -99,7 +99,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 
     path = Path(path)
     if not path.is_file():
-        raise FormatError(path, no_such_file(path, WRITE_ONE))
+        raise FormatError(path, no_such_file(path, WRITE_ONE, ".json"))
     with malformed(path, f"is not a trace of garaph; {WRITE_ONE}"):
         document = json.loads(path.read_bytes(), parse_constant=number)
         facts, events = dict(document["otherData"]), document["traceEvents"]

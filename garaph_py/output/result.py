@@ -257,9 +257,9 @@ class Result:
         name : str, optional
             The name of a reported field, by default the first.
         smallest : bool
-            False: the largest values first. Unreached vertices come last, even if their value is a large number, such
-            as an infinite distance. True: the smallest values first, for example the nearest vertices. Unreached
-            vertices are left out.
+            False: the largest values first. Unreached vertices come last, even if their value (`unreached`) is a large
+            number, such as an infinite distance. True: the smallest values first, for example the nearest vertices.
+            Unreached vertices are left out.
 
         Returns
         -------

@@ -47,7 +47,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     if path.suffix not in READERS:
         raise ParameterError(f"{path}: the name must end in {', '.join(READERS)}; {WHICH}")
     if not path.is_file():
-        raise FormatError(path, no_such_file(path, WHICH))
+        raise FormatError(path, no_such_file(path, WHICH, *READERS))
     with malformed(path, DAMAGED):
         return READERS[path.suffix](path)
 

@@ -33,7 +33,10 @@ FORBIDDEN = {
     "DELETE_SUBSCR": "del", "BUILD_SLICE": "a slice", "BINARY_SLICE": "a slice", "STORE_SLICE": "a slice",
 }  # fmt: skip
 """Bytecode instructions that cannot be compiled, and what they do, for messages."""
-CONSTANTS = {str: "a string", bytes: "a string", frozenset: "a set", complex: "a complex number"}
+CONSTANTS = {
+    str: "a string (a vertex is a parameter, as in `source: gp.VertexId`)", bytes: "a string", frozenset: "a set",
+    complex: "a complex number",
+}  # fmt: skip
 """Types of constants that cannot be compiled, and what they are, for messages."""
 LOADS = ("LOAD_CONST", "RETURN_CONST")
 """The instructions that use a constant."""

@@ -24,7 +24,7 @@ from ..native.references import fingerprint
 from .bind import BoundProgram
 from .body import ALLOWED, Place
 from .dtypes import record_class, scalars
-from .fields import PerVertex, hints
+from .fields import PerVertex, hints, untyped
 from .inference import Inference
 from .real import with_real
 from .signatures import MISSPELT
@@ -193,6 +193,8 @@ def missing_parameter(bound: BoundProgram, name: str) -> str:
         return f"self.{name} is a method; call a function of the module instead"
     if value is None:
         return had
+    if advice := untyped(type(bound.program), name):
+        return advice
     vertex = f"; for a vertex, write {name}: gp.VertexId" if isinstance(value, str) else ""
     return f"{had} ({name} is {value!r}, a {type(value).__name__}){vertex}"
 

@@ -106,7 +106,8 @@ def arguments(
         )
     for name in named:
         if name not in known:
-            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; {did_you_mean(name, known, has)}")
+            advice = untyped(kind, name) or did_you_mean(name, known, has)
+            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; {advice}")
         if name in in_order[: len(values)]:
             raise ParameterError(f"{kind.__name__} gets its parameter {name!r} twice; give it once")
     given = {**dict(zip(in_order, values, strict=False)), **named}
@@ -116,6 +117,15 @@ def arguments(
                 f"{kind.__name__} needs its parameter {item.name!r}; write {kind.__name__}({item.name}=...)"
             )
     yield from given.items()
+
+
+def untyped(kind: type, name: str) -> str | None:
+    """What to write for an attribute that is a number and would be a parameter if it had an annotation, else None."""
+    value = inspect.getattr_static(kind, name, None)
+    if not isinstance(value, NUMBERS) or name in hints(kind):
+        return None
+    named = "bool" if isinstance(value, TRUTHS) else "int" if isinstance(value, (int, np.integer)) else "float"
+    return f"{name} has no type, so it is no parameter; write `{name}: {named} = {value}`"
 
 
 def check_value(kind: type, name: str, hint: Any, value: Any) -> None:

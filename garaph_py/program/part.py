@@ -121,7 +121,7 @@ def by_numbers(program: VertexProgram, graph: Graph) -> VertexProgram:
         elif hint == PerVertex and each.name not in asked_for:
             object.__setattr__(made, each.name, None if each.default is dataclasses.MISSING else each.default)
         elif hint == PerVertex:
-            column = vertex_column(value, each.default, graph)
+            column = vertex_column(value, each.default, graph, each.name)
             object.__setattr__(made, each.name, column if column.shape else column.item())
     return made
 

@@ -74,7 +74,7 @@ def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Gra
     """
     where = f"{type(program).__name__}({name}=...)"
     try:
-        column = vertex_column(getattr(program, name), elsewhere, graph)
+        column = vertex_column(getattr(program, name), elsewhere, graph, name)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, GaraphError):
             raise
@@ -90,19 +90,24 @@ def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Gra
     return column
 
 
-def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
-    """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
+def vertex_column(given: Any, elsewhere: Any, graph: Graph, name: str) -> Array:
+    """The `PerVertex` parameter `name` as an array: one number for each vertex, or one for all (shape ()).
 
-    Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
+    Vertices that the mapping `given` leaves out get the number `elsewhere`; if that is none, it must name all vertices.
+    A pandas Series is a mapping too.
     """
     if isinstance(given, HasNumbers) and (numbers := given.numbers_of(graph.ids)) is not None:
         return numbers.fetch() if isinstance(numbers, Elsewhere) else numbers
     if not hasattr(given, "keys"):
         return np.asarray(given)
     given = dict(given)
-    if not isinstance(elsewhere, NUMBERS):
-        raise ValueError("a mapping needs a default for the other vertices")
-    column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)
+    defaults = [elsewhere] if isinstance(elsewhere, NUMBERS) else []
+    if not defaults and len(given) < graph.n:
+        raise ParameterError(
+            f"{name}={{...}} names {len(given):,} of {graph.n:,} vertices; declare a default for the others, "
+            f"`{name}: gp.PerVertex = 0.0`, or give an array of {graph.n:,} numbers"
+        )
+    column = np.full(graph.n, defaults[0] if defaults else 0, np.asarray([*defaults, *given.values()]).dtype)
     for vertex, number in given.items():
         column[graph.ids.index(vertex)] = number
     return column

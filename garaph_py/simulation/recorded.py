@@ -350,7 +350,7 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
         own = engine_in(text(facts["engine"]), engine)
         run = traced(facts, [event for event in events if event["ph"] in ("X", "M")], own or ANY)
     except (FileNotFoundError, IsADirectoryError):
-        raise FormatError(path, no_such_file(path, WRITE_ONE)) from None
+        raise FormatError(path, no_such_file(path, WRITE_ONE, ".json")) from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
     if own is None and engine is None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import events
 from ..dispatch.engines import engine_of
-from ..errors import ParameterError
+from ..errors import ParameterError, UnknownVertexError
 from ..executor.gpu.settings import ListPush
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
@@ -200,7 +200,11 @@ def run_of(
         count = toml.count({"iterations": max(len(found), 1)} | given, "iterations", 1, where)
         active = found[: count if iterations is None else min(count, iterations)]
     else:
-        bound = bind_for_types(program, sizes.weighted)
+        try:
+            bound = bind_for_types(program, sizes.weighted)
+        except UnknownVertexError:
+            problem = f"graph {name!r} is given by numbers, and has no vertices to name"
+            raise ParameterError(f"{where}{problem}; write 0 for a vertex of {called}, such as its source") from None
         check_shares(given, bound, where)
         count = toml.count({"iterations": 10} | given, "iterations", 1, where)
         shares = itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations))

@@ -117,12 +117,14 @@ class GraphDirectory(OpenDirectory):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except NotADirectoryError:
-            raise FormatError(path, "a file, not a graph directory; import it, or read it as an edge list") from None
+            raise FormatError(
+                path, f"a file, not a graph directory; make one of it: garaph import {shown(path)} DIR"
+            ) from None
         except (OSError, ValueError) as error:
             if is_url(path):
                 advice = "of URLs, only gp.open and garaph run make a copy; make one yourself"
             else:
-                advice = did_you_mean_file(path, "make one with garaph import, or check the name")
+                advice = did_you_mean_file(path, "make one with garaph import, or check the name", os.path.isdir)
             raise FormatError(
                 shown(path), f"no graph directory can be opened here ({reason(error)}); {advice}"
             ) from None

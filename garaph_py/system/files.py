@@ -72,15 +72,22 @@ def check_distinct(places: Mapping[str, str | os.PathLike[str]]) -> None:
             raise ParameterError(f"{one} and {other} are both {os.fspath(path)!r}; name two files")
 
 
-def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:
+def did_you_mean_file(
+    path: str | os.PathLike[str], otherwise: str, reads: Callable[[Path], bool] = os.path.exists
+) -> str:
     """Advice for a message about a missing file: the file beside it with the nearest name, or else `otherwise`.
 
-    Suffixes do not make names near: whoever writes ``nowhere.tsv`` does not mean ``one.tsv``.
+    Suffixes do not make names near: whoever writes ``nowhere.tsv`` does not mean ``one.tsv``. Only files that the
+    caller `reads`, by their names, or that have the suffix of `path`, are suggested.
     """
     stem, suffix = os.path.splitext(os.path.basename(path))
     try:
         with os.scandir(os.path.dirname(path) or ".") as beside:
-            names = [entry.name for entry in itertools.islice(beside, MOST_COMPARED)]
+            names = [
+                entry.name
+                for entry in itertools.islice(beside, MOST_COMPARED)
+                if reads(Path(entry.path)) or (suffix and entry.name.endswith(suffix))
+            ]
     except (OSError, ValueError):  # ValueError: a name with a null byte
         return otherwise
     names.sort(key=lambda name: name.endswith(suffix))  # of several with one stem, the last counts
@@ -89,11 +96,12 @@ def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:
     return otherwise if near is None else f"did you mean {by_stem[near]}?"
 
 
-def no_such_file(path: str | os.PathLike[str], otherwise: str) -> str:
-    """The problem of a path that leads to no file, and what to do: `otherwise`, if no name beside it is near."""
+def no_such_file(path: str | os.PathLike[str], otherwise: str, *suffixes: str) -> str:
+    """The problem of a path that leads to no file, and what to do: `otherwise`, if no name beside it is near that ends
+    in one of the `suffixes`."""
     if os.path.isdir(path):
         return "is a directory; name a file"
-    return f"no such file; {did_you_mean_file(path, otherwise)}"
+    return f"no such file; {did_you_mean_file(path, otherwise, lambda other: other.name.endswith(suffixes))}"
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:

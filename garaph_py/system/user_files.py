@@ -35,7 +35,8 @@ def class_in_file(file: str, name: str, kind: type[T], what: str) -> type[T]:
     path = Path(file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if not os.path.isfile(path):
-        raise ParameterError(f"{file}: no such Python file; {did_you_mean_file(file, 'write file.py:ClassName')}")
+        near = did_you_mean_file(file, "write file.py:ClassName", lambda other: other.suffix == ".py")
+        raise ParameterError(f"{file}: no such Python file; {near}")
     if spec is None or spec.loader is None:
         raise ParameterError(f"{file}: the name of a Python file ends in .py; write file.py:ClassName")
     module = importlib.util.module_from_spec(spec)

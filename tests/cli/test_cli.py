@@ -173,7 +173,8 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "BFS", "EDGES"], "needs its parameter 'source'"),
         (["run", "BFS", "EDGES", "--source", "zz"], "vertex 'zz' is not in the graph"),
         (["run", "PageRank", "EDGES", "-p", "dampng=1"], "no parameter 'dampng'; did you mean damping?"),
-        (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float"),
+        (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float; write a number"),
+        (["run", "PageRank", "EDGES", "-p", "weighted=ja"], "is not a value of type bool; write true or false"),
         (["run", "PageRank", "EDGES", "-p", "damping=7"], "damping=7.0"),
         (["run", "PageRank", "EDGES", "-p", "damping"], "write NAME=VALUE"),
         (["run", "EDGES", "PageRank"], "is not a program; the program comes first: garaph run PageRank "),
@@ -214,12 +215,6 @@ def test_mistakes_end_in_one_line(garaph: Shell, edges: Path, arguments: list[st
     assert out == ""
 
 
-def test_a_parameter_as_an_option(garaph: Shell, edges: Path) -> None:
-    status, _, err = garaph("run", "PageRank", edges, "--damping", "0.9")
-    assert status == 2
-    assert "No such option: --damping; give a parameter of the program by -p damping=..." in err
-
-
 def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
     chosen = ["--device", "cpu", "--gpu-memory", "6GiB", "--streams", 2, "--gather", "segmented", "--replication", 8]
     chosen += ["--gpu-order", "given"]
@@ -236,11 +231,13 @@ def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
 def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_found", {})
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
-    assert (status, out) == (1, "")
-    assert err.startswith("error: a package is missing")
-    assert "pip install 'garaph_py[gpu]'" in err
-    assert err.count("\n") == 1
+    for there, said in ((True, "a package is missing"), (False, "no NVIDIA driver")):
+        monkeypatch.setattr(device, "has_driver", lambda there=there: there)
+        status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
+        assert (status, out) == (1, "")
+        assert err.startswith(f"error: {said}")
+        assert ("pip install 'garaph_py[gpu]', which needs the CUDA toolkit" in err) == there
+        assert err.count("\n") == 1
 
 
 @pytest.mark.full

@@ -58,13 +58,17 @@ def test_quiet_commands_print_results_alone(garaph, tmp_path):
 def test_the_nearest_file_is_named(garaph, tmp_path):
     (tmp_path / "edges.tsv").write_text("a\tb\n")
     (tmp_path / "graph").mkdir()
+    for name in ("spec.toml", "mine.py"):
+        (tmp_path / name).touch()
     for arguments, near in (
         (["run", "PageRank", "edge.tsv"], "edges.tsv"),
         (["info", "graf"], "graph"),
-        (["simulate", "edges.tml"], "edges.tsv"),
-        (["run", "edges.py:P", "edges.tsv"], "edges.tsv"),
+        (["simulate", "spec.tml"], "spec.toml"),
+        (["run", "mines.py:P", "edges.tsv"], "mine.py"),
     ):
         status, out, err = garaph(*arguments)
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert f"did you mean {near}?" in err
     assert "check the name" in garaph("run", "PageRank", "zzz")[2]
+    for arguments in (["simulate", "edges.tml"], ["run", "edges.py:P", "edges.tsv"], ["run", "PageRank", "mine"]):
+        assert "did you mean" not in garaph(*arguments)[2]  # of a kind that the command does not read

@@ -38,6 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(memory_speed.gather_rate, "__defaults__", (1 << 20, 1 << 16))
     monkeypatch.setattr(machine, "FILE_BYTES", 2 * machine.CHUNK)
     monkeypatch.setattr(gpu_device, "_found", {})
+    monkeypatch.setattr(gpu_device, "has_driver", lambda: True)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -35,6 +35,16 @@ def test_a_superstep_ends_with_the_last_part(tmp_path):
     assert record.spans[2].details == {"iteration": 1, "edges": 20, "sent": 3}
 
 
+def test_what_parts_compile_is_not_in_the_time_of_a_superstep():
+    heard = Heard(lambda iteration: None, Record(None, None))
+    first, second = (DID._replace(seconds=1.0 - compiling, compile_seconds=compiling) for compiling in (0.25, 0.75))
+    heard((report(1.0, 1.0, first), report(1.5, 1.0, second)), PLACES)
+    heard((report(1.0, 0.5, DID), report(0.5, 0.5, DID)), PLACES)
+    rows = heard.history.records()
+    assert [(row.started, row.compile_seconds, row.seconds) for row in rows] == [(0.0, 0.75, 0.75), (1.5, 0.0, 0.5)]
+    assert (heard.seconds, heard.compile_seconds) == (2.0, 0.75)
+
+
 def test_a_move_takes_its_time_between_supersteps(tmp_path):
     """The parts may be more or fewer after it."""
     told, record = [], Record(tmp_path / "trace.json", None)

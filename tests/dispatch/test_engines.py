@@ -118,8 +118,26 @@ def test_a_class_is_made_without_arguments():
         def __init__(self, limit):
             pass
 
+        def decide(self, seen):
+            return gp.Decision("pull")
+
     with pytest.raises(ParameterError, match=r"engine='x\.py:Needy': .*limit.*; give all its parameters defaults"):
         made(Needy, "x.py:Needy")
+
+
+def test_what_is_no_policy_is_refused_before_a_run():
+    class Pulls(gp.Policy):
+        def decide(self, seen):
+            return gp.Decision("pull")
+
+    with pytest.raises(ParameterError, match=r"engine=Pulls is a class; give an instance: engine=Pulls\(\)"):
+        gp.Options(engine=Pulls)
+    with pytest.raises(ParameterError, match=r"engine='mine\.py': name the policy's class, too: mine\.py:ClassName"):
+        gp.Options(engine="mine.py")
+    assert gp.Options(engine=Pulls()).policy.decide(None).why == ""
+    with pytest.raises(ParameterError) as error:
+        gp.Options(engine="nothing")
+    assert "Pulls" not in str(error.value)
 
 
 @pytest.mark.parametrize(

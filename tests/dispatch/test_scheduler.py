@@ -232,6 +232,16 @@ def test_a_policy_that_observes_sees_each_iteration():
     assert watched.observe(1, 1).own == "kept"
 
 
+def test_a_policy_must_decide():
+    class Undecided(Policy):
+        pass
+
+    with pytest.raises(
+        PolicyError, match=r"policy 'Undecided' has no decide\(self, seen\), which returns a gp\.Decision"
+    ):
+        scheduler(Schedule(Undecided()))
+
+
 def test_a_policy_s_mistake_names_the_iteration():
     with pytest.raises(PolicyError, match="policy 'Late', before the first iteration: KeyError: 'start'; correct the"):
         scheduler(Schedule(Late()))

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 import garaph_py as gp
 from garaph_py import events
 from garaph_py.errors import FormatError, GaraphError, ParameterError
+from garaph_py.io import read as read_module
+from garaph_py.io.collect import BuildOptions
 from garaph_py.io.formats import FORMATS, ReadOptions, format_of, streams
 from garaph_py.io.load import load
-from garaph_py.io.read import read
+from garaph_py.io.read import read, read_graph
 from tests.support.contents import COO, STRINGS, TABLE, TABLE_WRITERS, npz, sparse_npz, zstd
 from tests.support.graphs import edges_of
 
@@ -274,3 +276,17 @@ def test_what_is_no_file(tmp_path, monkeypatch, path, message):
     if path != "graph":
         with pytest.raises(FormatError, match=message):
             load(Path(path))
+
+
+@pytest.mark.parametrize("always", [0, 1 << 20])
+@pytest.mark.parametrize(("name", "least"), [("graph.tsv", "144.0 MiB"), ("graph.npy", "48.0 MiB")])
+def test_a_file_for_which_memory_is_too_small_is_refused_with_what_an_import_takes(
+    tmp_path, monkeypatch, name, least, always
+):
+    monkeypatch.setattr(read_module, "LEAST_READING", always)
+    path, edges = tmp_path / name, np.arange(2 << 17).reshape(-1, 2)
+    np.save(path, edges) if name.endswith("npy") else np.savetxt(path, edges, "%d", "\t")
+    said = r" \(reading may take so much in any case\)" * bool(always)
+    advice = rf"1.0 MiB may be used{said}; allow more .*, or .* garaph import, which needs {least} or more, but not all"
+    with pytest.raises(FormatError, match=advice):
+        read_graph(path, format_of(path, None), ReadOptions(None, None, 2, 1 << 20), BuildOptions(), events.ignore)

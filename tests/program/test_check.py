@@ -27,7 +27,7 @@ REFUSED = {
     "return max(x for x in (acc, old))": "a function or comprehension",
     "return len({acc, old})": "a set",
     "return acc in {1, 2}": "a set",
-    "return 'text'": "a string",
+    "return 'text'": r"a string \(a vertex is a parameter, as in `source: gp\.VertexId`\)",
     "return float('inf')": "a string",
     "return f'{acc}'": "a string",
     "return acc * 1j": "a complex number",
@@ -68,6 +68,7 @@ REFUSED = {
     # self
     "return acc * self.foo": r"self has no numeric parameter 'foo'; it has rate, count, flag, identity",
     "return acc * self.rat": r"self has no numeric parameter 'rat'; did you mean self\.rate\?",
+    "return acc * self.bare": "bare has no type, so it is no parameter; write `bare: float = 0.5`",
     "return acc * self.name": r"'name'.*\(name is 'x', a str\); for a vertex, write name: gp\.VertexId",
     "return acc * self._method()": "self._method is a method",
     "return acc * self.heat": "ask for it as an argument",

@@ -13,6 +13,7 @@ from tests.support.programs import Sum
 
 
 class Own(Sum):
+    limit = 7
     rate: float = 0.5
     source: int = 3
     flag: bool = False
@@ -23,6 +24,10 @@ REFUSED = {
     "too many for none": (lambda: gp.apps.ConnectedComponents(3), "takes at most 0; it has none"),
     "misspelt": (lambda: gp.apps.PageRank(dampng=0.9), "PageRank has no parameter 'dampng'; did you mean damping"),
     "unknown": (lambda: Own(zzz=1), "Own has no parameter 'zzz'; it has rate, source, flag"),
+    "without a type": (
+        lambda: Own(limit=1),
+        "Own has no parameter 'limit'; limit has no type, so it is no parameter; write `limit: int = 7`",
+    ),
     "missing": (lambda: gp.apps.BFS(), r"BFS needs its parameter 'source'; write BFS\(source="),
     "twice": (lambda: gp.apps.BFS(0, source=1), "BFS gets its parameter 'source' twice"),
     "text": (lambda: gp.apps.PageRank(damping="x"), r"PageRank\(damping='x'\): give a number$"),

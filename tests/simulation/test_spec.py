@@ -92,6 +92,15 @@ def test_a_search_needs_the_shares_of_its_frontier(
     assert read_spec(spec).runs[0].workload.activities[1].active == 500_000
 
 
+def test_a_graph_that_is_given_by_numbers_has_no_vertices_to_name(tmp_path: Path) -> None:
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC.replace('"ConnectedComponents"', '{ name = "BFS", source = "largest" }'))
+    message = r"runs 1: graph '.*' is given by numbers, .*; write 0 for a vertex of BFS"
+    with pytest.raises(ParameterError, match=message):
+        read_spec(spec)
+
+
 def test_programs_that_begin_with_all_vertices_need_no_shares(tmp_path: Path) -> None:
     (tmp_path / "machine.toml").write_text(MACHINE)
     spec = tmp_path / "spec.toml"

@@ -144,6 +144,7 @@ class Mine(gp.VertexProgram):
     flag: bool = True
     name: str = "x"
     heat: gp.PerVertex = 0.0
+    bare = 0.5
 
     value = {value}
     sum = gp.add
@@ -163,7 +164,7 @@ class Mine(gp.VertexProgram):
 
 
 def program(body, value="np.float32"):
-    """A program class made as in a REPL, with no source file: ``apply`` has this body, from line 38 on."""
+    """A program class made as in a REPL, with no source file: ``apply`` has this body, from line 39 on."""
     names = {"__name__": "__main__"}
     exec(compile(PROGRAM.format(value=value, body=body.replace("\n", "\n        ")), "mine.py", "exec"), names)
     return names["Mine"]

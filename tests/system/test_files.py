@@ -7,7 +7,7 @@ import os
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.files import did_you_mean_file, try_lock, write_whole
+from garaph_py.system.files import did_you_mean_file, no_such_file, try_lock, write_whole
 from tests.support.crashes import CALLS, Crash, calls_of
 
 
@@ -25,6 +25,18 @@ def test_the_nearest_name_of_a_file(tmp_path, wanted, near):
     for name in ("edges.csv", "edges.tsv", "web.tsv.gz", "one.csv", "katz.py"):
         (tmp_path / name).touch()
     assert did_you_mean_file(tmp_path / wanted, "look") == (f"did you mean {near}?" if near else "look")
+
+
+def test_only_files_of_the_right_kind_are_near(tmp_path):
+    for name in ("katz.py", "first.toml"):
+        (tmp_path / name).touch()
+    (tmp_path / "web").mkdir()
+    assert did_you_mean_file(tmp_path / "katzz.tsv", "look", lambda path: path.suffix == ".tsv") == "look"
+    assert did_you_mean_file(tmp_path / "katzz.py", "look", lambda path: False) == "did you mean katz.py?"
+    assert did_you_mean_file(tmp_path / "webb", "look", os.path.isdir) == "did you mean web?"
+    assert did_you_mean_file(tmp_path / "firs", "look", os.path.isdir) == "look"
+    assert no_such_file(tmp_path / "first", "look", ".toml") == "no such file; did you mean first.toml?"
+    assert no_such_file(tmp_path / "katz", "look", ".toml", ".json") == "no such file; look"
 
 
 def test_a_process_that_dies_at_any_call_leaves_the_file(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def verify_katz_centrality(graph: Graph, answer: Any, given: Any) -> None:
     """
     values = values_of("katz_centrality", graph, answer)
     weighted = given.weight and graph.edge_dtype is not None
-    beta = np.broadcast_to(vertex_column(given.beta, np.nan, graph).astype(np.float64), graph.n)
+    beta = np.broadcast_to(vertex_column(given.beta, np.nan, graph, "beta").astype(np.float64), graph.n)
     if given.normalized:
         require(bool(np.allclose(unit(values), values)), "katz_centrality", "the values have another norm than 1")
         left = values - given.alpha * in_sums(graph, values, weighted)

@@ -137,10 +137,10 @@ def loaded() -> Any:
         import cuda.core  # noqa: F401  if it is missing, fail now rather than at the first compilation
         import pycuda.driver as driver
     except ImportError as error:
-        if "libcuda" in str(error):
+        if "libcuda" in str(error) or not has_driver():
             raise NoDriverError(f"no NVIDIA driver (libcuda.so.1 is missing); install one, {FALLBACK}") from None
-        kind = DeviceError if has_driver() else NoDriverError
-        raise kind(f"a package is missing ({error}); pip install 'garaph_py[gpu]', {FALLBACK}") from None
+        advice = f"pip install 'garaph_py[gpu]', which needs the CUDA toolkit (see docs/gpus.md), {FALLBACK}"
+        raise DeviceError(f"a package is missing ({error}); {advice}") from None
     try:
         driver.init()
     except driver.Error as error:

@@ -39,7 +39,7 @@ from ...storage.progress import Progress
 from ...storage.write import HERE, Destination, PathLike, creating, write_manifest
 from ...system import interrupts
 from ...system.sizes import show_bytes
-from ..collect import BuildOptions
+from ..collect import MIN_SORT_BYTES, READER_BYTES, BuildOptions
 from ..formats import USUAL, ColumnNames
 from . import adjacency
 from . import sort as external
@@ -54,10 +54,6 @@ from .symmetrize import edges_by_value, packed_ends, union_kernel, union_of
 
 Array = npt.NDArray[Any]
 
-MIN_SORT_BYTES = 16 << 20
-"""Least memory for sorting, in bytes. With less, the sort would read and write many small pieces."""
-READER_BYTES = 32 << 20
-"""Memory for the batches of edges that are read ahead, in bytes (an estimate)."""
 IN_EDGES_SHARE = 0.6
 """Share of the sorting memory for merging the in-edges; the buffers of the out-edges' sort have the rest."""
 PACKED_SHARE = 0.6

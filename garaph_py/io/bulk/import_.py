@@ -14,15 +14,12 @@ from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
 from ...storage.manifest import Manifest
 from ...storage.write import HERE, Destination, PathLike, creating, disk_roots
-from ..collect import CollectedEdges
+from ..collect import PARSING, PARSING_THREAD, CollectedEdges
 from ..formats import ReadOptions, format_of
 from ..formats.format import EdgeList, Format
 from ..read import buffer_bytes, built, check_file, naming, read_graph
 from .build import ImportOptions, write_external
 from .scan import EdgeSource, KnownCounts
-
-PARSING, PARSING_THREAD = 32 << 20, 48 << 20
-"""Memory for parsing text, in bytes: for the parser, and for each of its threads (blocks, parsed columns, copies)."""
 
 
 def import_file(

@@ -100,12 +100,15 @@ class Table:
         ``is_numeric(column)`` says whether a column, by its position, holds numbers.
     line : int, optional
         The line of the names, for messages.
+    otherwise : str
+        What else to do if the names do not tell the columns, for messages.
     """
 
     path: Path
     names: Sequence[str]
     is_numeric: Callable[[int], bool]
     line: int | None = None
+    otherwise: str = ""
 
     def edge_columns(self, given: ColumnNames, weights: bool | None) -> EdgeColumns:
         """The columns of edges; for `weights` see `ReadOptions`.
@@ -129,7 +132,7 @@ class Table:
         if len(self.names) != 2:
             raise self._error(
                 "no columns have usual names of sources and targets",
-                "name them: source_column=, target_column= (--source-column, --target-column)",
+                f"name them: source_column=, target_column= (--source-column, --target-column){self.otherwise}",
             )
         return (0, 1) if named[0] == 0 or named[1] == 1 or named == (None, None) else (1, 0)
 

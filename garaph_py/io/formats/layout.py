@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import FormatError
-from .columns import Table, has_endpoints
+from .columns import ColumnNames, Table, has_endpoints
 from .format import ReadOptions, shortened
 
 SAMPLE = 101
@@ -144,6 +144,7 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
         raise FormatError(path, problem, line=line, text=shortened(lines[0]))
     header = int(bool(options.columns) or is_header(rows))
     names, rows = unquoted(rows[0]), rows[header:]
+    check_header(path, names, options.columns, line, lines[0])
     layout = Layout(separator, len(names), 0, 1, None, True, False, line)
     if not rows:
         return layout, len(text)
@@ -152,13 +153,24 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
     if len(rows[0]) != len(names):
         raise FormatError(path, str(layout.problem(first)), line=line, text=shortened(lines[header]))
     if header:
-        table = Table(path, names, lambda column: is_number(rows[0][column]), first_line)
+        odd = "" if options.columns or len(names) < 3 or is_number(names[2]) else shortened(names[2], 40)
+        otherwise = f"; if this line is an edge and no header, its third column {odd!r} must be a number" if odd else ""
+        table = Table(path, names, lambda column: is_number(rows[0][column]), first_line, otherwise)
         source, target, weight = table.edge_columns(options.columns, options.weights)
     else:
         source, target, weight = 0, 1, third_column(path, rows[0], options.weights, line)
     whole = weight is None or all(INTEGER.fullmatch(row[weight]) for row in rows if len(row) == len(names))
     strings = not (is_id(rows[0][source]) and is_id(rows[0][target]))
     return Layout(separator, len(names), source, target, weight, strings, not whole, line), offset
+
+
+def check_header(path: Path, names: list[str], given: ColumnNames, line: int, text: str) -> None:
+    """Refuse names of columns for a file whose first line has numbers instead of them."""
+    wanted = [name for name in vars(given).values() if name is not None]
+    if set(wanted).difference(names) and any(map(is_number, names)):
+        problem = "this line holds numbers, so it is no header, and the columns have no names; leave out"
+        options = "source_column, target_column and weight_column (--source-column, --target-column, --weight-column)"
+        raise FormatError(path, f"{problem} {options}", line=line, text=shortened(text))
 
 
 def third_column(path: Path, row: list[str], weights: bool | None, line: int) -> int | None:

@@ -8,6 +8,7 @@ block cannot be parsed otherwise, because no comment can be mistaken for two int
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
@@ -33,13 +34,14 @@ from .format import (
     narrowed,
     shortened,
 )
-from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
+from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout, is_number
 from .pairs import SCAN_PAIRS, pairs
 from .streams import BadLine, parsed_in_order, text_blocks
 from .text_writer import write_text
 from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
+log = logging.getLogger("garaph_py")
 
 BLOCK = 2 << 20
 """Bytes of a block of text. Parsing one takes up to nine times as much memory. Names take a tenth longer in blocks of
@@ -89,7 +91,9 @@ def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> I
     line += text.count(b"\n", 0, offset)
     if layout.columns == 2 and not layout.strings:
         prepare([SCAN_PAIRS], listener)
-    yield from parsed(chain([text[offset:]], blocks), layout, options.threads, path, line)
+    parts = parsed(chain([text[offset:]], blocks), layout, options.threads, path, line)
+    has_header = offset > 0
+    yield from parts if has_header or not layout.strings else watched(parts, path, line)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
@@ -110,6 +114,33 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
         if found >= SAMPLE or len(text) > LONGEST_OPENING:
             break
     return text, line
+
+
+def watched(parts: Iterable[Columns], path: Path, line: int) -> Iterator[Columns]:
+    """Pass on edges between names. Warn if neither name of the first one occurs again, as those of a header."""
+    import pyarrow.compute as pc
+
+    first: list[Any] = []  # the names, as Arrow's strings: to make these of Python's, Arrow would import pandas
+    edges, again = 0, False
+    for part in parts:
+        edges += len(part.sources)
+        if not again and edges:
+            skipped = int(not first)  # the first edge itself
+            first = first or [part.sources[0], part.targets[0]]
+            again = any(is_number(name.as_py()) for name in first) or any(
+                pc.any(pc.equal(column.slice(skipped), name)).as_py()
+                for column in (part.sources, part.targets)
+                for name in first
+            )
+        yield part
+    if edges > 1 and not again:
+        log.warning(
+            "%s: line %d (%r, %r) was read as an edge; if it is a header, name its columns: source_column=, "
+            "target_column= (--source-column, --target-column)",
+            path,
+            line,
+            *(shortened(name.as_py(), 40) for name in first),
+        )
 
 
 def parsed(blocks: Iterable[bytes], layout: Layout, threads: int, path: Path, line: int) -> Iterator[Columns]:

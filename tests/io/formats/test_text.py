@@ -165,8 +165,39 @@ def test_a_third_column_without_header_is_weights_or_left_out_on_request(tmp_pat
 def test_a_first_edge_that_looks_like_a_header_is_not_dropped(tmp_path):
     path = tmp_path / "edges.txt"
     path.write_text("ann bob 1_000\ncarl dora 5\n")
-    with pytest.raises(FormatError, match=r"line 1: .* \(the columns are 'ann', 'bob', '1_000'\)"):
+    advice = "if this line is an edge and no header, its third column '1_000' must be a number"
+    with pytest.raises(FormatError, match=rf"line 1: .* \(the columns are 'ann', 'bob', '1_000'\); .*; {advice}"):
         read(path)
+
+
+@pytest.mark.parametrize("names", [{"weight_column": "w"}, {"source_column": "source"}])
+@pytest.mark.parametrize("lines", ["1 2 7\n2 3 5\n", "ann bob 7\nbob carl 5\n"])
+def test_names_of_columns_for_a_file_without_header(tmp_path, lines, names):
+    path = tmp_path / "edges.txt"
+    path.write_text(lines)
+    with pytest.raises(FormatError, match=r"line 1 \('.* 7'\): .* it is no header, .* leave out .*--weight-column\)"):
+        read(path, **names)
+
+
+@pytest.mark.parametrize(
+    ("lines", "warns"),
+    [
+        ("package\tdependency\nfirefox\tlibc6\nfirefox\tperl\n", True),
+        ("package\tdependency\nfirefox\tlibc6\nperl\tpackage\n", False),
+        ("package\tdependency\nfirefox\tlibc6\nfirefox\tdependency\n", False),
+        ("source\ttarget\nfirefox\tlibc6\nfirefox\tperl\n", False),
+        ("01\tx\nfirefox\tlibc6\n", False),
+        ("firefox\tlibc6\n", False),
+    ],
+)
+@pytest.mark.parametrize("block", [8, 4096])
+def test_a_first_edge_whose_names_do_not_occur_again_is_pointed_out(tmp_path, caplog, monkeypatch, lines, warns, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    path = tmp_path / "edges.tsv"
+    path.write_text(lines)
+    read(path)
+    said = f"{path}: line 1 ('package', 'dependency') was read as an edge; if it is a header, name its columns"
+    assert (said in caplog.text) == warns == bool(caplog.text)
 
 
 @pytest.mark.full
