@@ -30,7 +30,7 @@ If all pages are resident, this is the minimal bound on a page's edges: hundreds
 SMALL_PAGE_BYTES = 1 << 24
 """Bytes of a page below which the time that its thread takes to copy and launch it begins to matter: 130 microseconds,
 in which the link moves 7 MB. Streamed pages have a smaller bound only if memory is short; resident ones are then joined
-up to this size. Those of several GPUs, which one thread launches, are joined to as few as if all were resident."""
+up to this size."""
 LEAST_PAGE_EDGES = 1 << 16
 """The smallest bound on a page's edges. If memory is shorter than that, the run uses one stream."""
 BUFFERS_SHARE = 8
@@ -155,7 +155,7 @@ def plan(  # wide: what the pages depend on
     DeviceMemoryError
         If not even one buffer for the smallest pages fits.
     """
-    is_one_of_several, part = part is not None, part or Part(0, len(offsets) - 1)
+    part = part or Part(0, len(offsets) - 1)
     edges, left, width = int(offsets[part.last] - offsets[part.first]), budget - fixed, arrays.width
     if left < 0:
         raise too_little(fixed, 0, budget)
@@ -172,9 +172,8 @@ def plan(  # wide: what the pages depend on
     least = min(streams, FEW_STREAMS)
     pages, limit, streams = to_stream(offsets, arrays, fixed, budget, streams, limit, page_edges, part, least, most)
     largest = max((page_bytes(page, arrays) for page in pages), default=0)
-    joins, room = page_edges is None and part.pages is None and streams > 0, left - streams * largest
-    small = max(room // resident_pages * is_one_of_several, SMALL_PAGE_BYTES) * joins
-    here, used = first_that_fit(pages, arrays, room, small)
+    joins = page_edges is None and part.pages is None and streams > 0
+    here, used = first_that_fit(pages, arrays, left - streams * largest, SMALL_PAGE_BYTES if joins else 0)
     others = [page for page in pages if not here or page.first_vertex >= here[-1].last_vertex]
     pages = [replace(page, number=k) for k, page in enumerate([*here, *others])]
     used, buffer = fixed + used + streams * largest, largest if streams else 0

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu import residency
 from garaph_py.executor.gpu.edges import page_bytes, raw_layout
-from garaph_py.executor.gpu.parts import Part
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import VERTICES, plan, plan_to_copy
 from garaph_py.pages.layout import layout
@@ -170,20 +169,6 @@ def test_pages_that_stay_are_joined_up_to_a_size(monkeypatch):
     sizes = [page_bytes(page, raw_layout()) for page in found.pages[: found.resident]]
     assert found.resident > 2
     assert all(most - found.buffer_bytes < size <= most for size in sizes[:-1])
-
-
-@pytest.mark.parametrize("resident_pages", [2, 5])
-def test_pages_that_stay_on_one_of_several_gpus_are_few(monkeypatch, resident_pages):
-    """One thread launches those of all GPUs."""
-    offsets, least = np.arange(10001, dtype=np.int64) * 100, 4 * 7 * RUN
-    monkeypatch.setattr(residency, "SMALL_PAGE_BYTES", least)
-    given = offsets, raw_layout(), 0, 100 * least, 1, None, resident_pages
-    alone, found = plan(*given), plan(*given, Part(0, 10000))
-    assert alone.resident > 40
-    assert resident_pages <= found.resident <= resident_pages + 1
-    assert found.edges >= alone.edges  # what could have stayed, stays
-    assert found.buffer_bytes == alone.buffer_bytes
-    assert_covered(found.pages, offsets)
 
 
 @pytest.mark.parametrize(("streams", "page_edges"), [(0, None), (4, 2000)], ids=["read in place", "on disk"])
