@@ -22,18 +22,18 @@ MODULES = centrality, communities, components, cores, paths, triangles
 
 @explained
 def check(program: VertexProgram | Callable[..., Any], graph: Graph, result: Any, **arguments: Any) -> None:
-    """Prove an answer: check that it has the properties that define it.
+    """Check that an answer has the properties that define it.
 
     Parameters
     ----------
     program : VertexProgram or function of `garaph_py.algorithms`
-        What has given the answer. A program must have a verifier; every function has one.
+        The program or the function that gave the answer. A program must have a verifier; every function has one.
     graph : Graph
-        That of the run or call.
+        The graph of that run or call.
     result
         What `run`, or the function, returned.
     **arguments
-        The arguments of the call of the function, by name, but `threads`.
+        The other arguments of the call of a function, by name; `threads` and `device` may be left out.
 
     Raises
     ------
@@ -42,7 +42,8 @@ def check(program: VertexProgram | Callable[..., Any], graph: Graph, result: Any
     ProgramError
         If the program's verifier raises an exception of another kind, or returns something.
     ParameterError
-        If the program has no verifier, the function has no such arguments, or `result` is no answer for such a graph.
+        If the program has no verifier, the function has no such arguments, or `result` is no answer for such a graph;
+        or if `betweenness_centrality` was called with `k`, and `seed` is not given.
 
     Notes
     -----

@@ -28,8 +28,8 @@ def core_number(graph: Graph, *, device: str = ANY, threads: int | None = None) 
         If it is directed, a vertex's in-edges and its out-edges both count, as in NetworkX. A self-loop does not count,
         and parallel edges count as one; NetworkX refuses both.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        With ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, a vertex program finds the numbers, for which it
-        means what it means for `garaph_py.run`. Otherwise the kernel below does, which is faster.
+        If it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, a vertex program finds the numbers, on the
+        device that `garaph_py.run` would use. Otherwise a kernel on the CPU finds them, which is faster (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -56,9 +56,9 @@ def core_number(graph: Graph, *, device: str = ANY, threads: int | None = None) 
     degree. The largest h for which h of its neighbours have estimates of at least h is its next estimate, and in the
     end its core number [4]_. An h-index is no sum; but how many neighbours have at least some number is one, and four
     such sums bound the h-index. So an iteration brings the estimate to that bound, and a run takes few more iterations
-    than with h-indices. Estimates are used as soon as they are made. In a directed graph, an iteration takes a pass
-    over in-edges and one over out-edges, and uses the estimates of the one before. A vertex program cannot tell
-    parallel edges apart, so a pass over the edges first looks for them.
+    than with h-indices. In an undirected graph, an estimate is used as soon as it is made. In a directed graph, an
+    iteration takes a pass over in-edges and one over out-edges, and uses the estimates of the one before. A vertex
+    program cannot tell parallel edges apart, so a pass over the edges first looks for them.
 
     References
     ----------

@@ -56,8 +56,8 @@ FIND_INDICES = Kernel("i64* i64 i64* i64* u32* u32* i64* i64*", find_indices)
 def h_index(graph: Graph, *, values: PerVertex = None, threads: int | None = None) -> Result:
     """The h-index of each vertex: the largest h such that at least h neighbours have a value of h or more.
 
-    With degrees as values, it is the h-index of the network's vertices [1]_. Given these as `values`, and so on, it
-    falls to the core numbers and then stays.
+    With degrees as values, the default, it is the h-index of [1]_. In an undirected graph, repeated calls, each with
+    the last answer as `values`, fall to the core numbers and then stay.
 
     Parameters
     ----------

@@ -27,6 +27,8 @@ def is_strongly_connected(graph: Graph, *, device: str = ANY, threads: int | Non
     GraphError
         If the graph is undirected, has no vertices, or has its edges on disk and was opened with too little memory to
         read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----

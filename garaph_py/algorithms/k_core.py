@@ -43,6 +43,8 @@ def k_core(graph: Graph, *, k: int | None = None, device: str = ANY, threads: in
         If `k` is not a whole number.
     GraphError
         If `core_number` refuses the graph.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----

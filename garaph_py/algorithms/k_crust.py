@@ -37,6 +37,8 @@ def k_crust(graph: Graph, *, k: int | None = None, device: str = ANY, threads: i
         If `k` is not a whole number.
     GraphError
         If `core_number` refuses the graph.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----

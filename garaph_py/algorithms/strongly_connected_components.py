@@ -133,8 +133,8 @@ def strongly_connected_components(graph: Graph, *, device: str = ANY, threads: i
     graph : Graph
         Directed.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        With ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the components, for which it
-        means what it means for `garaph_py.run`. Otherwise the kernel below does, which is faster.
+        If it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the components, on the
+        device that `garaph_py.run` would use. Otherwise a kernel on the CPU finds them, which is faster (see Notes).
     threads : int, optional
         By default every core that this process may use.
 

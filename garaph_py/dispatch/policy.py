@@ -90,8 +90,8 @@ class Policy:
     sees_pages : bool
         Before each iteration the active vertices of each page are counted (`Observation.active_by_page`).
     chooses_transfers : bool
-        The policy may have kernels read single pages in host memory, and others copied (`PageDecision.transfer`). The
-        run then has buffers for copies, and a GPU that can reach edges in host memory.
+        The policy may decide for each page whether kernels read its edges in host memory or the run copies them
+        (`PageDecision.transfer`). The run then has buffers for copies, and a GPU that can reach edges in host memory.
 
     Examples
     --------
