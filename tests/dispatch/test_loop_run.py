@@ -113,6 +113,12 @@ def test_pages_of_one_kind_are_counted_together():
     assert (done.page_count, done.pages_skipped) == (5, 1)
 
 
+def test_skipped_pages_are_not_among_those_processed():
+    one = made()
+    one.run(executor(result(page(4), page(5), page(6), page(0, skipped=True))), State())
+    assert [(row.pages, row.pages_skipped) for row in one.done.records()] == [(3, 1)]
+
+
 def test_no_vertex_is_active_at_first():
     state = State()
     state.active_count = 0

@@ -69,6 +69,38 @@ def test_it_decides_and_knows_what_it_has_observed(graph, search):
     assert [row.why for row in found.stats.iterations] == [f"{k} done" for k in range(len(modes(found)))]
 
 
+class InTurn(gp.Policy):
+    """Pulls over every edge, notifies and pushes in turn; the number of the first of these is `first`."""
+
+    every_edge, first = True, 0
+
+    def start(self):
+        return self.first
+
+    def decide(self, seen):
+        return gp.Decision(("pull", "notify-pull", "push")[seen.own % 3], "", seen.device)
+
+    def observe(self, own, seen, decision, done):
+        return own + 1
+
+
+class Notifying(InTurn):
+    first = 1
+
+
+class Pushing(InTurn):
+    first = 2
+
+
+@pytest.mark.parametrize("policy", [InTurn, Notifying, Pushing])
+def test_a_push_follows_pulls_over_every_edge(graph, search, policy):
+    """Each superstep has the active vertices that it has under other policies."""
+    found, expected = ran(search, graph, policy()), ran(search, graph, "garaph")
+    assert "push" in modes(found)
+    np.testing.assert_array_equal(found.column(), expected.column())
+    assert [row.active for row in found.stats.iterations] == [row.active for row in expected.stats.iterations]
+
+
 def test_a_dataclass_has_switches(graph, search):
     assert set(modes(ran(search, graph, Switching(most=1)))) == {"push"}
     assert set(modes(ran(search, graph, "Switching:most=0"))) == {"pull"}

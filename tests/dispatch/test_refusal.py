@@ -78,6 +78,7 @@ ALL = {"tiles": True, "components": True}
     ("gpu", ON_CPU, HYBRID | {"only_pushes": True}, []),
     ("both", ON_CPU, HYBRID | ALL, [PULL, NOTIFY_PULL]),
     ("both", Capabilities("cpu", (PULL, PUSH)), HYBRID, [PULL]),
+    ("both", LISTS, HYBRID, [PULL]),
 ])  # fmt: skip
 def test_the_modes_of_a_processor(processor, can, facts, modes):
     assert modes_on(processor, seen(**facts), can) == modes
@@ -103,6 +104,12 @@ def test_the_modes_of_a_processor(processor, can, facts, modes):
 )
 def test_what_is_not(mode, facts, said):
     assert f"mode={mode!r} is not possible here, because {said}" in why(mode, **facts)
+
+
+@pytest.mark.parametrize("mode", ["", "all", "dense", "sideways"])
+def test_no_other_mode_is_possible(mode):
+    said = f"mode={mode!r} is not possible here, because there is no such mode; choose from pull, "
+    assert said in why(mode, tiles=True, components=True)
 
 
 @pytest.mark.parametrize(("mode", "facts"), [(NOTIFY_PULL, {}), (PUSH, {}), (PULL_TILED, ALL), (COMPONENTS, ALL)])

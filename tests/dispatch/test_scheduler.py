@@ -18,6 +18,7 @@ from garaph_py.executor.far_lists import FarLists
 from garaph_py.executor.gpu.page_transfers import EITHER
 from garaph_py.executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.results import Supersteps
 from garaph_py.pages.layout import layout
 
 AUTO, GARAPH = POLICIES["auto"], POLICIES["garaph"]
@@ -182,6 +183,25 @@ def test_a_slow_push_along_lists_in_host_memory_is_learned():
     assert 1 < alone.observe(1, 1).least_compacted < many
     alone.done(seen, Decision(PUSH, "", compacts=True), SimpleNamespace(seconds=0.2))
     assert not alone.observe(many, many).compacts
+
+
+def test_the_slowest_push_of_several_supersteps_is_learned():
+    """The second of four, before which as many vertices are active as after the first; the longest superstep pulled."""
+    lists, many, way = FarLists(1.0, 4.0, 8, 16), 1 << 22, PageDecision(PUSH, GPU)
+    after, pulled = np.array([many, 7, 9, 0]), np.array([False, False, True, False])
+    steps = Supersteps(after, 2 * after, np.array([0.01, 0.1, 0.5, 0.0]), 2 * after, pulled, way, way)
+    alone, told = (scheduler(name=GPU, far_lists=lists) for _ in range(2))
+    alone.pushed_several(alone.observe(1, 1), steps)
+    told.pushed(False, many, 2 * many, 0.1)
+    assert alone.far_pushes == told.far_pushes != scheduler(name=GPU, far_lists=lists).far_pushes
+
+
+def test_supersteps_that_all_pulled_say_nothing_of_pushes():
+    alone, many, way = scheduler(name=GPU, far_lists=FarLists(1.0, 4.0, 8, 16)), 1 << 22, PageDecision(PUSH, GPU)
+    before, counts = alone.far_pushes, np.array([many, 0])
+    steps = Supersteps(counts, counts, np.array([0.1, 0.0]), counts, counts >= 0, way, way)
+    alone.pushed_several(alone.observe(many, many), steps)
+    assert alone.far_pushes == before
 
 
 @pytest.mark.parametrize("mode", ALL)

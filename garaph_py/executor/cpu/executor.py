@@ -298,6 +298,8 @@ class CpuExecutor(StepByParts):
             self._copy_active(state)
             self._trails = False
         if mode == PUSH:
+            if self.bound.is_relaxation and not self.is_relaxation and state.next_values is not state.values:
+                self.sync_buffers(state, everywhere=True)  # a pull over every edge leaves older values there
             return 0
         self._push.forget_frontier()
         if mode in (COMPONENTS, PULL_TILED):
@@ -354,7 +356,7 @@ class CpuExecutor(StepByParts):
         return self._push.open_bucket(state, self._kernels.open_bucket)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        if mode == PUSH and not self.is_relaxation:
+        if mode == PUSH and not self.bound.is_relaxation:
             return [self._push_deltas(state, self.out_source, self._copy_active)]
         if mode == PUSH and self._reenters:
             self._push.forget_frontier()
@@ -392,13 +394,14 @@ class CpuExecutor(StepByParts):
     def commit(self, state: State, mode: str) -> None:
         sums = self._pull.sums if mode == PULL else self._push_deltas.sums
         state.has_sums = sums is not None and mode in (PULL, PULL_TILED, PUSH)
-        if state.next_values is state.values or (mode == PUSH and not self.is_relaxation):
+        if state.next_values is state.values or (mode == PUSH and not self.bound.is_relaxation):
             return
         if self._replaces_all(state, mode):
             state.values, state.next_values = state.next_values, state.values
             self._trails = self.is_relaxation
             return
-        self._copy(state.next_frontier if self.is_relaxation else state.notified, state.next_values, state.values)
+        changed = state.next_frontier if self.is_relaxation or mode == PUSH else state.notified
+        self._copy(changed, state.next_values, state.values)
 
     def _replaces_all(self, state: State, mode: str) -> bool:
         """Whether an iteration writes all vertices' values to the second array, which then becomes the first.

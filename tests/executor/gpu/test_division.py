@@ -1,10 +1,12 @@
 """The parts of GPUs that differ: in memory, in speed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from garaph_py.executor.gpu import device
-from garaph_py.executor.gpu.division import within
+from garaph_py.executor.gpu.division import divided, within
 from garaph_py.executor.gpu.executor import GpuExecutor
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
@@ -19,12 +21,27 @@ from ...support.runs import run_with
         ([3, 1], [60, 80], 100, [60, 40]),
         ([1, 1, 1, 1], [10, 30, 40, 90], 120, [10, 30, 40, 40]),  # the second is full once the first one is
         ([1, 1, 2], [0, 50, 50], 100, [0, 50, 50]),
+        ([1, 2], [50, 50], 70, [70 / 3, 140 / 3]),
         ([1, 2], [30, 30], 100, [1, 2]),  # some edges are streamed anyway
         ([1, 2], [0, 0], 0, [1, 2]),  # there are no edges
     ],
 )
 def test_nobody_gets_more_than_there_is_room_for(rates, rooms, edges, expected):
     assert within(rates, rooms, edges) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("little", "edges"), [(33_000, 32_000), (32_400, 32_000), (31_800, 30_080)])
+def test_memories_count_as_equal_from_nine_tenths(little, edges):
+    """So many of 64,000 edges go to the smaller of two GPUs. The other one has memory for 36,000."""
+    gpus = [
+        SimpleNamespace(
+            device=SimpleNamespace(number=-1, multiprocessors=1), settings=SimpleNamespace(deterministic=False),
+            placer=SimpleNamespace(room=lambda synchronous, budget: budget), budget=lambda budget=budget: budget,
+        )
+        for budget in (little, 36_000)
+    ]  # fmt: skip
+    offsets = np.arange(6401, dtype=np.int64) * 10
+    assert divided(gpus, offsets, True, None)[0].last == edges // 10
 
 
 @pytest.mark.parametrize("small", [0, 1, 2])

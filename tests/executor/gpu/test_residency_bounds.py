@@ -120,6 +120,18 @@ def test_a_small_page_is_not_cut_further():
         plan(many(1 << 15, 1024), raw_layout(), GIB, GIB + (100 << 10), 2, 1 << 20)
 
 
+def test_pages_are_half_as_small_where_no_other_fits():
+    """For one of 65536 edges, 56 KiB are missing."""
+    found = plan(many(1 << 20, 1 << 14), raw_layout(), GIB, GIB + (200 << 10), 4)
+    assert {page.edges for page in found.pages} == {1 << 15}
+    assert (found.resident, found.streams, found.buffer_bytes, found.is_short) == (0, 1, 128 << 10, True)
+
+
+def test_pages_are_never_larger_than_asked():
+    with pytest.raises(DeviceMemoryError, match=r"and 4\.0 KiB for a page"):
+        plan(many(1 << 16, 1024), raw_layout(), GIB, GIB + 1000, 2, 1024)
+
+
 def test_small_pages_are_not_halved_where_the_largest_stays():
     """No page has 65536 edges, and the vertices of the largest one are not cut: fewer streams help, halves do not."""
     offsets = blocks(*[28672, 28672, 61440] * 2)
