@@ -18,6 +18,7 @@ from .gpu_pushes import GPU_PUSHES
 from .gpus import simulate_gpus
 from .machine import ANY, GARAPH, UNPINNED_SHARE, Machine, WorkCost
 from .peer_costs import memory_of
+from .peers import TWO_H200S
 from .recorded import RecordedRun, in_supersteps, room_of
 from .simulate import Simulation, simulate
 from .workload import Traits, Workload
@@ -78,9 +79,8 @@ def seconds(run: RecordedRun, machine: Machine) -> float:
     """The seconds of a run on a machine."""
     if run.gpus == 1 and in_supersteps(run.rows):
         return simulate(run.workload, machine, run.options, room_of(run)).seconds
-    assert machine.peers is not None
-    memory = memory_of(machine, run)
-    return simulate_gpus(run.workload, machine, run.options, machine.peers, run.gpus, memory).seconds
+    peers, memory = machine.peers or TWO_H200S, memory_of(machine, run)
+    return simulate_gpus(run.workload, machine, run.options, peers, run.gpus, memory).seconds
 
 
 def held_out(run: RecordedRun, machine: Machine | None) -> float | None:

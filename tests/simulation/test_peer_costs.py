@@ -156,6 +156,13 @@ def test_several_gpus_are_held_out_by_the_size_of_the_graph():
     assert all(one.held_out_error is not None and abs(one.held_out_error) < 0.1 for one in labels)
 
 
+def test_runs_of_a_cpu_alone_predict_none_of_several_gpus():
+    runs = [one for one in measured(scales=(18,)) if one.room is None] + [recorded_run(20, SUMS, CPU, 1.0)]
+    found = assess(runs, calibrate(runs))
+    assert {one.run.gpus for one in found} == {1, 2}
+    assert {one.held_out for one in found} == {None}
+
+
 def test_several_gpus_need_one_beside_them():
     with pytest.raises(ParameterError, match="measure PageRank with gpus = 1, too"):
         calibrate(measured((2,)))
