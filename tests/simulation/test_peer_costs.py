@@ -163,6 +163,16 @@ def test_runs_of_a_cpu_alone_predict_none_of_several_gpus():
     assert {one.held_out for one in found} == {None}
 
 
+def test_pushes_of_several_gpus_are_not_predicted_from_one_that_did_not_push(tmp_path, monkeypatch, capsys):
+    """It found components in one iteration; without costs of pushes, several GPUs would gather for notified vertices."""
+    runs = [run(20, SUMS, 1), run(20, LABELS, 1), run(20, LABELS, 2, iterations=100)]
+    assert [one.fitted is None for one in assess(runs, calibrate(runs))] == [False, False, True]
+    monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "gpu x 2" in line]
+    assert line.split()[-2:] == ["-", "-"]
+
+
 def test_several_gpus_need_one_beside_them():
     with pytest.raises(ParameterError, match="measure PageRank with gpus = 1, too"):
         calibrate(measured((2,)))
