@@ -140,6 +140,14 @@ def test_searches_that_end_early_do_not_count_if_the_machine_does_not_know_what_
     assert with_peers(ONE, runs).peers.assumed == COSTS[1:]
 
 
+def test_the_memory_of_a_gpu_holds_its_part_of_the_edges():
+    one, several = run(18, SUMS, 1), run(20, SUMS, 4)
+    fixed, edges = several.workload.fixed, 4 * several.workload.edges
+    assert calibrate([one, several]).gpu_memory == pytest.approx(fixed + edges / 4, rel=0.05)
+    bounded = replace(several, room=edges // 2)
+    assert calibrate([one, bounded]).gpu_memory == fixed + edges // 2
+
+
 def test_components_on_one_gpu_have_costs_of_their_own():
     machine = calibrate(measured((1,)))
     work = machine.work_of(GPU, LABELED, COMPONENTS)
