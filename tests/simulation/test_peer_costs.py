@@ -114,8 +114,9 @@ def test_a_slow_link_is_seen_where_it_was_not_measured():
 
 def test_runs_on_one_gpu_show_none_of_them():
     runs = [replace(one, peer_rate=None) for one in measured((1,))]
-    machine = calibrate(runs)
-    assert machine.peers == TWO_H200S
+    assert calibrate(runs).peers is None
+    (rate,) = {one.peer_rate for one in measured((1,))}
+    assert calibrate(measured((1,))).peers == replace(TWO_H200S, bandwidth=rate, assumed=COSTS[1:])
     assert calibrate([recorded_run(18, SUMS, CPU, 1.0)]).peers is None  # no GPU at all
 
 
@@ -172,7 +173,7 @@ def test_runs_of_a_cpu_alone_predict_none_of_several_gpus():
 
 
 def test_pushes_of_several_gpus_are_not_predicted_from_one_that_did_not_push(tmp_path, monkeypatch, capsys):
-    """It found components in one iteration; without costs of pushes, several GPUs would gather for notified vertices."""
+    """It found components. Without costs of pushes, several GPUs would gather for notified vertices."""
     runs = [run(20, SUMS, 1), run(20, LABELS, 1), run(20, LABELS, 2, iterations=100)]
     assert [one.fitted is None for one in assess(runs, calibrate(runs))] == [False, False, True]
     monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
@@ -204,6 +205,14 @@ def test_the_command_says_what_they_cost(tmp_path, monkeypatch, capsys, counts, 
     document = json.loads(capsys.readouterr().out)
     assert document["gpus"]["bandwidth"] == TRUE.bandwidth
     assert {one["gpus"] for one in document["fit"]} == set(counts)
+
+
+def test_the_command_says_nothing_of_several_gpus_that_nobody_has(tmp_path, monkeypatch, capsys):
+    runs = [replace(one, peer_rate=None) for one in measured((1,)) if one.room is None]
+    monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml") == 0
+    assert "several GPUs" not in capsys.readouterr().out
+    assert "[gpus]" not in (tmp_path / "machine.toml").read_text()
 
 
 def test_the_experiment_for_two_gpus_measures_both_numbers():
