@@ -118,7 +118,8 @@ def refusal_of_transfer(number: int, how: PageDecision, can: Capabilities) -> st
     if not can.transfers:
         return f"{asked}; leave it out: each of several GPUs decides on it"
     ways, why = can.transfers[number]
-    return None if how.transfer in ways else f"{asked}; choose from {', '.join(ways)}: {why}"
+    choices = f"choose from {', '.join(ways)}" + (f": {why}" if why else "")
+    return None if how.transfer in ways else f"{asked}; {choices}"
 
 
 def refusal_of_order(order: Any, seen: Observation) -> str | None:

@@ -29,11 +29,11 @@ class Transfers(NamedTuple):
     ways : tuple of str
         Constants of `modes`; the first is the way that the executor chooses.
     why : str
-        Why there are no others.
+        Why there is only one; empty if there are several.
     """
 
     ways: tuple[str, ...]
-    why: str
+    why: str = ""
 
 
 class Pages(Protocol):

@@ -86,6 +86,7 @@ def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, 
 
 def whole_pages(decision: Decision, pages: Iterable[Page]) -> list[Page]:
     """Those of `pages` that an iteration pulls as a whole by a decision, though it notifies for others."""
-    named = decision.pages or {}
-    ways = {page: named[page.number].direction if page.number in named else decision.mode for page in pages}
-    return [page for page, way in ways.items() if way == PULL]
+    named, mode = decision.pages, decision.mode
+    if not named:
+        return [*pages] if mode == PULL else []
+    return [page for page in pages if (named[page.number].direction if page.number in named else mode) == PULL]

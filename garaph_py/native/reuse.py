@@ -88,6 +88,9 @@ def within(nbytes: int) -> Iterator[None]:
 
     What is kept never exceeds that when it begins. As long as the run finds the memory of its arrays here, arrays and
     kept memory together take no more; once it does not, nothing is kept but what it has used.
+
+    The limit is that of the whole process. Meanwhile a run without a limit in another thread keeps no more than this,
+    either, and what it has kept is given back as well when new memory is needed.
     """
     while unused_bytes() > nbytes:
         with contextlib.suppress(IndexError):  # another thread has taken them

@@ -18,6 +18,7 @@ from .gpu_pushes import GPU_PUSHES
 from .gpus import simulate_gpus
 from .machine import ANY, GARAPH, UNPINNED_SHARE, Machine, WorkCost
 from .peer_costs import memory_of
+from .peers import TWO_H200S
 from .recorded import RecordedRun, in_supersteps, room_of
 from .simulate import Simulation, simulate
 from .workload import Traits, Workload
@@ -33,21 +34,20 @@ class Assessment:
     Attributes
     ----------
     run : RecordedRun
-    fitted : float
-        Seconds on the machine that was fitted to all runs.
+    fitted : float or None
+        Seconds on the machine that was fitted to all runs; None if these do not show what the run needs.
     held_out : float or None
-        Seconds on a machine that was fitted to the runs over graphs of other sizes alone; None if these do not show
-        what the run needs.
+        The same on a machine that was fitted to the runs over graphs of other sizes alone.
     """
 
     run: RecordedRun
-    fitted: float
+    fitted: float | None
     held_out: float | None
 
     @property
-    def error(self) -> float:
-        """The residual over the measured seconds."""
-        return self.fitted / self.run.seconds - 1
+    def error(self) -> float | None:
+        """The residual over the measured seconds; None if `fitted` is."""
+        return None if self.fitted is None else self.fitted / self.run.seconds - 1
 
     @property
     def held_out_error(self) -> float | None:
@@ -58,7 +58,7 @@ class Assessment:
 def assess(runs: Sequence[RecordedRun], machine: Machine) -> list[Assessment]:
     """Simulate the `runs` that `machine` was calibrated with, and again without those over graphs of their size."""
     without = {size: calibrated([run for run in runs if size_of(run) != size]) for size in map(size_of, runs)}
-    return [Assessment(run, seconds(run, machine), held_out(run, without[size_of(run)])) for run in runs]
+    return [Assessment(run, predicted(run, machine), predicted(run, without[size_of(run)])) for run in runs]
 
 
 def size_of(run: RecordedRun) -> tuple[int, int]:
@@ -78,13 +78,12 @@ def seconds(run: RecordedRun, machine: Machine) -> float:
     """The seconds of a run on a machine."""
     if run.gpus == 1 and in_supersteps(run.rows):
         return simulate(run.workload, machine, run.options, room_of(run)).seconds
-    assert machine.peers is not None
-    memory = memory_of(machine, run)
-    return simulate_gpus(run.workload, machine, run.options, machine.peers, run.gpus, memory).seconds
+    peers, memory = machine.peers or TWO_H200S, memory_of(machine, run)
+    return simulate_gpus(run.workload, machine, run.options, peers, run.gpus, memory).seconds
 
 
-def held_out(run: RecordedRun, machine: Machine | None) -> float | None:
-    """The seconds of a run on a machine that knows nothing of it; None if it cannot be simulated there."""
+def predicted(run: RecordedRun, machine: Machine | None) -> float | None:
+    """The seconds of a run on a machine; None if it cannot be simulated there."""
     try:
         return None if machine is None else seconds(run, machine)
     except (ParameterError, DeviceMemoryError):

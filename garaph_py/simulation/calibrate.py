@@ -53,7 +53,7 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     cores : int, optional
         By default the largest number of threads of a run.
     gpu_memory : int, optional
-        Bytes; by default the most that a run used.
+        Bytes of a GPU; by default the most that a run used.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
         )
     if not on_gpu:
         return machine
-    memory = max(run.workload.fixed + room_of(run) for run in runs if run.options.device != CPU)
+    memory = max(used_memory(run) for run in runs if run.options.device != CPU)
     speeds = next((run.speeds for run in on_gpu if run.speeds is not None), None)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu), speeds=speeds)
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
@@ -85,6 +85,11 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     machine = with_sharing(machine, together) if together else machine
     machine = replace(machine, work=(*machine.work, *components_costs([run for run in runs if run.gpus == 1])))
     return with_peers(machine, runs)
+
+
+def used_memory(run: RecordedRun) -> int:
+    """Bytes of each GPU's memory that a run used: all that it might, or else with an equal share of the edges."""
+    return run.workload.fixed + (room_of(run) // run.gpus if run.room is None else run.room)
 
 
 @dataclass(frozen=True)

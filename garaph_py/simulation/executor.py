@@ -145,7 +145,7 @@ class SimulatedCpu:
     def step(self, activity: Activity, decision: Decision, calls: int = 1) -> SimulatedStep:
         """One iteration."""
         workload, mode = self.workload, direction_of(decision)
-        whole = sum(page.edges for page in whole_pages(decision, self.pages))
+        whole = sum(page.edges for page in whole_pages(decision, self.pages)) if mode == NOTIFY_PULL else 0
         demand = demand_of(workload, activity, mode, self.policy, self.cores, whole)
         demand = replace(demand, first=int(demand.mode not in self._done), calls=calls)
         self._done.add(demand.mode)

@@ -234,7 +234,7 @@ class Machine:
         What runs on both processors measure of the hardware before they begin (`runtime.speeds`); None if that is not
         known.
     peers : Peers or None
-        What several such GPUs cost each other; None if that is not known.
+        What several such GPUs cost each other; None if that is not known: simulations take `TWO_H200S`.
     """
 
     cores: int

@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from ..dispatch.policy import Policy
 from ..events import PageGroup
 from ..executor.decision import Transfers
-from ..executor.gpu.page_transfers import EITHER, FROM_DISK, NOT_CHOSEN, OFFSETS, STAYS
+from ..executor.gpu.page_transfers import of_pages, of_streamed
 from ..executor.gpu.residency import Residency
-from ..executor.modes import COPIED, CPU, GPU, PULL, RESIDENT
+from ..executor.modes import CPU, GPU, PULL
 from ..pages.layout import Page
 from .workload import Workload
 
 
 def transfers_of(workload: Workload, residency: Residency, policy: Policy) -> tuple[Transfers, ...]:
-    """How the edges of each page may reach the GPU: as in a real run that can pin them."""
-    reasons = {FROM_DISK: workload.on_disks, NOT_CHOSEN: not policy.chooses_transfers, OFFSETS: policy.offsets}
-    why = next((why for why, holds in reasons.items() if holds), None)
-    elsewhere, stays = EITHER if why is None else Transfers((COPIED,), why), Transfers((RESIDENT,), STAYS)
-    return tuple(stays if page.number in residency.numbers else elsewhere for page in residency.pages)
+    """How the edges of each page may reach the GPU: as in a real run that can pin them, and that reads no small graph
+    in place."""
+    streamed = of_streamed(workload.on_disks, in_place=False, chooses=policy.chooses_transfers, offsets=policy.offsets)
+    return of_pages(residency, lambda page: streamed)
 
 
 def groups_of(owners: Mapping[Page, str], ways: Mapping[Page, str], mode: str, share: float) -> tuple[PageGroup, ...]:

@@ -66,9 +66,12 @@ def components_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
 
 
 def with_peers(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine`, whose costs of one GPU are known, with those of several, as `runs` show them."""
-    found = list(exchanges(machine, runs))
+    """`machine`, whose costs of one GPU are known, with those of several, as `runs` show them; without, if none was on
+    several, and their rate is not known either."""
     rates = [run.peer_rate for run in runs if run.peer_rate is not None]
+    if not rates and all(run.gpus == 1 for run in runs):
+        return machine
+    found = list(exchanges(machine, runs))
     known = frozenset({"bandwidth"} if rates else set())
     costs = in_seconds(replace(TWO_H200S, bandwidth=float(np.median(rates))) if rates else TWO_H200S)
     sure = set(known)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import ParameterError
 from ..experiment import toml
 
 WHERE = "gpus: "
@@ -85,20 +84,9 @@ class Gpus:
     costs: dict[str, float]
 
     def on(self, peers: Peers | None) -> Peers:
-        """The costs on a machine, which may have some of its own.
-
-        Raises
-        ------
-        ParameterError
-            If neither says how fast the GPUs exchange values.
-        """
-        known = {} if peers is None else table_of(peers)
-        if "bandwidth" not in known | self.costs:
-            raise ParameterError(
-                f"{WHERE}bandwidth is missing; give the bytes per second that a GPU receives from others, or a machine "
-                "with a table [gpus], as `garaph calibrate` writes it"
-            )
-        assumed = tuple(key for key in known.get("assumed", ()) if key not in self.costs)
+        """The costs on a machine, which may have some of its own; otherwise those of `TWO_H200S`."""
+        known = table_of(peers or TWO_H200S)
+        assumed = tuple(key for key in known["assumed"] if key not in self.costs)
         return Peers(**known | self.costs | {"assumed": assumed})
 
 

@@ -24,7 +24,7 @@ from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
 from ..executor.gpu.gather import REPLICATED, SEGMENTED
 from ..executor.gpu.work import PULLING
-from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, PUSH
+from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PUSH
 from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
 from ..graph.shape import Shape
@@ -173,8 +173,8 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     if len(found) < completed:
         log.warning(
             "%s: %s of %s runs left out, with packed edges, components found in one iteration by a CPU, pushes of "
-            "deltas, or a CPU beside several GPUs; measure them with encoding = 'raw', sync = false, engine = 'garaph' "
-            "or gpus = 1",
+            "deltas, a CPU beside several GPUs, or several GPUs that gather for notified vertices; measure them with "
+            "encoding = 'raw', sync = false, engine = 'garaph' or gpus = 1",
             folder, completed - len(found), completed,
         )  # fmt: skip
     return found
@@ -266,10 +266,18 @@ def in_supersteps(rows: Iterable[Record]) -> bool:
 
 
 def is_simulated(run: RecordedRun) -> bool:
-    """Whether such a run is simulated: in supersteps, or by GPUs that find components; without deltas, and with no CPU
-    beside several GPUs."""
-    on_gpu = run.options.device == GPU and all(row["device"] == GPU for row in run.rows)
-    return (on_gpu or (run.gpus == 1 and in_supersteps(run.rows))) and not may_push_deltas(run)
+    """Whether such a run is simulated: in supersteps, or by GPUs that find components; without deltas. If several GPUs
+    share it, no CPU works beside them, and they do not gather for notified vertices."""
+    if run.gpus == 1:
+        modes_fit = in_supersteps(run.rows) or on_gpus_alone(run)
+    else:
+        modes_fit = on_gpus_alone(run) and all(row["mode"] != NOTIFY_PULL for row in run.rows)
+    return modes_fit and not may_push_deltas(run)
+
+
+def on_gpus_alone(run: RecordedRun) -> bool:
+    """Whether GPUs did a run, with no CPU beside them."""
+    return run.options.device == GPU and all(row["device"] == GPU for row in run.rows)
 
 
 def gpus_of(used: str) -> int:

@@ -114,8 +114,9 @@ def test_a_slow_link_is_seen_where_it_was_not_measured():
 
 def test_runs_on_one_gpu_show_none_of_them():
     runs = [replace(one, peer_rate=None) for one in measured((1,))]
-    machine = calibrate(runs)
-    assert machine.peers == TWO_H200S
+    assert calibrate(runs).peers is None
+    (rate,) = {one.peer_rate for one in measured((1,))}
+    assert calibrate(measured((1,))).peers == replace(TWO_H200S, bandwidth=rate, assumed=COSTS[1:])
     assert calibrate([recorded_run(18, SUMS, CPU, 1.0)]).peers is None  # no GPU at all
 
 
@@ -140,6 +141,14 @@ def test_searches_that_end_early_do_not_count_if_the_machine_does_not_know_what_
     assert with_peers(ONE, runs).peers.assumed == COSTS[1:]
 
 
+def test_the_memory_of_a_gpu_holds_its_part_of_the_edges():
+    one, several = run(18, SUMS, 1), run(20, SUMS, 4)
+    fixed, edges = several.workload.fixed, 4 * several.workload.edges
+    assert calibrate([one, several]).gpu_memory == pytest.approx(fixed + edges / 4, rel=0.05)
+    bounded = replace(several, room=edges // 2)
+    assert calibrate([one, bounded]).gpu_memory == fixed + edges // 2
+
+
 def test_components_on_one_gpu_have_costs_of_their_own():
     machine = calibrate(measured((1,)))
     work = machine.work_of(GPU, LABELED, COMPONENTS)
@@ -154,6 +163,23 @@ def test_several_gpus_are_held_out_by_the_size_of_the_graph():
     assert len(labels) == 6
     assert all(abs(one.error) < 0.01 for one in labels)
     assert all(one.held_out_error is not None and abs(one.held_out_error) < 0.1 for one in labels)
+
+
+def test_runs_of_a_cpu_alone_predict_none_of_several_gpus():
+    runs = [one for one in measured(scales=(18,)) if one.room is None] + [recorded_run(20, SUMS, CPU, 1.0)]
+    found = assess(runs, calibrate(runs))
+    assert {one.run.gpus for one in found} == {1, 2}
+    assert {one.held_out for one in found} == {None}
+
+
+def test_pushes_of_several_gpus_are_not_predicted_from_one_that_did_not_push(tmp_path, monkeypatch, capsys):
+    """It found components. Without costs of pushes, several GPUs would gather for notified vertices."""
+    runs = [run(20, SUMS, 1), run(20, LABELS, 1), run(20, LABELS, 2, iterations=100)]
+    assert [one.fitted is None for one in assess(runs, calibrate(runs))] == [False, False, True]
+    monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "gpu x 2" in line]
+    assert line.split()[-2:] == ["-", "-"]
 
 
 def test_several_gpus_need_one_beside_them():
@@ -179,6 +205,14 @@ def test_the_command_says_what_they_cost(tmp_path, monkeypatch, capsys, counts, 
     document = json.loads(capsys.readouterr().out)
     assert document["gpus"]["bandwidth"] == TRUE.bandwidth
     assert {one["gpus"] for one in document["fit"]} == set(counts)
+
+
+def test_the_command_says_nothing_of_several_gpus_that_nobody_has(tmp_path, monkeypatch, capsys):
+    runs = [replace(one, peer_rate=None) for one in measured((1,)) if one.room is None]
+    monkeypatch.setattr(recorded, "read_results", lambda folder, trusted: runs)
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", tmp_path / "machine.toml") == 0
+    assert "several GPUs" not in capsys.readouterr().out
+    assert "[gpus]" not in (tmp_path / "machine.toml").read_text()
 
 
 def test_the_experiment_for_two_gpus_measures_both_numbers():

@@ -55,9 +55,10 @@ def test_runs_of_a_cpu_that_found_components_are_left_out(result, mode):
     ("NVIDIA H200", "gpu", "components", 1), ("2 x NVIDIA H200", "gpu", "components", 2),
     ("NVIDIA H200, NVIDIA H100", "gpu", "pull", 2), ("2 x NVIDIA H200", "auto", "pull", 2),
     ("2 x NVIDIA H200", "hybrid", "pull", None), ("NVIDIA H200", "hybrid", "pull", 1),
+    ("2 x NVIDIA H200", "gpu", "notify-pull", None), ("NVIDIA H200", "gpu", "notify-pull", 1),
 ])  # fmt: skip
 def test_how_many_gpus_divided_the_graph(result, used, device, mode, gpus):
-    """Nothing is simulated beside several."""
+    """Nothing is simulated beside several, nor their gathers for notified vertices."""
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": used}
     result |= {"device": device, "gather": "segmented"}
     row = {"device_used": "gpu", "mode_used": mode, "iteration": 0, "f": 1.0, "active": 3, "edges": 10}

@@ -12,7 +12,7 @@ from ..modes import RESIDENT, ZERO_COPY
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, places
 from .handles import event_flags
-from .mapped import MappedEdges, SinglePages
+from .mapped import FarPages, MappedEdges
 from .reorder import HubEdges
 from .residency import Residency
 
@@ -75,7 +75,7 @@ class Buffers:
         Holds the pages that are resident since earlier runs, and the memory of all buffers.
     stream : pycuda.driver.Stream
         Runs the kernels of pages that stay.
-    there : HubEdges or MappedEdges or SinglePages or None
+    there : HubEdges or MappedEdges or FarPages or None
         Edges that need no copy: of all pages on the device, or in host memory of those that are not resident, or of
         those that `read_far` names.
     at_once : bool
@@ -95,7 +95,7 @@ class Buffers:
 
     def __init__(
         self, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph, stream: Any,
-        there: HubEdges | MappedEdges | SinglePages | None, at_once: bool,
+        there: HubEdges | MappedEdges | FarPages | None, at_once: bool,
     ) -> None:  # fmt: skip
         self._pages, self._arrays, self._there = residency.pages, arrays, there
         self._stream, self._at_once = stream, at_once
@@ -106,13 +106,13 @@ class Buffers:
         self._within = residency.within
         self._regions = arrays.regions(self._resident_pages, self._within)
         self.staying = self._resident_buffers(kept)
-        if there is not None and not isinstance(there, SinglePages):
+        if there is not None and not isinstance(there, FarPages):
             before, resident = self._resident_pages[0].number if self._resident_pages else 0, self.staying
             others = self._pages[:before], self._pages[before + len(resident) :]
             near, far = ([self._buffer(there.places(page), stream, page) for page in each] for each in others)
             self.staying = [*near, *resident, *far]
         self._far_buffers = dict[int, Buffer]()
-        if isinstance(there, SinglePages):  # now, because `read_far` may be called where no context is current
+        if isinstance(there, FarPages):  # now, because `read_far` may be called where no context is current
             for page in self._pages[len(self.staying) :]:
                 self._far_buffers[page.number] = self._buffer(there.mapped.places(page), stream, page)
         count = residency.streams if residency.buffer_bytes else 0

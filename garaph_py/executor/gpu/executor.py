@@ -58,7 +58,7 @@ from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Streams
 from .two_threads import streams_for
-from .work import SKIPPED, PageWork, SharedWork, result_of, work_and_tell
+from .work import SKIPPED, PageWork, SharedWork, work_and_tell
 
 Array = npt.NDArray[Any]
 
@@ -278,7 +278,8 @@ class GpuExecutor(StepByParts):
                 bound, self.launches, self.gather, self._kept, self._hub if self.shares_pages else None,
                 self.settings.deterministic,
             )  # fmt: skip
-            result = self._initial_values(every, self._tasks.of_every)
+            result = self.launches.initial_values(every, self.state.place_of_found(), bound.total is not None)
+            self.state.read_found()
             self._kept.has_begun(kind_of_run(bound, self.settings.gpus, self.settings.memory), layout.width)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -295,15 +296,6 @@ class GpuExecutor(StepByParts):
     def load(self, state: State) -> None:
         state.has_sums = False
         self.refresh(state, True)
-
-    def _initial_values(self, every: Page, arguments: Array) -> PageResult:
-        """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were the page `every`."""
-        arguments["not_finite"] = self.state.place_of_found()
-        task = self._arrays.task_of(arguments.tobytes())
-        self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
-        self.launches.read_tallies()
-        self.state.read_found()
-        return result_of(every, self._tallies, self.bound.total is not None)
 
     def has(self, page: Page) -> bool:
         return self.streams.buffers.has(page)

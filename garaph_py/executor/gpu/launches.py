@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ...pages.source import PageSource
+from ..results import PageResult
 from .buffers import Buffer
 from .gather import UNTIL_DONE, Gather
 from .launch import Launcher
@@ -19,7 +20,7 @@ from .page_tasks import PageTasks
 from .placed import Placement
 from .run_arrays import RunArrays
 from .streams import Streams
-from .work import KernelWork, Launch
+from .work import KernelWork, Launch, result_of
 
 Array = npt.NDArray[Any]
 
@@ -60,6 +61,13 @@ class Launches:
     @property
     def pages(self) -> list[Page]:
         return list(self.placed.residency.pages)
+
+    def initial_values(self, every: Page, not_finite: int, has_total: bool) -> PageResult:
+        """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were the page `every`; the
+        kernel writes to the address `not_finite` which fields of values are not finite."""
+        self.tasks.of_every["not_finite"] = not_finite
+        self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], self.tasks.of_all())
+        return result_of(every, self.read_tallies(), has_total)
 
     def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
         """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""

@@ -66,7 +66,7 @@ class MappedEdges:
 
 
 @dataclass(frozen=True)
-class SinglePages:
+class FarPages:
     """Edges in host memory, where kernels read those of some pages, while those of others are copied; which pages,
     each iteration says."""
 

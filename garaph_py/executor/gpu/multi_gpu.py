@@ -214,9 +214,9 @@ class MultiGpuExecutor(StepByParts):
             whole, k, mine = self._places[page.number]
             own[k].append(mine if page is whole else replace(page, number=mine.number))
         for gpu, first in self._each():
-            count = len(gpu.residency.pages)
-            gpu.order = self.order and [number - first for number in self.order if first <= number < first + count]
-            gpu.named = {k: self.named[first + k] for k in range(count) if first + k in self.named}
+            end = first + len(gpu.residency.pages)
+            gpu.order = self.order and [number - first for number in self.order if first <= number < end]
+            gpu.named = {number - first: how for number, how in self.named.items() if first <= number < end}
         return own
 
     def load(self, state: State) -> None:

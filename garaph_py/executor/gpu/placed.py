@@ -12,7 +12,7 @@ from ..modes import PUSH
 from .choice import Choice
 from .edge_lists import EdgeLists
 from .listed_edges import ListedEdges
-from .mapped import MappedEdges, SinglePages
+from .mapped import FarPages, MappedEdges
 from .mapped_records import MappedRecords
 from .memory_plan import DeviceMemoryPlan, ExchangePlan
 from .numbering import Numbering
@@ -104,12 +104,12 @@ class Placement(NamedTuple):
             self.listed.is_wanted = decision.compacts
 
     @property
-    def far(self) -> MappedEdges | SinglePages | None:
+    def far(self) -> MappedEdges | FarPages | None:
         """The edges that kernels of pulls may read in host memory: of all pages that are not resident, or of those that
         an iteration names."""
         if self.in_place:
             return self.mapped
-        return None if self.by_page is None else SinglePages(self.by_page)
+        return None if self.by_page is None else FarPages(self.by_page)
 
     @property
     def placing(self) -> dict[str, float]:

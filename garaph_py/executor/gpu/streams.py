@@ -27,7 +27,7 @@ from .device import Device
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, host_arrays
 from .handles import NON_BLOCKING
-from .mapped import MappedEdges, SinglePages
+from .mapped import FarPages, MappedEdges
 from .named import named_pages
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
@@ -84,7 +84,7 @@ class Streams:
         A span is appended for each copy and each computation.
     transfer : str
         How edges get to the device: a name in `TRANSFERS`.
-    there : HubEdges or MappedEdges or SinglePages, optional
+    there : HubEdges or MappedEdges or FarPages, optional
         Edges that need no copy (`Buffers`).
 
     Attributes
@@ -108,7 +108,7 @@ class Streams:
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
         spans: list[Span] | None = None, transfer: str = COPIED,
-        there: HubEdges | MappedEdges | SinglePages | None = None,
+        there: HubEdges | MappedEdges | FarPages | None = None,
     ) -> None:  # fmt: skip
         self.device, self._transfer = device, TRANSFERS[transfer](device)
         self._transfer_name, self._host = transfer, HostPages()
