@@ -84,11 +84,14 @@ def verify_topological_generations(graph: Graph, answer: Any, given: Any) -> Non
     the generation before its own.
     """
     name, numbers = "topological_generations", np.full(graph.n, -1)
-    for number, generation in enumerate(answer):
-        places = places_of(name, graph, generation)
-        require(bool((np.diff(places) > 0).all()), name, f"generation {number} has vertices twice or in another order")
-        refute(name, graph, np.isin(np.arange(graph.n), places) & (numbers >= 0), lambda v: "is in two generations")
-        numbers[places] = number
+    sizes = np.array([len(generation) for generation in answer], np.int64)
+    ids = [generation for generation in answer if len(generation)]
+    places, owners = places_of(name, graph, np.concatenate(ids) if ids else []), np.repeat(np.arange(len(sizes)), sizes)
+    unordered = owners[1:][(np.diff(places) <= 0) & (np.diff(owners) == 0)]
+    if len(unordered):
+        require(False, name, f"generation {unordered[0]} has vertices twice or in another order")
+    refute(name, graph, np.bincount(places, minlength=graph.n) > 1, lambda v: "is in two generations")
+    numbers[places] = owners
     refute(name, graph, numbers < 0, lambda v: "is in no generation")
     held = numbers == 0
     for edges in listed(graph, values=False):
