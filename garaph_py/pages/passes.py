@@ -40,6 +40,12 @@ class EdgeChunk:
     targets: Array
     values: Array | None
 
+    @property
+    def first(self) -> Array:
+        """Which edges have no parallel one before them: bool, shape (edges,)."""
+        u, v = self.sources, self.targets
+        return np.append(True, (u[1:] != u[:-1]) | (v[1:] != v[:-1]))[: len(u)]
+
 
 def plain(
     source: PageSource, offsets: Array, pool: ThreadPool, values: bool = True

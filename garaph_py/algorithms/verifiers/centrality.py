@@ -18,15 +18,13 @@ from ..eigenvector_centrality import Eigenvector, WeightedEigenvector
 from ..katz_centrality import Katz, WeightedKatz
 from ..norm import unit
 from ..seeds import generator
-from .evidence import refute, require, values_of
+from .evidence import CLOSE, refute, require, values_of
 from .lengths import Lengths
 
 Array = npt.NDArray[Any]
 
 SEARCHED = 16
 """Vertices to which closeness and harmonic centrality are computed anew, if there are more: a search for each."""
-CLOSE = 1e-9
-"""By what share two sums of the same numbers may differ: rounding, in another order, of up to millions of terms."""
 SETTLED = 4
 """How many times the tolerance of a power iteration its answer may be off: the last change, the change that would be
 next, and as much again for the norm by which each is divided."""

@@ -29,7 +29,7 @@ class Lengths(NamedTuple):
         parts = [(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.bool_))]
         for edges in listed(graph, values=by_length):
             u, v, numbers = edges.sources, edges.targets, edge_numbers(edges)
-            first = np.append(True, (u[1:] != u[:-1]) | (v[1:] != v[:-1]))[: len(u)]
+            first = edges.first
             shortest = np.minimum.reduceat(numbers, np.flatnonzero(first)) if len(u) else numbers
             u, v = u[first], v[first]
             parts.append((u[u != v], v[u != v], shortest[u != v]))

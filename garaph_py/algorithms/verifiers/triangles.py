@@ -10,15 +10,13 @@ import numpy.typing as npt
 
 from ...graph import Graph
 from ...pages.passes import EdgeChunk, listed
-from .evidence import joined, pairs, places_of, refute, require, simple, values_of
+from .evidence import CLOSE, joined, pairs, places_of, refute, require, simple, values_of
 from .subgraphs import require_edges, require_vertices
 
 Array = npt.NDArray[Any]
 
 PATHS = 1 << 22
 """Paths of two edges that are looked at together: some 250 MB of arrays."""
-CLOSE = 1e-9
-"""By what share two sums of the same numbers may differ: rounding, in another order, of up to millions of terms."""
 
 
 class SimpleEdges(NamedTuple):
