@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import algorithms
-from ..errors import ParameterError
+from ..errors import GaraphError, ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph, kind_of
 from ..program import VertexProgram
@@ -44,6 +44,10 @@ def check(program: VertexProgram | Callable[..., Any], graph: Graph, result: Any
     ParameterError
         If the program has no verifier, the function has no such arguments, or `result` is no answer for such a graph;
         or if `betweenness_centrality` was called with `k`, and `seed` is not given.
+    UnknownVertexError
+        If an argument of the call is a vertex that the graph lacks.
+    DamagedGraphError
+        If a disk cannot read the edges, or they fail a check.
 
     Notes
     -----
@@ -70,6 +74,8 @@ def check(program: VertexProgram | Callable[..., Any], graph: Graph, result: Any
     given = arguments_of(program, graph, arguments)
     try:
         verifier(graph, result, given)
+    except GaraphError:
+        raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         problem = f"check takes what {name} returned, not {kind_of(result)} ({type(error).__name__}: {error})"
         raise ParameterError(problem) from error

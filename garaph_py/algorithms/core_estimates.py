@@ -118,7 +118,7 @@ def self_loops(graph: Graph) -> Array:
     loops = np.zeros(graph.n, np.int64)
     for edges in listed(graph, values=False):
         u, v = edges.sources, edges.targets
-        parallel = (u[1:] == u[:-1]) & (v[1:] == v[:-1])
+        parallel = ~edges.first
         if parallel.any():
             ends = graph.ids.take(np.array([u[parallel.argmax()], v[parallel.argmax()]]))
             raise GraphError(

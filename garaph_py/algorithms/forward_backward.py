@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..apps.checks import reached_over
+from ..apps.checks import reached_over, strong_components
 from ..dispatch.policy import PUSH_THRESHOLD
 from ..errors import VerificationError
 from ..graph import Graph
@@ -217,9 +217,6 @@ def verify_trimmed(graph: Graph, left: Array, kept: Array) -> None:
     It checks three properties: only vertices of `left` are kept; of these, those with an in-edge from one that is kept;
     and the others have no cycle.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     removed, supported, ends = left & ~kept, np.zeros(graph.n, bool), list[Array]()
     for edges in listed(graph, values=False):
         pair = np.stack((edges.sources, edges.targets))
@@ -227,7 +224,6 @@ def verify_trimmed(graph: Graph, left: Array, kept: Array) -> None:
         ends.append(pair[:, removed[pair].all(axis=0)])
     if (kept != (left & supported)).any():
         raise VerificationError("a vertex is kept without an in-neighbour that is, or removed beside one")
-    between = np.concatenate([np.empty((2, 0), np.uint32), *ends], axis=1)
-    matrix = csr_array((np.ones(between.shape[1], bool), tuple(between)), shape=(graph.n, graph.n))
-    if (between[0] == between[1]).any() or connected_components(matrix, connection="strong")[0] != graph.n:
+    u, v = np.concatenate([np.empty((2, 0), np.uint32), *ends], axis=1)
+    if (u == v).any() or strong_components(graph.n, u, v)[0] != graph.n:
         raise VerificationError("a cycle is removed")

@@ -28,7 +28,8 @@ def is_strongly_connected(graph: Graph, *, device: str = ANY, threads: int | Non
         If the graph is undirected, has no vertices, or has its edges on disk and was opened with too little memory to
         read them.
     DeviceError
-        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used. If each vertex has only in-edges or only
+        out-edges, nothing is run, and no GPU is looked for.
 
     Notes
     -----

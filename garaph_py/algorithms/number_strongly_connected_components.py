@@ -27,7 +27,8 @@ def number_strongly_connected_components(graph: Graph, *, device: str = ANY, thr
     GraphError
         If the graph is undirected, or its edges are on disk, and it was opened with too little memory to read them.
     DeviceError
-        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used. If each vertex has only in-edges or only
+        out-edges, nothing is run, and no GPU is looked for.
 
     Notes
     -----

@@ -15,7 +15,7 @@ from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import VertexProgram
-from ..runtime.options import ANY, Options
+from ..runtime.options import ANY, Options, RunOptions
 from ..runtime.run import run
 
 Array = npt.NDArray[Any]
@@ -46,11 +46,17 @@ class Runs:
     graph : Graph
     compile_seconds : float
         The wall time that the runs have spent compiling.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such device or number of threads, even if nothing will be run.
     """
 
     def __init__(self, graph: Graph, device: str, threads: int | None, vertex_bytes: int) -> None:
         self.graph = graph._replace(reserved=vertex_bytes * graph.n) if graph.on_disk else graph
         self.compile_seconds = 0.0
+        RunOptions(device=device)  # checks it
         self._device, self._threads = device, check_threads(threads)
         self._records, self._seconds = list[Iteration](), 0.0
         self._last: Stats | None = None

@@ -120,6 +120,18 @@ def components(graph: Graph) -> int:
     return joined_by(pairs, count)[0] if waiting else count
 
 
+def strong_components(n: int, u: Array, v: Array) -> tuple[int, Array]:
+    """How many strongly connected components `n` vertices have by the edges u -> v, and which each is in: shape (n,).
+
+    SciPy finds them by Pearce's algorithm.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, numbers = connected_components(csr_array((np.ones(len(u), bool), (u, v)), shape=(n, n)), connection="strong")
+    return int(count), numbers
+
+
 def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
     """Join the `pairs` among `count` components: the number of components left, and which of them each is in."""
     from scipy.sparse import csr_array

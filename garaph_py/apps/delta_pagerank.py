@@ -152,5 +152,5 @@ def first_share(damping, in_degree):
     return float(1) if in_degree > 0 else float(1) - damping
 
 
-WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__
-PersonalizedDeltaPageRank.__name__ = WeightedPersonalizedDeltaPageRank.__name__ = DeltaPageRank.__name__  # for reports
+for kind in PersonalizedDeltaPageRank, WeightedPersonalizedDeltaPageRank, WeightedDeltaPageRank:
+    kind.__name__ = DeltaPageRank.__name__  # reports have the name that users know

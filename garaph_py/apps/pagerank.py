@@ -197,9 +197,8 @@ class WeightedStartedPageRank(StartedPageRank, WeightedPersonalizedPageRank):
     """The same, with edge values as weights."""
 
 
-StartedPageRank.__name__ = WeightedStartedPageRank.__name__ = PageRank.__name__
-RootedPageRank.__name__ = WeightedRootedPageRank.__name__ = PageRank.__name__
-WeightedPageRank.__name__ = PageRank.__name__
-PersonalizedPageRank.__name__ = WeightedPersonalizedPageRank.__name__ = (
-    PageRank.__name__
-)  # reports have the name that users know
+for kind in (
+    PersonalizedPageRank, WeightedPersonalizedPageRank, WeightedPageRank, RootedPageRank, WeightedRootedPageRank,
+    StartedPageRank, WeightedStartedPageRank,
+):  # fmt: skip
+    kind.__name__ = PageRank.__name__  # reports have the name that users know

@@ -57,7 +57,7 @@ class RunCommand(TyperCommand):
                 error.message = "write a whole number"
             raise
         except Exception as error:
-            if option := getattr(error, "option_name", ""):  # only the error for an unknown option has one
+            if option := getattr(error, "option_name", ""):  # it is unknown, or lacks a value, or takes none
                 known = [name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)]
                 near = [name for name in known if name.startswith(option)]
                 near = near or [name for name in (nearest(option, known, NEAR),) if name is not None]

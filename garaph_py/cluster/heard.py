@@ -43,7 +43,7 @@ class Heard:
     seconds : float
         The time of all supersteps, and of moves between them, with what parts spent compiling.
     compile_seconds : float
-        The time that supersteps spent compiling: of each, that of the part which compiled longest.
+        How much sooner supersteps would have ended if no part had compiled.
     moves : list of Move
     device : str
         The processors that did the last superstep.
@@ -65,7 +65,8 @@ class Heard:
             for until, report, each in zip(self._until or [self.seconds] * len(reports), reports, counts, strict=True)
         ]
         began, self.seconds = self.seconds, max(self._until)
-        compiled = max(each.compile_seconds for each in records)
+        computed = max(at - each.compile_seconds for at, each in zip(self._until, records, strict=True)) - began
+        compiled = self.seconds - began - computed
         self.compile_seconds += compiled
         first = next((each for each in records if each is not NONE), NONE)
         devices = {each.device for each in records if each is not NONE} or {CPU}
@@ -73,7 +74,7 @@ class Heard:
         iteration = first._replace(
             edges=sum(each.edges for each in records), pages=sum(each.pages for each in records),
             pages_skipped=sum(each.pages_skipped for each in records), device=self.device,
-            seconds=self.seconds - began - compiled, started=began, compile_seconds=compiled,
+            seconds=computed, started=began, compile_seconds=compiled,
             to_device=sum(each.to_device for each in records),
             from_device=sum(each.from_device for each in records),
             from_disk=sum(each.from_disk for each in records), sent=sum(report.sent for report in reports),

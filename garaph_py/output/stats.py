@@ -40,7 +40,7 @@ class Stats:
         If the run resumed from a checkpoint: the iterations that were done before it.
     compile_seconds : float
         Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
-        On a cluster it is summed over iterations only; in each, the time of the worker that compiled longest counts.
+        On a cluster it is summed over iterations only: of each, how much later it ended because workers compiled.
     why : str or None
         Why ``device="auto"`` or ``"hybrid"`` chose the processors that began the run: with ``"auto"`` the time that was
         expected of the whole call on each; why GPUs work without the CPU; and why so many GPUs. None if ``"cpu"`` or

@@ -40,6 +40,12 @@ class EdgeChunk:
     targets: Array
     values: Array | None
 
+    @property
+    def first(self) -> Array:
+        """Which edges have no parallel one before them: bool, shape (edges,)."""
+        u, v = self.sources, self.targets
+        return np.append(True, (u[1:] != u[:-1]) | (v[1:] != v[:-1]))[: len(u)]
+
 
 def plain(
     source: PageSource, offsets: Array, pool: ThreadPool, values: bool = True
@@ -82,14 +88,19 @@ def out_weights(graph: Graph, dtype: npt.DTypeLike = np.float64) -> Array:
 
     It takes one pass over the in-edges, because out-edges often have no values. Each core owns a range of the vertices,
     so that every run gets the same sums. They are kept until `Graph.release`; of a graph with bounded memory, only as
-    float64.
+    float64. Of other graphs, sums of a smaller type take the place of those as float64.
     """
     given = np.dtype(dtype)
     if given != np.float64:
         if graph.memory is not None:
             return out_weights(graph).astype(given)
-        name = f"{OUT_WEIGHTS}, {given}"
-        return graph._arrays.derived.get(name, lambda: out_weights(graph).astype(given), array_bytes)
+
+        def narrowed() -> Array:
+            sums = out_weights(graph).astype(given)
+            graph._arrays.derived.release(OUT_WEIGHTS)  # float64 sums, which later runs in this type do not need
+            return sums
+
+        return graph._arrays.derived.get(f"{OUT_WEIGHTS}, {given}", narrowed, array_bytes)
 
     def make() -> Array:
         sums = np.zeros(graph.n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
@@ -34,7 +35,9 @@ def explained(
             signature.bind(*values, **named)
         except TypeError as error:
             name = function.__qualname__.removesuffix(".__init__")
-            home = "gp.algorithms" if ".algorithms." in function.__module__ else "gp"
+            package, _, module = function.__module__.partition(".")
+            in_library = module.startswith("algorithms.") and not hasattr(sys.modules[package], name)  # `check` is not
+            home = "gp.algorithms" if in_library else "gp"
             advice = f"see help({home}.{name})"
             problem = misfit(name, signature.parameters, values, named, elsewhere, advice)
             raise ParameterError(problem or f"{name}: {error}; {advice}") from None
@@ -64,10 +67,11 @@ def misfit(
 
     `advice` says where to read about the arguments.
     """
+    takes_any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     parameters = {name: each for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
     known = [name for name in parameters if name != "self"]
     for name in named:
-        if name not in known:
+        if name not in known and not takes_any_name:
             near = did_you_mean(name, [*known, *elsewhere], advice)
             return f"{function} has no argument {name}; {elsewhere.get(name, near)}"
     in_order = [name for name in parameters if parameters[name].kind is not inspect.Parameter.KEYWORD_ONLY]

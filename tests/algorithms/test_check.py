@@ -190,3 +190,12 @@ def test_other_calls_are_refused():
         gp.check(gp.apps.BFS(0), graph, gp.run(gp.apps.BFS(0), graph), source=0)
     with pytest.raises(gp.errors.ParameterError, match="give seed, by which the call chose its sources"):
         gp.check(ALGORITHMS.betweenness_centrality, graph, ALGORITHMS.betweenness_centrality(graph, k=2), k=2)
+
+
+def test_errors_of_arguments_are_not_blamed_on_the_answer():
+    graph = gp.from_edges([0, 1], [1, 2], directed=False)
+    between = ALGORITHMS.betweenness_centrality
+    with pytest.raises(gp.errors.ParameterError, match=r"^check of betweenness_centrality: give seed"):
+        gp.check(between, graph, between(graph, k=2), k=2)
+    with pytest.raises(gp.errors.UnknownVertexError, match="7"):
+        gp.check(ALGORITHMS.closeness_centrality, graph, 0.5, u=7)

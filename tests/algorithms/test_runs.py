@@ -42,6 +42,11 @@ def test_what_the_caller_keeps_takes_memory_of_a_graph_on_disk(tmp_path):
         Runs(graph, "cpu", 1, 1 << 20)(gp.apps.PageRank(), iterations=1)
 
 
+def test_devices_are_checked_before_a_run():
+    with pytest.raises(gp.errors.ParameterError, match="device='gqu'"):
+        Runs(gp.from_edges([0], [1]), "gqu", None, 0)
+
+
 def test_numbers_of_threads_are_checked():
     with pytest.raises(gp.errors.ParameterError, match="threads=0"):
         Runs(gp.from_edges([0], [1]), "auto", 0, 0)

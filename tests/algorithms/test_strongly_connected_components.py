@@ -97,6 +97,8 @@ def test_the_device_is_passed_on(name, monkeypatch):
         getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 0]), device="gpu")
     with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
         getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 0]), device="tpu")
+    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):  # nothing is run
+        getattr(ALGORITHMS, name)(gp.from_edges([0], [1]), device="tpu")
 
 
 def test_a_graph_without_vertices_is_neither():

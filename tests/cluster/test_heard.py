@@ -45,6 +45,17 @@ def test_what_parts_compile_is_not_in_the_time_of_a_superstep():
     assert (heard.seconds, heard.compile_seconds) == (2.0, 0.75)
 
 
+def test_only_the_compiling_that_others_wait_for_lengthens_a_superstep():
+    """The part that compiles would end first, and the slowest part does not compile."""
+    heard = Heard(lambda iteration: None, Record(None, None))
+    compiling = DID._replace(seconds=1.0, compile_seconds=2.0)
+    heard((report(4.0, 4.0, DID._replace(seconds=4.0)), report(3.0, 3.0, compiling)), PLACES)
+    heard((report(4.0, 4.0, DID._replace(seconds=4.0)), report(5.0, 5.0, compiling._replace(seconds=3.0))), PLACES)
+    rows = heard.history.records()
+    assert [(row.started, row.compile_seconds, row.seconds) for row in rows] == [(0.0, 0.0, 4.0), (4.0, 1.0, 4.0)]
+    assert (heard.seconds, heard.compile_seconds) == (9.0, 1.0)
+
+
 def test_a_move_takes_its_time_between_supersteps(tmp_path):
     """The parts may be more or fewer after it."""
     told, record = [], Record(tmp_path / "trace.json", None)

@@ -31,6 +31,16 @@ def test_weights_of_out_edges_are_summed(graph_of, tmp_path, place, directed):
     assert OUT_WEIGHTS not in graph._arrays.derived
 
 
+def test_smaller_sums_take_the_place_of_the_exact_ones(graph_of):
+    graph = graph_of(EDGES)
+    exact = passes.out_weights(graph)
+    before = graph._arrays.derived.nbytes
+    sums = passes.out_weights(graph, np.float32)
+    np.testing.assert_array_equal(sums, exact.astype(np.float32))
+    assert passes.out_weights(graph, np.float32) is sums
+    assert graph._arrays.derived.nbytes == before - exact.nbytes + sums.nbytes
+
+
 def test_a_kernel_adds_what_its_function_adds():
     others, found, expected = EDGES.sources.astype(np.uint32), np.zeros(EDGES.n), np.zeros(EDGES.n)
     group.ADD_VALUES(others, EDGES.weights, len(others), 100, 400, found)

@@ -39,6 +39,10 @@ LISTENERS = {
             lambda: gp.algorithms.k_truss(RING),
             "k_truss: missing a required argument: 'k'; see help(gp.algorithms.k_truss)",
         ),
+        (
+            lambda: gp.check(gp.algorithms.k_core, RING, k=2),
+            "check: missing a required argument: 'result'; see help(gp.check)",
+        ),
     ],
 )
 def test_a_call_that_the_signature_does_not_allow(call, problem):

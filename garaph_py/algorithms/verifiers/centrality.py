@@ -18,15 +18,13 @@ from ..eigenvector_centrality import Eigenvector, WeightedEigenvector
 from ..katz_centrality import Katz, WeightedKatz
 from ..norm import unit
 from ..seeds import generator
-from .evidence import refute, require, values_of
+from .evidence import CLOSE, refute, require, values_of
 from .lengths import Lengths
 
 Array = npt.NDArray[Any]
 
 SEARCHED = 16
 """Vertices to which closeness and harmonic centrality are computed anew, if there are more: a search for each."""
-CLOSE = 1e-9
-"""By what share two sums of the same numbers may differ: rounding, in another order, of up to millions of terms."""
 SETTLED = 4
 """How many times the tolerance of a power iteration its answer may be off: the last change, the change that would be
 next, and as much again for the norm by which each is divided."""
@@ -70,7 +68,8 @@ def verify_hits(graph: Graph, answer: Any, given: Any) -> None:
         refute("hits", graph, ~(field >= 0), lambda v: f"has {values[v]}, not 0 or more")
         size = field.sum() if given.normalized else field.max(initial=0)
         require(not field.any() or bool(np.isclose(size, 1)), "hits", "the scores have another sum, or largest score")
-    require(hubs.any() == authorities.any() == (graph.m > 0), "hits", "all scores are 0, or those of one kind")
+    some_weight = graph.m > 0 and (not weighted or graph._arrays.value_limits.most > 0)
+    require(hubs.any() == authorities.any() == some_weight, "hits", "all scores are 0, or those of one kind")
     if answer.stats.converged:
         for one, image in (authorities, in_sums(graph, hubs, weighted)), (hubs, out_sums(graph, authorities, weighted)):
             off = float(np.linalg.norm(unit(one) - unit(image)))
@@ -92,7 +91,10 @@ def verify_closeness_centrality(graph: Graph, answer: Any, given: Any) -> None:
         return share * others / total if total else 0.0
 
     places, found = vertices_of("closeness_centrality", graph, answer, given.u)
-    require_by_searches("closeness_centrality", graph, places, found, given.distance, closeness)
+    edges, share = Lengths.of(graph, given.distance), CLOSE
+    if given.u is not None and edges.lengths.dtype.kind == "f":  # then the function adds in the type of the lengths
+        share = max(share, edges.steps_to(int(places[0])) * float(np.finfo(edges.lengths.dtype).eps))
+    require_by_searches("closeness_centrality", graph, places, found, edges, closeness, share)
 
 
 def verify_harmonic_centrality(graph: Graph, answer: Any, given: Any) -> None:
@@ -104,7 +106,7 @@ def verify_harmonic_centrality(graph: Graph, answer: Any, given: Any) -> None:
         return float((1 / some[some > 0]).sum())
 
     places, found = vertices_of("harmonic_centrality", graph, answer, None)
-    require_by_searches("harmonic_centrality", graph, places, found, given.distance, harmonic)
+    require_by_searches("harmonic_centrality", graph, places, found, Lengths.of(graph, given.distance), harmonic)
 
 
 def vertices_of(function: str, graph: Graph, answer: Any, u: Any) -> tuple[Array, Array]:
@@ -117,14 +119,14 @@ def vertices_of(function: str, graph: Graph, answer: Any, u: Any) -> tuple[Array
 
 # wide: an answer, and what makes each of its values.
 def require_by_searches(
-    function: str, graph: Graph, places: Array, found: Array, by_length: bool, value: Callable[[Array], float]
+    function: str, graph: Graph, places: Array, found: Array, edges: Lengths, value: Callable[[Array], float],
+    share: float = CLOSE,
 ) -> None:  # fmt: skip
-    """Raise `VerificationError` unless each value is that of the distances to its vertex."""
-    edges = Lengths.of(graph, by_length)
+    """Raise `VerificationError` unless each value is, up to a `share` of it, that of the distances to its vertex."""
     expected, wrong = np.zeros(graph.n), np.zeros(graph.n, bool)
     for place, number in zip(places.tolist(), found.tolist(), strict=True):
         expected[place] = value(edges.distances_to(place))
-        wrong[place] = not np.isclose(number, expected[place], rtol=CLOSE, atol=0)
+        wrong[place] = not np.isclose(number, expected[place], rtol=share, atol=0)
     refute(function, graph, wrong, lambda v: f"has another value than {expected[v]}, which its distances give")
 
 

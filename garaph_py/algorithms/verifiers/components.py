@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...apps.checks import components
+from ...apps.checks import components, strong_components
 from ...apps.connected_components import verify_components
 from ...graph import Graph
 from ...pages.passes import listed
@@ -16,21 +16,15 @@ from .evidence import joined, pairs, places_of, refute, require, values_of
 Array = npt.NDArray[Any]
 
 
-def strong_components(graph: Graph) -> tuple[int, Array]:
-    """The number of strongly connected components, and that of each vertex's, by SciPy (Pearce's algorithm)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends = joined(pairs(graph))
-    matrix = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(graph.n, graph.n))
-    count, numbers = connected_components(matrix, connection="strong")
-    return int(count), numbers
+def strong_components_of(graph: Graph) -> tuple[int, Array]:
+    """The number of the graph's strongly connected components, and which each vertex is in."""
+    return strong_components(graph.n, *joined(pairs(graph)))
 
 
 def verify_strongly_connected_components(graph: Graph, answer: Any, given: Any) -> None:
     """Raise `VerificationError` unless each vertex has the least vertex of its component, which SciPy finds."""
     name, labels = "strongly_connected_components", values_of("strongly_connected_components", graph, answer)
-    _, first, numbers = np.unique(strong_components(graph)[1], return_index=True, return_inverse=True)
+    _, first, numbers = np.unique(strong_components_of(graph)[1], return_index=True, return_inverse=True)
     expected = first[numbers]
 
     def problem(v: int) -> str:
@@ -41,12 +35,12 @@ def verify_strongly_connected_components(graph: Graph, answer: Any, given: Any) 
 
 def verify_is_strongly_connected(graph: Graph, answer: Any, given: Any) -> None:
     """Raise `VerificationError` unless it says whether there is one component."""
-    require_same("is_strongly_connected", answer, strong_components(graph)[0] == 1)
+    require_same("is_strongly_connected", answer, strong_components_of(graph)[0] == 1)
 
 
 def verify_number_strongly_connected_components(graph: Graph, answer: Any, given: Any) -> None:
     """Raise `VerificationError` unless there are so many components."""
-    require_same("number_strongly_connected_components", answer, strong_components(graph)[0])
+    require_same("number_strongly_connected_components", answer, strong_components_of(graph)[0])
 
 
 def verify_weakly_connected_components(graph: Graph, answer: Any, given: Any) -> None:
@@ -67,7 +61,7 @@ def verify_number_weakly_connected_components(graph: Graph, answer: Any, given: 
 def verify_is_directed_acyclic_graph(graph: Graph, answer: Any, given: Any) -> None:
     """Raise `VerificationError` unless it says whether each vertex is a component, without a self-loop."""
     looped = any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
-    acyclic = graph.directed and not looped and strong_components(graph)[0] == graph.n
+    acyclic = graph.directed and not looped and strong_components_of(graph)[0] == graph.n
     require_same("is_directed_acyclic_graph", answer, acyclic)
 
 
@@ -84,11 +78,14 @@ def verify_topological_generations(graph: Graph, answer: Any, given: Any) -> Non
     the generation before its own.
     """
     name, numbers = "topological_generations", np.full(graph.n, -1)
-    for number, generation in enumerate(answer):
-        places = places_of(name, graph, generation)
-        require(bool((np.diff(places) > 0).all()), name, f"generation {number} has vertices twice or in another order")
-        refute(name, graph, np.isin(np.arange(graph.n), places) & (numbers >= 0), lambda v: "is in two generations")
-        numbers[places] = number
+    sizes = np.array([len(generation) for generation in answer], np.int64)
+    ids = [generation for generation in answer if len(generation)]
+    places, owners = places_of(name, graph, np.concatenate(ids) if ids else []), np.repeat(np.arange(len(sizes)), sizes)
+    unordered = owners[1:][(np.diff(places) <= 0) & (np.diff(owners) == 0)]
+    if len(unordered):
+        require(False, name, f"generation {unordered[0]} has vertices twice or in another order")
+    refute(name, graph, np.bincount(places, minlength=graph.n) > 1, lambda v: "is in two generations")
+    numbers[places] = owners
     refute(name, graph, numbers < 0, lambda v: "is in no generation")
     held = numbers == 0
     for edges in listed(graph, values=False):

@@ -18,6 +18,9 @@ from ...system.sizes import counted
 Array = npt.NDArray[Any]
 Pairs = tuple[Array, Array]
 
+CLOSE = 1e-9
+"""By what share two sums of the same numbers may differ: rounding, in another order, of up to millions of terms."""
+
 
 class Lists(NamedTuple):
     """The neighbours of each vertex: those of v are ``others[offsets[v] : offsets[v + 1]]``."""
@@ -35,9 +38,7 @@ class Lists(NamedTuple):
 
 def simple(edges: EdgeChunk) -> Array:
     """Which of the edges are no self-loops, and the first of parallel ones."""
-    u, v = edges.sources, edges.targets
-    kept: Array = u != v
-    kept[1:] &= (u[1:] != u[:-1]) | (v[1:] != v[:-1])
+    kept: Array = (edges.sources != edges.targets) & edges.first
     return kept
 
 

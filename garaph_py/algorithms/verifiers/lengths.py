@@ -29,7 +29,7 @@ class Lengths(NamedTuple):
         parts = [(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.bool_))]
         for edges in listed(graph, values=by_length):
             u, v, numbers = edges.sources, edges.targets, edge_numbers(edges)
-            first = np.append(True, (u[1:] != u[:-1]) | (v[1:] != v[:-1]))[: len(u)]
+            first = edges.first
             shortest = np.minimum.reduceat(numbers, np.flatnonzero(first)) if len(u) else numbers
             u, v = u[first], v[first]
             parts.append((u[u != v], v[u != v], shortest[u != v]))
@@ -55,6 +55,13 @@ class Lengths(NamedTuple):
         """The distance from each vertex to the target; infinite if it does not reach it."""
         return distances(self.n, self.v, self.u, self.lengths, target)
 
+    def steps_to(self, target: int) -> int:
+        """The most edges on one of the shortest paths to the target that SciPy finds: one from each vertex."""
+        _, following = searched(self.n, self.v, self.u, self.lengths, target)
+        starts = np.flatnonzero(following >= 0)
+        steps = distances(self.n, following[starts], starts, np.ones(len(starts)), target)
+        return int(steps[np.isfinite(steps)].max())
+
     def dependencies(self, source: int, endpoints: bool) -> Array:
         """The source's dependency on each vertex (Brandes 2001); lengths are above 0.
 
@@ -79,8 +86,19 @@ class Lengths(NamedTuple):
 
 
 def distances(n: int, u: Array, v: Array, lengths: Array, source: int) -> Array:
+    """The distance of each of `n` vertices from the source: float64, shape (n,); infinite if it is not reached.
+
+    The edges u -> v, with their lengths, are three arrays of shape (edges,); there are no parallel edges.
+    """
+    return searched(n, u, v, lengths, source)[0]
+
+
+def searched(n: int, u: Array, v: Array, lengths: Array, source: int) -> tuple[Array, Array]:
+    """`distances`, and the vertex before each one on a shortest path to it: int32, shape (n,); negative for none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    found: Array = dijkstra(csr_array((lengths, (u, v)), shape=(n, n)), indices=source)
+    found: tuple[Array, Array] = dijkstra(
+        csr_array((lengths, (u, v)), shape=(n, n)), indices=source, return_predecessors=True
+    )
     return found

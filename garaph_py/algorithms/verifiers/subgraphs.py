@@ -53,6 +53,7 @@ def require_edges(
 
 
 def edges_where(edges: EdgeChunk, chosen: Array) -> Columns:
+    """The sources, targets and values, if there are any, of the edges in the mask `chosen`, of shape (edges,)."""
     values = None if edges.values is None else edges.values[chosen]
     return edges.sources[chosen], edges.targets[chosen], values
 

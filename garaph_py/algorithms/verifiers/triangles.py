@@ -10,25 +10,24 @@ import numpy.typing as npt
 
 from ...graph import Graph
 from ...pages.passes import EdgeChunk, listed
-from .evidence import joined, pairs, places_of, refute, require, simple, values_of
+from .evidence import CLOSE, joined, pairs, places_of, refute, require, simple, values_of
 from .subgraphs import require_edges, require_vertices
 
 Array = npt.NDArray[Any]
 
 PATHS = 1 << 22
 """Paths of two edges that are looked at together: some 250 MB of arrays."""
-CLOSE = 1e-9
-"""By what share two sums of the same numbers may differ: rounding, in another order, of up to millions of terms."""
 
 
 class SimpleEdges(NamedTuple):
     """The edges of an undirected graph, each once, from the end with fewer neighbours; there are no self-loops.
 
-    Vertices stand in the order of their degrees; ``vertices[i]`` is the internal id of vertex i, and an edge from u to
-    v has the key ``n * u + v``. Keys ascend.
+    Vertices stand in the order of their degrees: ``vertices[i]`` is the internal id of vertex i, whose place in that
+    order is ``ranks[vertices[i]] == i``. An edge from u to v has the key ``n * u + v``. Keys ascend.
     """
 
     vertices: Array
+    ranks: Array
     u: Array
     v: Array
     keys: Array
@@ -42,10 +41,8 @@ class SimpleEdges(NamedTuple):
 
     def numbers(self, u: Array, v: Array) -> Array:
         """The number of the edge between the internal ids u and v; -1 if there is none."""
-        n = len(self.vertices)
-        ranks = np.empty(n, np.int64)
-        ranks[self.vertices] = np.arange(n)
-        return self.with_keys(np.minimum(ranks[u], ranks[v]) * n + np.maximum(ranks[u], ranks[v]))
+        u, v = self.ranks[u], self.ranks[v]
+        return self.with_keys(np.minimum(u, v) * len(self.vertices) + np.maximum(u, v))
 
     def with_keys(self, keys: Array) -> Array:
         """The numbers of the edges with these keys; -1 where there is none."""
@@ -55,13 +52,14 @@ class SimpleEdges(NamedTuple):
 
 
 def simple_edges(graph: Graph) -> SimpleEdges:
+    """The edges of an undirected graph without its self-loops, each of parallel ones once; all in memory."""
     u, v = joined(pairs(graph))
     vertices = np.argsort(np.bincount(v, minlength=graph.n), kind="stable")
     ranks = np.empty(graph.n, np.int64)
     ranks[vertices] = np.arange(graph.n)
     first = ranks[u] < ranks[v]
     keys = np.sort(ranks[u[first]] * graph.n + ranks[v[first]])
-    return SimpleEdges(vertices, keys // max(graph.n, 1), keys % max(graph.n, 1), keys)
+    return SimpleEdges(vertices, ranks, keys // max(graph.n, 1), keys % max(graph.n, 1), keys)
 
 
 def triangles_in(edges: SimpleEdges) -> Iterator[Array]:

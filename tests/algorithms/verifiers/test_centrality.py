@@ -63,6 +63,14 @@ def test_other_scores_are_refuted(directed):
     assert_refuted("hits", graph, found, "the scores have another sum, or largest score", normalized=False)
 
 
+def test_scores_are_0_where_all_weights_are():
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0], np.zeros(3))
+    found = hits(graph)
+    assert not found.values["hub"].any()
+    gp.check(hits, graph, found)
+    assert_refuted("hits", graph, found, "all scores are 0, or those of one kind", weight=False)
+
+
 @BOTH
 @pytest.mark.parametrize("function", [betweenness_centrality, closeness_centrality, harmonic_centrality])
 def test_other_values_are_refuted(function, directed, monkeypatch):
@@ -83,6 +91,18 @@ def test_values_by_other_lengths_sources_or_scales_are_refuted():
     assert_refuted("closeness_centrality", graph, close, "vertex .* has", distance=True)
     assert_refuted("closeness_centrality", graph, close.values[3] + 0.1, "vertex 3 has", u=3)
     assert_refuted("harmonic_centrality", graph, near, "vertex .* has", sources=[1, 2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_may_be_off_by_how_its_distances_are_rounded(dtype):
+    """One vertex's distances are added in the type of the lengths, here along a path of many edges."""
+    vertices = np.arange(2000)
+    graph = gp.from_edges(vertices[:-1], vertices[1:], np.full(1999, 0.1, dtype), directed=False)
+    arguments = {"u": 0, "distance": True}
+    found = closeness_centrality(graph, **arguments)
+    gp.check(closeness_centrality, graph, found, **arguments)
+    wrong = found * (1 + 1e-3 if dtype == np.float32 else 1 + 1e-8)
+    assert_refuted("closeness_centrality", graph, wrong, "vertex 0 has another value", **arguments)
 
 
 def test_many_vertices_are_not_all_searched_to():

@@ -62,6 +62,13 @@ def test_graphs_without_cycles():
         assert_refuted("is_directed_acyclic_graph", graph, not right, f"it is {right}, not")
 
 
+def test_many_generations_are_proven():
+    """It takes time in proportion to the graph; to go over all vertices for each generation would take hours."""
+    vertices = np.arange(1_000_000)
+    graph = gp.from_edges(vertices[:-1], vertices[1:])
+    gp.check(topological_generations, graph, [*vertices.reshape(-1, 1)])
+
+
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
