@@ -115,7 +115,7 @@ class Policy:
     'pull'
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "Policy"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
     chooses_asynchrony: ClassVar[bool] = True
     one_partition_per_thread: ClassVar[bool] = False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ..executor.decision import Decision, PageDecision
+from ..executor.decision import Ahead, Decision, PageDecision
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities
 from .observation import Observation
@@ -22,13 +22,26 @@ def refusal(decision: Any, seen: Observation, can: Capabilities) -> str | None:
     processors = (CPU, GPU, BOTH) if seen.ratio is not None else (seen.device,)
     if decision.device not in processors:
         return f"device={decision.device!r} does not work in this run; choose from {', '.join(processors)}"
-    is_asked = decision.mode == seen.forced_mode and decision.device == seen.device
+    is_asked = decision.mode == seen.forced_mode is not None and decision.device == seen.device
     is_asked = is_asked and (decision.mode != PUSH or may_push(seen, can))
     if not (is_asked or is_possible(decision.mode, decision.device, seen, can)):
         why = f", because {reason(decision.mode, seen)}" if decision.mode != PULL else ""
         possible = modes_on(decision.device, seen, can)
         return f"mode={decision.mode!r} is not possible here{why}; choose from {', '.join(possible)}"
-    return refusal_of_pages(decision, seen, can)
+    return refusal_of_rest(decision, seen, can) or refusal_of_pages(decision, seen, can)
+
+
+def refusal_of_rest(decision: Decision, seen: Observation, can: Capabilities) -> str | None:
+    """Why an executor cannot carry out what else a decision says, beside its mode, its processor and single pages."""
+    for name, kind, needs in (("alpha", Real, "a number"), ("ahead", Ahead, "an Ahead"), ("pages", Mapping, "a dict")):
+        value = getattr(decision, name)
+        if not (value is None or isinstance(value, kind)):
+            return f"{name}={value!r} is not {needs}; give one, or leave it out"
+    if decision.keeps_sums and not seen.deltas:
+        return "keeps_sums=True, but this run pushes no deltas; leave it out"
+    if decision.compacts and can.far_lists is None:
+        return "compacts=True, but this run pushes along no lists in host memory on a GPU; leave it out"
+    return None
 
 
 def modes_on(processor: str, seen: Observation, can: Capabilities) -> list[str]:

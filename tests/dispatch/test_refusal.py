@@ -1,5 +1,7 @@
 """Which decisions an executor cannot carry out, and what the message says."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -209,3 +211,20 @@ def test_where_no_page_is_decided_on():
 
 def test_anything_else_than_a_decision():
     assert refusal("push", seen(), ON_CPU) == "it returned 'push'; return gp.Decision(mode, why, device)"
+
+
+@pytest.mark.parametrize(("decision", "problem"), [
+    (Decision(None), "mode=None is not possible here, because there is no such mode"),
+    (Decision(PULL, pages=3), "pages=3 is not a dict"),
+    (Decision(PULL, pages=[1]), r"pages=\[1\] is not a dict"),
+    (Decision(PULL, alpha="x"), "alpha='x' is not a number"),
+    (Decision(PUSH, ahead=3), "ahead=3 is not an Ahead"),
+    (Decision(PUSH, compacts=True), "compacts=True, but this run pushes along no lists in host memory"),
+    (Decision(PULL, keeps_sums=True), "keeps_sums=True, but this run pushes no deltas"),
+])  # fmt: skip
+def test_what_no_executor_understands_is_refused(decision, problem):
+    assert re.match(problem, refusal(decision, seen(), ON_CPU))
+
+
+def test_sums_are_kept_for_deltas():
+    assert refusal(Decision(PULL, keeps_sums=True), seen(is_relaxation=False, deltas=True), ON_CPU) is None

@@ -5,7 +5,6 @@ and `ManyBFS`, written once more over the addresses that the host tells them; `n
 `numpy_searches`, `numpy_parents`, `numpy_push`, `numpy_answers` and `numpy_order` have some.
 """
 
-import threading
 import types
 
 import numpy as np
@@ -40,6 +39,7 @@ from tests.support import (
     numpy_trees,
     twins,
 )
+from tests.support.fake_context import FakeContext
 from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
@@ -166,18 +166,6 @@ class PlainBlend(Blend):
 
 class DriverError(Exception):
     pass
-
-
-class FakeContext(threading.local):
-    """A context, which each thread has to make current; `depth` says how often it has."""
-
-    depth = 0
-
-    def push(self):
-        self.depth += 1
-
-    def pop(self):
-        self.depth -= 1
 
 
 class FakeDriver:

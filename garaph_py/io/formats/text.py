@@ -47,8 +47,8 @@ BLOCK = 2 << 20
 """Bytes of a block of text. Parsing one takes up to nine times as much memory. Names take a tenth longer in blocks of
 1 MiB, and no less in those of 4 MiB (measured)."""
 WATCHED = 32
-"""Blocks in which the names of the first edge are looked for, 64 MiB of text. It takes four passes over the names of a
-block, and a file whose names do not occur in so many edges says little about a header."""
+"""Blocks in which the names of the first edge are looked for, 64 MiB of text: it takes four passes over the names of a
+block."""
 LONGEST_OPENING = 16 * BLOCK
 """Most bytes in which to look for the first `SAMPLE` data lines: there may be many comments between them."""
 OTHER_FORMATS = {b"%%MatrixMarket": "Matrix Market"}
@@ -120,18 +120,15 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
 
 
 def watched(parts: Iterable[Columns], path: Path, line: int) -> Iterator[Columns]:
-    """Pass on edges between names. Warn if neither name of the first one occurs again, as those of a header.
-
-    It does not warn of a file of more than `WATCHED` blocks: the names may occur in later ones.
-    """
+    """Pass on edges between names. Warn if neither name of the first one occurs again in `WATCHED` blocks, as those of
+    a header."""
     import pyarrow.compute as pc
 
     first: list[Any] = []  # the names, as Arrow's strings: to make these of Python's, Arrow would import pandas
     edges, again = 0, False
     for number, part in enumerate(parts):
         edges += len(part.sources)
-        again = again or number == WATCHED  # which ends the search
-        if not again and edges:
+        if number < WATCHED and not again and edges:
             skipped = int(not first)  # the first edge itself
             first = first or [part.sources[0], part.targets[0]]
             again = any(is_number(name.as_py()) for name in first) or any(
