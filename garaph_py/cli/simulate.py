@@ -381,16 +381,23 @@ def fit_row(one: Assessment) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def row_of(one: Assessment) -> tuple[str, ...]:
+    """The same for people."""
+    run, device = one.run, one.run.options.device + (f" x {one.run.gpus}" if one.run.gpus > 1 else "")
+    names = run.graph, run.workload.traits.name, str(run.options.engine), device
+    return *names, f"{run.seconds:.4g}", percent(one.error), percent(one.held_out_error)
+
+
 def show_fit(fit: list[Assessment]) -> None:
     """Print how much the predictions for each run differ from what was measured, and for all."""
     from ..simulation.assess import size_of, spread
 
-    say(f"{'graph':<34}{'program':<22}{'device':<8}{'measured, s':>13}{'fitted':>9}{'held out':>10}")
-    for one in fit:
-        fitted, held_out = map(percent, (one.error, one.held_out_error))
-        device = one.run.options.device + (f" x {one.run.gpus}" if one.run.gpus > 1 else "")
-        name = f"{one.run.graph:<34}{one.run.workload.traits.name:<22}{device:<8}"
-        say(f"{name}{one.run.seconds:>13.4g}{fitted:>9}{held_out:>10}")
+    heads = ("graph", "program", "engine", "device", "measured, s", "fitted", "held out")
+    rows = [heads, *map(row_of, fit)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, "<<<<>>>", strict=True)
+        say("  ".join(f"{cell:{side}{width}}" for cell, width, side in cells))
     for what, errors in (("fitted", [one.error for one in fit]), ("held out", [one.held_out_error for one in fit])):
         if found := spread(errors):
             say(f"{what}: off by {found[0]:.1%} in the median, {found[1]:.1%} at most")
