@@ -14,16 +14,9 @@ import numpy as np
 from .. import algorithms
 from ..algorithms.in_memory import check_in_memory
 from ..graph import Graph
-from ..pages.passes import listed
+from ..pages.passes import has_loops
 from .functions import implements
 from .graph import BackendGraph
-
-
-def has_loops(graph: Graph) -> bool:
-    """Whether the graph has self-loops; if its edges are on disk, this reads them."""
-    if not graph.on_disk:
-        return graph._arrays.self_loops > 0
-    return any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
 
 
 def refuse_loops(G: BackendGraph) -> None:

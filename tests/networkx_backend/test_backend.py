@@ -24,7 +24,7 @@ DIRECTED = ("condensation", "in_degree", "out_degree", "strongly", "topological"
 """What the names of functions for directed graphs have in them."""
 IN_MEMORY = (
     "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "condensation",
-    "global_efficiency", "harmonic_centrality", "is_directed_acyclic_graph", "k_corona", "k_truss",
+    "global_efficiency", "harmonic_centrality", "k_corona", "k_truss",
     "label_propagation_communities", "topological_generations", "topological_sort", "transitivity", "triangles",
 )  # fmt: skip
 """Functions that need a graph's edges in memory."""
