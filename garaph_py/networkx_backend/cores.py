@@ -83,7 +83,7 @@ def k_crust(G: BackendGraph, k: int | None = None, core_number: Any = None) -> G
 @implements(known_numbers)
 def k_corona(G: BackendGraph, k: int, core_number: Any = None) -> Graph:
     """The subgraph of the nodes of the k-shell that have k neighbours in the k-core."""
-    return algorithms.k_corona(graph_for(G, "k_corona"), k=k)
+    return algorithms.k_corona(graph_for(G, "k_corona", on_disk=True), k=k)
 
 
 @implements(no_whole_number)
