@@ -107,6 +107,26 @@ def test_first_authorities_decide_between_several_answers():
         nx.hits(graph, nstart={0: 1, 1: 0, 2: 1, 3: 0}, backend="garaph")
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_hubs_that_are_not_normalized(kind, weighted):
+    """NetworkX finds all of them, or their negatives."""
+    graph = random_graph(kind, n=20, m=80, connected=True)
+    if not weighted:
+        for *_, attributes in graph.edges(data=True):
+            attributes.clear()
+    found, expected = both("hits", graph, tol=1e-12, max_iter=1000, normalized=False)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert list(ours) == list(theirs)
+        assert ours == pytest.approx({node: abs(value) for node, value in theirs.items()}, rel=1e-7, abs=1e-9)
+
+
+def test_hubs_of_a_graph_without_edges_are_0():
+    graph = nx.empty_graph(2, nx.DiGraph)
+    for normalized in (False, True):
+        assert nx.hits(graph, normalized=normalized, backend="garaph") == ({0: 0, 1: 0}, {0: 0, 1: 0})
+
+
 @pytest.mark.parametrize(
     "nstart", [{0: 1, 1: 1}, {0: 1, 1: -1, 2: 0}, {0: 1, 1: 2, 2: float("nan")}, {0: 1, 1: 2, 2: 3, 3: 4}], ids=str
 )
