@@ -12,7 +12,9 @@ from .. import algorithms
 from ..algorithms.betweenness_centrality import betweenness_from
 from ..algorithms.in_memory import check_in_memory
 from ..errors import NumberError, ParameterError
+from ..graph import Graph
 from ..output.result import Result
+from ..pages.passes import out_weights
 from .cluster import with_whole_zeros
 from .functions import implements
 from .graph import BackendGraph, bunch_of, vertex_of
@@ -31,10 +33,8 @@ def sampled(k: Any, weight: Any, **others: Any) -> str | None:
     return "k is less than 1" if k is not None and k < 1 else callable_weight(weight)
 
 
-def unlike_hits(normalized: Any, tol: Any, **others: Any) -> str | None:
+def unlike_hits(tol: Any, **others: Any) -> str | None:
     """Why `hits` does not run here with these arguments; None if it does."""
-    if not normalized:
-        return "hubs are divided by another norm"
     return None if tol > 0 else f"tol is {tol}, and must be above 0"
 
 
@@ -171,11 +171,29 @@ def hits(
         return {}, {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    first = first_numbers(nstart, G)
+    graph, first = G.weighted("weight"), first_numbers(nstart, G)
     try:
-        result = algorithms.hits(G.weighted("weight"), max_iter=max_iter, tol=tol, nstart=first)
+        result = algorithms.hits(graph, max_iter=max_iter, tol=tol, nstart=first)
     except ParameterError as error:  # no edge leads where `nstart` is above 0
         raise NotImplementedError(str(error)) from None
     if not result.stats.converged:
         raise NotImplementedError(f"hubs have not converged after {max_iter} iterations")
-    return G.keyed(result.values["hub"]), G.keyed(result.values["authority"])
+    hubs, authorities = result.values["hub"], result.values["authority"]
+    if not normalized:
+        hubs, authorities = unnormalized(graph, hubs, authorities)
+    return G.keyed(hubs), G.keyed(authorities)
+
+
+def unnormalized(graph: Graph, hubs: Array, authorities: Array) -> tuple[Array, Array]:
+    """Hubs and authorities scaled as NetworkX leaves them: the vector of authorities has length 1, and a hub is the sum
+    of the authorities over its out-edges.
+
+    Scaled to length 1, both are singular vectors, so the sums of hubs over in-edges are the authorities times the
+    singular value. Hence that value is the sum of all hubs, each times the weight of its out-edges, divided by the sum
+    of all authorities.
+    """
+    if not hubs.any():
+        return hubs, authorities
+    hubs, authorities = hubs / np.linalg.norm(hubs), authorities / np.linalg.norm(authorities)
+    weights = graph.out_degrees if graph.edge_dtype is None else out_weights(graph)
+    return hubs * (hubs @ weights / authorities.sum()), authorities

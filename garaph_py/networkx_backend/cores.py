@@ -14,16 +14,9 @@ import numpy as np
 from .. import algorithms
 from ..algorithms.in_memory import check_in_memory
 from ..graph import Graph
-from ..pages.passes import listed
+from ..pages.passes import has_loops
 from .functions import implements
 from .graph import BackendGraph
-
-
-def has_loops(graph: Graph) -> bool:
-    """Whether the graph has self-loops; if its edges are on disk, this reads them."""
-    if not graph.on_disk:
-        return graph._arrays.self_loops > 0
-    return any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
 
 
 def refuse_loops(G: BackendGraph) -> None:
@@ -90,7 +83,7 @@ def k_crust(G: BackendGraph, k: int | None = None, core_number: Any = None) -> G
 @implements(known_numbers)
 def k_corona(G: BackendGraph, k: int, core_number: Any = None) -> Graph:
     """The subgraph of the nodes of the k-shell that have k neighbours in the k-core."""
-    return algorithms.k_corona(graph_for(G, "k_corona"), k=k)
+    return algorithms.k_corona(graph_for(G, "k_corona", on_disk=True), k=k)
 
 
 @implements(no_whole_number)

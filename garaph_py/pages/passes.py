@@ -83,6 +83,19 @@ def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
             yield EdgeChunk(first, last, neighbours, targets, numbers)
 
 
+def has_loops(graph: Graph) -> bool:
+    """Whether the graph has self-loops; if its edges are on disk, this reads them.
+
+    Raises
+    ------
+    GraphError, DamagedGraphError
+        As `listed` does.
+    """
+    if not graph.on_disk:
+        return graph._arrays.self_loops > 0
+    return any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
+
+
 def out_weights(graph: Graph, dtype: npt.DTypeLike = np.float64) -> Array:
     """The sum of the values of each vertex's out-edges, shape (n,). There must be values.
 

@@ -49,6 +49,26 @@ def test_other_graphs_are_refused(tmp_path):
     assert not ALGORITHMS.is_directed_acyclic_graph(gp.from_edges([1], [2], directed=False))
     with pytest.raises(gp.errors.GraphError, match=r"needs a directed graph.*has no order"):
         ALGORITHMS.topological_generations(graph.symmetrized())
-    for name in ("topological_generations", "is_directed_acyclic_graph"):
-        with pytest.raises(gp.errors.GraphError, match=f"{name} needs edges in memory"):
-            getattr(ALGORITHMS, name)(on_disk(graph, tmp_path / name))
+    with pytest.raises(gp.errors.GraphError, match="topological_generations needs edges in memory"):
+        ALGORITHMS.topological_generations(on_disk(graph, tmp_path / "g"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "acyclic"), [([], True), ([(399, 0)], False), ([(200, 200)], False)], ids=["none", "cycle", "self-loop"]
+)
+def test_edges_may_be_on_disk(tmp_path, more, acyclic):
+    """A path through all vertices, edges along it, and perhaps one that makes a cycle."""
+    ends = np.sort(np.random.default_rng(4).integers(0, 400, (3000, 2)), axis=1)
+    path = np.stack([np.arange(399), np.arange(1, 400)], axis=1)
+    edges = np.concatenate([path, ends[ends[:, 0] < ends[:, 1]], np.array(more, np.int64).reshape(-1, 2)])
+    graph = on_disk(gp.from_edges(*edges.T), tmp_path / "g")
+    assert graph.on_disk
+    assert ALGORITHMS.is_directed_acyclic_graph(graph) is acyclic
+    assert nx.is_directed_acyclic_graph(graph) is acyclic
+
+
+def test_an_undirected_graph_on_disk_is_none(tmp_path):
+    graph = on_disk(gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs), tmp_path / "g")
+    assert graph.on_disk
+    assert not ALGORITHMS.is_directed_acyclic_graph(graph)

@@ -24,7 +24,7 @@ DIRECTED = ("condensation", "in_degree", "out_degree", "strongly", "topological"
 """What the names of functions for directed graphs have in them."""
 IN_MEMORY = (
     "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "condensation",
-    "global_efficiency", "harmonic_centrality", "is_directed_acyclic_graph", "k_corona", "k_truss",
+    "global_efficiency", "harmonic_centrality", "k_truss",
     "label_propagation_communities", "topological_generations", "topological_sort", "transitivity", "triangles",
 )  # fmt: skip
 """Functions that need a graph's edges in memory."""
@@ -168,7 +168,7 @@ def test_takes_a_graph_on_disk(name, tmp_path):
     graph = opened(tmp_path / "disk.graph", room=1 << 24)
     if "weakly" in name or name == "strongly_connected_components":
         return  # test_components.py
-    if name in ("core_number", "k_core", "k_shell", "k_crust"):
+    if name in ("core_number", "k_core", "k_shell", "k_crust", "k_corona"):
         return  # test_cores.py
     given = arguments(made.ids, name) | ({"seed": 1} if name == "maximal_independent_set" else {})
     found = outcome(public(name), graph, **given)

@@ -4,8 +4,10 @@ import networkx as nx
 import pytest
 from networkx.algorithms.link_analysis import hits_alg
 
+import garaph_py as gp
 from garaph_py.networkx_backend import backend
 from tests.support.networkx_calls import KINDS, outcome, random_graph
+from tests.support.networkx_graphs import on_disk
 
 SIMPLE = [nx.Graph, nx.DiGraph]
 
@@ -105,6 +107,37 @@ def test_first_authorities_decide_between_several_answers():
         assert ours == pytest.approx(theirs)
     with pytest.raises(NotImplementedError):
         nx.hits(graph, nstart={0: 1, 1: 0, 2: 1, 3: 0}, backend="garaph")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_hubs_that_are_not_normalized(kind, weighted):
+    """NetworkX finds all of them, or their negatives."""
+    graph = random_graph(kind, n=20, m=80, connected=True)
+    if not weighted:
+        for *_, attributes in graph.edges(data=True):
+            attributes.clear()
+    found, expected = both("hits", graph, tol=1e-12, max_iter=1000, normalized=False)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert list(ours) == list(theirs)
+        assert ours == pytest.approx({node: abs(value) for node, value in theirs.items()}, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_hubs_of_a_graph_on_disk_that_are_not_normalized(kind, tmp_path):
+    theirs = nx.convert_node_labels_to_integers(random_graph(kind, n=400, m=6000, connected=True))
+    stored = on_disk(gp.from_networkx(theirs, weight="weight"), tmp_path / "g")
+    assert stored.on_disk
+    given = {"tol": 1e-12, "max_iter": 1000, "normalized": False}
+    for ours, expected in zip(nx.hits(stored, **given), nx.hits(theirs, **given), strict=True):
+        assert ours == pytest.approx({node: abs(value) for node, value in expected.items()}, rel=1e-6, abs=1e-8)
+
+
+def test_hubs_of_a_graph_without_edges_are_0():
+    graph = nx.empty_graph(2, nx.DiGraph)
+    for normalized in (False, True):
+        assert nx.hits(graph, normalized=normalized, backend="garaph") == ({0: 0, 1: 0}, {0: 0, 1: 0})
 
 
 @pytest.mark.parametrize(

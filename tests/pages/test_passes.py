@@ -1,4 +1,4 @@
-"""Passes over all edges: the sums of weights, wherever the edges are."""
+"""Passes over all edges: the sums of weights, and self-loops, wherever the edges are."""
 
 import numpy as np
 import pytest
@@ -39,6 +39,19 @@ def test_smaller_sums_take_the_place_of_the_exact_ones(graph_of):
     np.testing.assert_array_equal(sums, exact.astype(np.float32))
     assert passes.out_weights(graph, np.float32) is sums
     assert graph._arrays.derived.nbytes == before - exact.nbytes + sums.nbytes
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+@pytest.mark.parametrize("looped", [True, False])
+def test_self_loops_are_found(tmp_path, place, looped):
+    sources, targets = np.arange(400), np.roll(np.arange(400), 1)
+    targets[300] = 300 if looped else targets[300]
+    graph = gp.from_edges(sources, targets)
+    if place == "disk":
+        gp.save(graph, tmp_path / "graph")
+        graph = opened(tmp_path / "graph", room=1 << 24)
+    assert graph.on_disk == (place == "disk")
+    assert passes.has_loops(graph) is looped
 
 
 def test_a_kernel_adds_what_its_function_adds():
