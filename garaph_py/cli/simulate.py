@@ -382,7 +382,7 @@ def fit_row(one: Assessment) -> dict[str, Any]:
 
 
 def row_of(one: Assessment) -> tuple[str, ...]:
-    """The same for people."""
+    """The same as cells of a table."""
     run, device = one.run, one.run.options.device + (f" x {one.run.gpus}" if one.run.gpus > 1 else "")
     names = run.graph, run.workload.traits.name, str(run.options.engine), device
     return *names, f"{run.seconds:.4g}", percent(one.error), percent(one.held_out_error)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...apps.checks import components, strong_components
 from ...apps.connected_components import verify_components
 from ...graph import Graph
-from ...pages.passes import listed
+from ...pages.passes import has_loops, listed
 from .evidence import joined, pairs, places_of, refute, require, values_of
 
 Array = npt.NDArray[Any]
@@ -60,8 +60,7 @@ def verify_number_weakly_connected_components(graph: Graph, answer: Any, given: 
 
 def verify_is_directed_acyclic_graph(graph: Graph, answer: Any, given: Any) -> None:
     """Raise `VerificationError` unless it says whether each vertex is a component, without a self-loop."""
-    looped = any((edges.sources == edges.targets).any() for edges in listed(graph, values=False))
-    acyclic = graph.directed and not looped and strong_components_of(graph)[0] == graph.n
+    acyclic = graph.directed and not has_loops(graph) and strong_components_of(graph)[0] == graph.n
     require_same("is_directed_acyclic_graph", answer, acyclic)
 
 
