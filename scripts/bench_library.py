@@ -16,8 +16,9 @@ cell then says so. Answers are compared with ours: those that are defined must b
 properties that define them.
 
 With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them:
-weakly connected components over undirected edges, and `hits` over packed ones. The first device stands in the place of
-ours. What earlier calls have kept of the graph, on a GPU too, stays there.
+weakly connected components over undirected edges, and `hits` over packed ones. Strongly connected components and core
+numbers on the CPU are those of the kernels in memory. The first device stands in the place of ours. What earlier calls
+have kept of the graph, on a GPU too, stays there.
 """
 
 from __future__ import annotations

@@ -116,14 +116,16 @@ CALLS = {
 """The functions of `garaph_py.algorithms`. The 64 sources' harmonic centralities are compared by their sum over all
 vertices, which in an undirected graph is the sum of the 64 vertices' own; paths by the number of their vertices."""
 
-DIRECTED_PROGRAMS = "katz_centrality", "hits"
+DIRECTED_PROGRAMS = "strongly_connected_components", "katz_centrality", "hits"
 UNDIRECTED_PROGRAMS = (
-    "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
+    "core_number", "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
     "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "shortest_path_tree",
     "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
 )  # fmt: skip
 """The functions that run a vertex program, by `garaph_py.run`, which chooses the device. The two for paths do so only
 over packed edges, over edges on disk, by length, or for far targets."""
+TAKE_DEVICE = "strongly_connected_components", "core_number"
+"""Those that take a device themselves: on the CPU a kernel finds the answer, and on a GPU vertex programs do."""
 
 
 @cache
@@ -137,6 +139,9 @@ def on_device(device: str) -> Any:
     modules = [import_module(f"garaph_py.algorithms.{found.name}") for found in iter_modules(ours.__path__)]
 
     def call_of(name: str) -> Call:
+        if name in TAKE_DEVICE:
+            return same(name, device=device)
+
         def run(graph: gp.Graph, given: Arguments) -> Any:
             with ExitStack() as patched:
                 for module in modules:
