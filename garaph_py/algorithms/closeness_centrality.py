@@ -82,8 +82,8 @@ def closeness_centrality(
     each edge.
 
     On a GPU, and over edges on disk, the same programs run from all vertices that have out-edges, as in
-    `garaph_py.run_many`: `BFS` from 64 at once, which takes 144 bytes for each vertex (more if distances are above
-    127), and `SSSP` from up to 16, in supersteps. Each such block passes over the edges up to once in each superstep.
+    `garaph_py.run_many`: `BFS` from 64 at once, which takes 165 bytes for each vertex (five times as much if distances
+    are above 127), and `SSSP` from up to 16, which takes 380. These visit each edge at most once in a superstep.
 
     References
     ----------

@@ -84,8 +84,8 @@ def topological_generations(graph: Graph, *, device: str = ANY, threads: int | N
     in-edges left [1]_. It takes O(n + m) time and 28 bytes for each vertex.
 
     On a GPU, and over edges on disk, a vertex program numbers the generations: a vertex gets its number once all of its
-    in-neighbours have theirs. Each time that one of them gets its number, the vertex looks at all of them again. So the
-    program reads most edges several times, but few iterations read many.
+    in-neighbours have theirs. Each time that one of them gets its number, the vertex looks at all of them again, so the
+    program visits most edges several times.
 
     References
     ----------
