@@ -37,8 +37,11 @@ def peeled(call: Call) -> Array:
     if call.graph.n:
         peeling.take(peeling.segments(), 0)
         peeling.remove(0)
-    numbers, removed = np.full(call.graph.n, WAITING, np.uint32), peeling.queue[: peeling.end[0]]
-    numbers[removed] = peeling.generations[removed]
+    numbers, removed = peeling.generations, peeling.queue[: peeling.end[0]]
+    if len(removed) < len(numbers):
+        left = np.full(len(numbers), WAITING, numbers.dtype)
+        left[removed] = numbers[removed]
+        return left
     return numbers
 
 
