@@ -15,10 +15,11 @@ left out of graphs of more than `--networkx-edges`, and a call of it that takes 
 cell then says so. Answers are compared with ours: those that are defined must be the same, others must have the
 properties that define them.
 
-With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them:
-weakly connected components over undirected edges, and `hits` over packed ones. Strongly connected components and core
-numbers on the CPU are those of the kernels in memory. The first device stands in the place of ours. What earlier calls
-have kept of the graph, on a GPU too, stays there.
+With ``--devices``, the functions that run a vertex program get each of these as `device`, with no other library beside
+them: weakly connected components over undirected edges. Where a function has a kernel of its own for raw edges in
+memory (strongly connected components, core numbers, `hits`, paths to given targets), it runs that on the CPU, and its
+vertex program on a GPU. The first device stands in the place of ours. What earlier calls have kept of the graph, on a
+GPU too, stays there.
 """
 
 from __future__ import annotations
